@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash
+#
+# What the scripts share: the packages, the set-up, the build, steps with progress and logs. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+logs=$root/build/logs
+jobs=$(nproc)
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+export PATH=$PATH:/usr/sbin:/sbin
+
+# The one list of Debian 12 packages: what the build needs, then what the tests and the demo record or compare with.
+packages=(
+    gcc g++ cmake ninja-build pkg-config libc6-dev
+    libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev liblz4-dev libzstd-dev zlib1g-dev libxxhash-dev
+    clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
+    check libunwind-dev libcapstone-dev
+    python3 sqlite3 redis-server redis-tools git perl libxml2-utils procps
+    heaptrack valgrind
+    libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
+)
+
+step_number=0
+step_total=1
+
+steps()
+{
+    step_number=0
+    step_total=$1
+    mkdir -p "$logs"
+}
+
+# step TEXT LOG COMMAND...: runs the command into build/logs/LOG and says how long it took. A failure ends the script
+# with the command, its log and the log's last lines.
+step()
+{
+    local text=$1 log=$logs/$2 began=$SECONDS status=0
+    shift 2
+    step_number=$((step_number + 1))
+    printf '[%d/%d] %s ... ' "$step_number" "$step_total" "$text"
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    if [ "$status" -eq 0 ]; then
+        printf '%d s\n' $((SECONDS - began))
+        return 0
+    fi
+    printf 'failed after %d s\n' $((SECONDS - began))
+    {
+        printf '\ncommand: %s (exit status %d)\nlog:     %s, which ends with:\n\n' "$*" "$status" "${log#"$root/"}"
+        tail -n 40 "$log" | sed 's/^/    /'
+        printf '\n'
+    } >&2
+    on_failed_step
+    exit 1
+}
+
+# Replaced by scripts that have something to say after a failed step.
+on_failed_step() { :; }
+
+packages_missing()
+{
+    local package state
+    declare -A installed=()
+    while read -r package state; do
+        [ "$state" = installed ] && installed[$package]=1
+    done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
+    for package in "${packages[@]}"; do
+        [ -n "${installed[$package]:-}" ] || printf '%s\n' "$package"
+    done
+}
+
+packages_install()
+{
+    local missing policy=/usr/sbin/policy-rc.d as_root=() status=0
+    mapfile -t missing < <(packages_missing)
+    if [ ${#missing[@]} -eq 0 ]; then
+        echo "nothing is missing"
+        return 0
+    fi
+    echo "missing: ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! sudo -n true 2>/dev/null; then
+            echo "These packages are missing and only root can install them. Run as root:"
+            echo "    apt-get install --no-install-recommends ${missing[*]}"
+            return 1
+        fi
+        as_root=(sudo -n)
+    fi
+    # Packages with daemons (redis-server) would start them; the tests start their own.
+    local wrote_policy=
+    if [ ! -e $policy ]; then
+        printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+        "${as_root[@]}" chmod 755 $policy
+        wrote_policy=1
+    fi
+    local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 -y)
+    "${as_root[@]}" apt-get "${options[@]}" update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install --no-install-recommends "${missing[@]}" ||
+        status=$?
+    [ -z "$wrote_policy" ] || "${as_root[@]}" rm -f $policy
+    return $status
+}
+
+# build PRESET: configures once, then builds.
+build()
+{
+    cd "$root" || return
+    if [ ! -f "build/$1/build.ninja" ]; then
+        cmake --preset "$1" || return
+    fi
+    cmake --build "build/$1" -j "$jobs"
+}
