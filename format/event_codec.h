@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Between the records of a slot and an EVENTS chunk's payload, and from either to events. docs/format.md specifies the
+// bytes. Compiled twice: for the target half (encoder: no libc, no allocation, no static writable data) and for the
+// host half. One encoded payload is decodable alone.
+#ifndef HEAPSONDE_FORMAT_EVENT_CODEC_H
+#define HEAPSONDE_FORMAT_EVENT_CODEC_H
+
+#include "format/event.h"
+#include "format/trace_format.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What the codec must know about the target; the same values stand in the file header.
+struct hs_codec_target {
+    uint8_t byte_order;    // HS_BYTE_ORDER_*: of raw records
+    uint8_t pointer_size;  // 4 or 8
+    uint8_t address_shift; // of short records
+};
+
+// Memory that the encoder and the decoder work in: 16-byte aligned, contents without meaning before and after.
+#define HS_CODEC_SCRATCH_SIZE (224u << 10)
+// Most events that one slot can hold, and most bytes that one slot can become.
+#define HS_CODEC_MAX_EVENTS (HS_SLOT_RECORDS_SIZE / 8)
+#define HS_CODEC_MAX_OUTPUT (96u << 10)
+
+struct hs_encoded {
+    uint32_t length;     // bytes written
+    uint32_t count;      // events
+    uint32_t words;      // words of the slot that were understood; fewer than given: the rest made no sense
+    uint64_t first_time; // for the chunk header: begin of the first event (a realloc's begin time when earlier)
+    uint64_t last_time;
+};
+
+// Encodes `words` 64-bit words of records in this machine's byte order. `output` holds HS_CODEC_MAX_OUTPUT bytes;
+// `words` is at most HS_SLOT_RECORDS_SIZE / 8 (more are not looked at). Stops at the end record or at the first record
+// that makes no sense. Never fails; a slot without events gives length 0.
+void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
+                      void *scratch, uint8_t *output, struct hs_encoded *result);
+
+// Decodes an encoded payload into at most `max` events. Returns the number of events; *damaged tells whether the
+// payload was not a complete valid one. Any bytes may be given.
+size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
+                        struct hs_event *events, size_t max, int *damaged);
+
+// Decodes the raw records of a slot, in target->byte_order. Stops at the end record; *damaged: at a record that makes
+// no sense.
+size_t hs_records_decode(const struct hs_codec_target *target, const void *records, size_t words, uint64_t base_time,
+                         struct hs_event *events, size_t max, int *damaged);
+
+#endif

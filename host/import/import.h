@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From a trace file to a store.
+//
+//   hs_import__open   what commands use: finds the store of a trace or makes it, and opens it
+//   hs_trace__open    the file itself: header, chunk index, meta records, events in time order
+//
+// A trace is hostile input: every length is checked, damage is counted by reason and what can be read is read.
+#ifndef HEAPSONDE_IMPORT_IMPORT_H
+#define HEAPSONDE_IMPORT_IMPORT_H
+
+#include "format/event.h"
+#include "format/trace_format.h"
+#include "host/store/error.h"
+#include "host/store/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// ---- the one call that commands need -------------------------------------------------------------------------------
+
+struct hs_import_options {
+    const char *store;   // directory of the store; NULL: beside the trace, else the user's cache, else a temporary one
+    bool force;          // import again even when a matching store exists
+    bool temporary;      // the store is removed when it is closed
+    const int *cancel;   // stop with -ECANCELED once it is not 0; may be NULL
+    void (*progress)(void *context, uint64_t done, uint64_t total); // bytes of the trace; may be NULL
+    void *context;
+};
+
+// Opens the store of the trace at `path`, importing it first when there is none for this trace (same id, size and
+// modification time). `options` may be NULL. Concurrent calls for one trace are safe: each sees a complete store.
+// `path` may also be a store directory.
+int hs_import__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                    struct hs_error *error);
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+enum hs_damage {
+    HS_DAMAGE_HEADER = 0,    // bytes between chunks that are no chunk header
+    HS_DAMAGE_CHECKSUM = 1,  // payload does not match its checksum
+    HS_DAMAGE_DECODE = 2,    // payload with a right checksum that does not decode (also partly)
+    HS_DAMAGE_TRUNCATED = 3, // the file ends within a chunk
+    HS_DAMAGE_SLOT = 4,      // live slot with a record that makes no sense; what was before it is kept
+    HS_DAMAGE_META = 5,      // meta record that makes no sense; the rest of its chunk is lost
+    HS_DAMAGE_INDEX = 6,     // footer that does not match; the file was scanned instead
+    HS_DAMAGE_COUNT
+};
+
+struct hs_trace;
+
+struct hs_trace_chunk {
+    uint64_t offset; // of the chunk header
+    uint64_t sequence;
+    uint64_t first_time, last_time; // recorded time
+    uint32_t stored_length, plain_length;
+    uint32_t stream;
+    uint32_t count;
+    uint16_t kind;
+    uint16_t flags;
+};
+
+struct hs_trace_info {
+    const char *path;
+    uint64_t file_size;
+    uint64_t modified_ns;
+    struct hs_file_header header; // in host order; with the live part as it was when the file was opened
+    uint64_t damage[HS_DAMAGE_COUNT];
+    uint64_t damage_bytes[HS_DAMAGE_COUNT];
+    uint64_t recovered_slots;
+    bool from_footer; // the index came from the footer
+};
+
+int hs_trace__open(const char *path, struct hs_trace **trace, struct hs_error *error);
+void hs_trace__close(struct hs_trace *trace);
+const struct hs_trace_info *hs_trace__info(const struct hs_trace *trace);
+
+// Every chunk that can be read, in file order; live slots that hold unsealed records are included with
+// kind HS_CHUNK_EVENTS or HS_CHUNK_META and HS_CHUNK_LIVE in flags.
+const struct hs_trace_chunk *hs_trace__chunks(const struct hs_trace *trace, size_t *count);
+
+// Decodes one EVENTS chunk (or live slot). *events stays valid until the next call with the same decoder.
+// Returns 0, or -EBADMSG when some of it could not be decoded: what came before is delivered.
+struct hs_trace_decoder;
+struct hs_trace_decoder *hs_trace_decoder__create(const struct hs_trace *trace);
+void hs_trace_decoder__free(struct hs_trace_decoder *decoder);
+int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, struct hs_trace_decoder *decoder,
+                     const struct hs_event **events, size_t *count);
+
+// Plain payload of any chunk (checksum verified, decompressed). `*payload` is the caller's to free().
+int hs_trace__payload(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t **payload,
+                      size_t *length);
+
+// All events of all streams in time order. A realloc arrives twice: with `phase` HS_PHASE_BEGIN at its begin time (the
+// old block ends) and with HS_PHASE_END at its time (the new block starts). Everything else arrives as HS_PHASE_END.
+// `visit` returns 0 to go on; another value stops the replay and is returned.
+enum { HS_PHASE_BEGIN = 0, HS_PHASE_END = 1 };
+typedef int (*hs_trace_visitor)(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time);
+struct hs_replay_counts {
+    uint64_t events;
+    uint64_t out_of_order;
+    uint64_t damage[HS_DAMAGE_COUNT];
+    uint64_t damage_bytes[HS_DAMAGE_COUNT];
+    uint64_t bytes_done; // stored bytes decoded so far
+};
+int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void *context,
+                     struct hs_replay_counts *counts);
+
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The store: an imported trace as immutable columns in mapped files. host/import makes one and opens it
+// (hs_import__open); everything else reads it through this header and asks questions through host/query/query.h.
+//
+// One row is one allocation: a block of the heap, of a pool, or a mapping. Rows are ordered by allocation time, then by
+// the order of the trace; the row number is the allocation's identity. A realloc ends one row and starts another.
+// Times are nanoseconds since recorded time 0 of the trace (hs_store__realtime_ns and hs_store__monotonic_ns convert).
+// Sizes are requested bytes; usable size = size + slack. A store is read-only and may be used by any number of threads.
+#ifndef HEAPSONDE_STORE_STORE_H
+#define HEAPSONDE_STORE_STORE_H
+
+#include "host/store/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_NEVER         UINT64_MAX // free time of a block that was never freed
+#define HS_NO_ROW        UINT32_MAX
+#define HS_ZONE_ROWS     65536 // rows per zone map entry
+#define HS_STORE_VERSION 1
+
+struct hs_store;
+
+// How the block came to be (column `kind`).
+enum hs_row_kind {
+    HS_KIND_MALLOC = 0,
+    HS_KIND_CALLOC = 1,
+    HS_KIND_ALIGNED = 2,
+    HS_KIND_REALLOC = 3, // the block that a realloc of an existing block returned
+    HS_KIND_POOL = 4,    // custom pool: `pool` of the row's domain
+    HS_KIND_MMAP = 5,
+    HS_KIND_MREMAP = 6,
+    HS_KIND_BRK = 7,
+    HS_KIND_COUNT
+};
+
+// Domains separate blocks that nest: a pool's blocks lie in heap blocks, heap blocks lie in mappings. Sums and peaks
+// never mix them; peak, timeline and summary speak of the heap domain unless said otherwise.
+enum hs_domain { HS_DOMAIN_HEAP = 0, HS_DOMAIN_POOL = 1, HS_DOMAIN_MAP = 2, HS_DOMAIN_COUNT };
+static inline enum hs_domain hs_kind_domain(uint8_t kind)
+{
+    return kind < HS_KIND_POOL ? HS_DOMAIN_HEAP : kind == HS_KIND_POOL ? HS_DOMAIN_POOL : HS_DOMAIN_MAP;
+}
+
+// Column `flags`.
+enum {
+    HS_ROW_TEMPORARY = 1,   // freed by its thread before that thread allocated again
+    HS_ROW_REALLOCATED = 2, // its end was a realloc (moved or resized), not a free
+    HS_ROW_MISSED_FREE = 4, // its free is not in the trace: it ended when the address was handed out again
+    HS_ROW_AT_PEAK = 8,     // live at the heap's global peak
+    HS_ROW_SPLIT = 16       // a mapping that is the rest of a larger one after a partial unmap
+};
+
+// The columns: arrays of `rows` elements. A pointer stays valid until hs_store__close.
+struct hs_columns {
+    uint64_t rows;
+    const uint64_t *time;
+    const uint64_t *free_time;   // HS_NEVER: still there at the end
+    const uint64_t *address;
+    const uint64_t *size;        // requested
+    const uint32_t *slack;       // usable - requested, at most UINT32_MAX
+    const uint32_t *stack;       // 0: unknown
+    const uint32_t *free_stack;  // 0: unknown (recorded only on request)
+    const uint32_t *stream;      // index into the threads, by stream number
+    const uint32_t *free_stream; // the thread that freed it; equal to stream while not freed
+    const uint32_t *chain;       // 0: in no realloc chain, else index into hs_store__chains
+    const uint32_t *position;    // place in the chain, from 0
+    const uint32_t *next;        // row that continues the chain; 0: none
+    const uint32_t *detail;      // pool rows: index into hs_store__pools; mapping rows: into hs_store__mappings
+    const uint8_t *kind;         // enum hs_row_kind
+    const uint8_t *flags;        // HS_ROW_*
+};
+
+// What holds for each run of HS_ZONE_ROWS rows; a query skips runs that cannot match.
+struct hs_zone {
+    uint64_t time_min, time_max;
+    uint64_t free_min, free_max; // free_max is HS_NEVER when a row of it was never freed
+    uint64_t size_min, size_max;
+    uint64_t address_min, address_max;
+    uint64_t lifetime_min, lifetime_max; // of the freed rows
+    uint32_t stack_min, stack_max;
+    uint32_t kinds; // bit per enum hs_row_kind
+    uint32_t flags; // all flags that occur
+};
+
+// A realloc chain: the rows from `first`, each continued by the next.
+struct hs_chain {
+    uint32_t first, last;
+    uint32_t length;
+    uint32_t reserved;
+    uint64_t first_size, last_size;
+    uint64_t first_time;
+    uint64_t free_time; // of the last row; HS_NEVER
+};
+
+// A node of the stack table: a frame and the frame that called it. The stack with the id n is the frames from node n up
+// to the root. Node 0 is the empty stack.
+struct hs_node {
+    uint64_t pc;        // return address
+    uint32_t parent;
+    uint32_t depth;     // frames from here to the root, cut marks not counted
+    uint64_t time;      // when it was recorded: chooses the module when modules were unloaded
+};
+#define HS_CUT_NONE 0
+
+struct hs_module {
+    uint64_t start, end;
+    uint64_t bias;        // run-time address - address in the file
+    uint64_t load_time;
+    uint64_t unload_time; // HS_NEVER
+    const char *path;
+    const uint8_t *build_id;
+    uint32_t build_id_length;
+    uint32_t reserved;
+};
+
+struct hs_thread {
+    uint32_t stream;
+    uint32_t tid;
+    uint64_t start_time;
+    const char *name; // last known; "" when unknown
+};
+
+struct hs_mapping { // detail of a mapping row
+    uint64_t offset;
+    uint64_t asked; // address that was asked for
+    uint32_t protection;
+    uint32_t map_flags;
+    int32_t fd;
+    uint32_t reserved;
+};
+
+struct hs_culled { // blocks that the recorder left out because they lived shortly
+    uint32_t stack;
+    uint32_t reserved;
+    uint64_t count, size, usable, lifetime_ns;
+};
+
+enum hs_side_kind { HS_SIDE_MALLOPT = 1, HS_SIDE_TOGGLE = 2, HS_SIDE_MARK = 3 };
+struct hs_side_event {
+    uint64_t time;
+    uint32_t kind; // enum hs_side_kind
+    uint32_t stream;
+    uint32_t stack;
+    int32_t result;    // MALLOPT
+    int64_t value;     // MALLOPT: value; TOGGLE: 1 on, 0 off; MARK: value
+    int32_t parameter; // MALLOPT
+    uint32_t reserved;
+    const char *text; // MARK; else ""
+};
+
+struct hs_live_total {
+    uint64_t bytes;  // requested
+    uint64_t usable; // usable
+    uint64_t count;
+};
+
+// All that is known about the whole trace.
+struct hs_summary {
+    char trace_id[33]; // hexadecimal
+    uint8_t byte_order, pointer_size, clock_source, version_major, version_minor;
+    uint16_t machine; // ELF e_machine
+    uint32_t pid, parent_pid;
+    uint64_t start_monotonic_ns, start_realtime_ns;
+    uint64_t forked_at_ns; // 0, or the parent's time at the fork
+    uint64_t end_time;     // last thing known to have happened
+    uint64_t state;        // HS_STATE_* of format/trace_format.h; RECORDING: still running or killed
+    uint64_t stop_reason, stop_errno;
+    uint64_t file_size;
+
+    uint64_t events;      // decoded records
+    uint64_t allocations; // heap rows
+    uint64_t frees;       // of heap rows, reallocs not counted
+    uint64_t reallocations;
+    uint64_t allocated_bytes, allocated_usable;
+    uint64_t temporary_count, temporary_bytes;
+    struct hs_live_total live; // heap, at the end
+    struct hs_live_total peak; // heap, at peak_time: the largest sum of requested bytes, exact
+    uint64_t peak_time;        // when it was first reached
+    struct hs_live_total map_live, map_peak;
+    uint64_t map_peak_time;
+    uint64_t pool_allocations;
+
+    uint64_t unknown_frees; // frees of blocks the trace does not know: allocated before recording, or dropped
+    uint64_t missed_frees;  // blocks whose free is missing
+    uint64_t unknown_unmaps;
+    uint64_t dropped[16];   // by enum hs_drop of trace_format.h
+    uint64_t truncated[16]; // by cut reason
+    uint64_t guessed;
+    uint64_t damaged_chunks, damaged_bytes; // sums of the next
+    uint64_t damage[8];                     // chunks by enum hs_damage of host/import/import.h
+    uint64_t damage_bytes[8];
+    uint64_t recovered_slots; // live slots of a killed or running process
+    uint64_t out_of_order;    // records with a time before their predecessor's
+};
+
+// One interval of the timeline. Heap domain; bytes are requested bytes.
+struct hs_timeline_point {
+    uint64_t live_bytes_max, live_count_max; // largest within the interval
+    uint64_t live_bytes_end, live_count_end; // when it ends
+    uint64_t allocated_bytes, allocated_count;
+    uint64_t freed_bytes, freed_count;
+};
+
+// The pyramid: level 0 is the finest; level n has intervals 2^(2n) as long. All levels start at time 0.
+struct hs_timeline_level {
+    uint64_t interval; // ns
+    uint64_t points;
+    const struct hs_timeline_point *point;
+};
+
+int hs_store__open(const char *directory, struct hs_store **store, struct hs_error *error);
+void hs_store__close(struct hs_store *store);
+
+const struct hs_summary *hs_store__summary(const struct hs_store *store);
+const struct hs_columns *hs_store__columns(const struct hs_store *store);
+const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);
+const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count); // [0] is unused
+const struct hs_node *hs_store__nodes(const struct hs_store *store, size_t *count);   // [0] is the empty stack
+const struct hs_module *hs_store__modules(const struct hs_store *store, size_t *count);
+const struct hs_thread *hs_store__threads(const struct hs_store *store, size_t *count);
+const struct hs_mapping *hs_store__mappings(const struct hs_store *store, size_t *count);
+const uint64_t *hs_store__pools(const struct hs_store *store, size_t *count); // pool handles
+const struct hs_culled *hs_store__culled(const struct hs_store *store, size_t *count);
+const struct hs_side_event *hs_store__side_events(const struct hs_store *store, size_t *count);
+const struct hs_timeline_level *hs_store__timeline(const struct hs_store *store, size_t *count);
+
+// Value of an INFO record of the trace (executable, command line, host, allocator, ...), or NULL.
+const char *hs_store__info(const struct hs_store *store, const char *key);
+// The i-th pair, for listings; false behind the last.
+bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key, const char **value);
+
+// Frames of a stack, innermost first; writes at most `max` return addresses and returns how many there are.
+// *cut (may be NULL) is HS_CUT_NONE or why the outermost frames are missing (enum hs_end of unwind/walk.h).
+size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *pcs, size_t max, unsigned *cut);
+
+// The module that held `pc` at `time`, or NULL. For a node pass its own time.
+const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time);
+
+const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL when unknown
+
+uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
+uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
+
+// An embedded file of the trace by name: its contents in the trace (only when opened through hs_import__open).
+struct hs_embedded {
+    const char *name;
+    uint64_t length;
+};
+const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_t *count);
+int hs_store__read_embedded(const struct hs_store *store, size_t index, void *to, struct hs_error *error);
+
+#endif
