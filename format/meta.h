@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- writing ---------------------------------------------------------------------------------------------------------
+// ---- writing
+// ---------------------------------------------------------------------------------------------------------
 
 // Writes into [at, end). A record that does not fit is not written at all and `false` is returned; the writer stays
 // usable. A tag byte is written last, so that a killed process leaves only whole records; `at` always stands on a
@@ -38,7 +39,8 @@ bool hs_meta_toggle(struct hs_meta_writer *writer, uint64_t time, bool on);
 bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream, uint64_t value, const char *text,
                   size_t text_length);
 
-// ---- reading ---------------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------------
 
 struct hs_bytes {
     const uint8_t *data; // not terminated
@@ -47,16 +49,16 @@ struct hs_bytes {
 
 // One record. Which fields are set depends on the tag, named as in trace_format.h.
 struct hs_meta_record {
-    uint8_t tag;        // enum hs_meta
-    uint32_t id;        // NODE; CULLED: the stack
-    uint32_t parent;    // NODE
-    uint64_t pc;        // NODE
-    uint64_t time;      // MODULE, UNLOAD, THREAD, CLOCK, TOGGLE, MARK
+    uint8_t tag;     // enum hs_meta
+    uint32_t id;     // NODE; CULLED: the stack
+    uint32_t parent; // NODE
+    uint64_t pc;     // NODE
+    uint64_t time;   // MODULE, UNLOAD, THREAD, CLOCK, TOGGLE, MARK
     uint64_t start, end, bias;
     uint32_t stream, tid;
     uint64_t monotonic_ns, realtime_ns;
     uint64_t count, size, usable, lifetime;
-    uint64_t value;     // MARK, TOGGLE
+    uint64_t value; // MARK, TOGGLE
     struct hs_bytes build_id;
     struct hs_bytes text; // path, name, value of INFO, text of MARK
     struct hs_bytes key;  // INFO

@@ -71,7 +71,7 @@ struct hs_file_header {
     uint64_t start_monotonic_ns; // CLOCK_MONOTONIC at recorded time 0
     uint64_t start_realtime_ns;  // CLOCK_REALTIME at recorded time 0
     uint64_t forked_at;          // 0, or the parent's recorded time at the fork that made this process
-    uint8_t reserved2[156];
+    uint8_t reserved2[172];
     uint32_t crc;                // CRC-32C of all bytes before it; the fields above are little-endian
     struct hs_live live;         // at offset 256
 };

@@ -20,10 +20,10 @@
 // ---- the one call that commands need -------------------------------------------------------------------------------
 
 struct hs_import_options {
-    const char *store;   // directory of the store; NULL: beside the trace, else the user's cache, else a temporary one
-    bool force;          // import again even when a matching store exists
-    bool temporary;      // the store is removed when it is closed
-    const int *cancel;   // stop with -ECANCELED once it is not 0; may be NULL
+    const char *store; // directory of the store; NULL: beside the trace, else the user's cache, else a temporary one
+    bool force;        // import again even when a matching store exists
+    bool temporary;    // the store is removed when it is closed
+    const int *cancel; // stop with -ECANCELED once it is not 0; may be NULL
     void (*progress)(void *context, uint64_t done, uint64_t total); // bytes of the trace; may be NULL
     void *context;
 };

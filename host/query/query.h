@@ -24,26 +24,26 @@ static inline bool hs_set__has(const struct hs_set *set, uint64_t n)
 // Conditions combine with AND. All ranges include both ends; a range that is not wanted spans everything.
 // Initialise with hs_filter__init, which matches every row of the heap domain, then narrow.
 struct hs_filter {
-    uint64_t time_min, time_max;           // allocated within
-    uint64_t free_min, free_max;           // freed within (never freed = HS_NEVER)
-    uint64_t size_min, size_max;           // requested
+    uint64_t time_min, time_max; // allocated within
+    uint64_t free_min, free_max; // freed within (never freed = HS_NEVER)
+    uint64_t size_min, size_max; // requested
     uint64_t address_min, address_max;
-    uint64_t lifetime_min, lifetime_max;   // never freed: until the end of the trace
-    uint64_t alive_at[2];                  // time <= T and free_time > T, for the first alive_count of them
+    uint64_t lifetime_min, lifetime_max; // never freed: until the end of the trace
+    uint64_t alive_at[2];                // time <= T and free_time > T, for the first alive_count of them
     unsigned alive_count;
-    uint32_t domains;                      // bit per enum hs_domain; HS_FILTER_HEAP by default
-    uint32_t kinds;                        // bit per enum hs_row_kind
-    uint32_t flags_all, flags_none;        // HS_ROW_*: all of these, none of those
+    uint32_t domains;               // bit per enum hs_domain; HS_FILTER_HEAP by default
+    uint32_t kinds;                 // bit per enum hs_row_kind
+    uint32_t flags_all, flags_none; // HS_ROW_*: all of these, none of those
     bool freed_only, never_freed_only;
-    bool chain_never_freed_only;           // the last block of its chain was never freed
-    bool not_own_thread_only;              // freed by another thread than the one that allocated
-    struct hs_set stacks, free_stacks, streams; // words == NULL: any
-    uint32_t chain_length_min, chain_length_max;     // a block in no chain has length 1
+    bool chain_never_freed_only;                 // the last block of its chain was never freed
+    bool not_own_thread_only;                    // freed by another thread than the one that allocated
+    struct hs_set stacks, free_stacks, streams;  // words == NULL: any
+    uint32_t chain_length_min, chain_length_max; // a block in no chain has length 1
     uint32_t position_min, position_max;
-    uint64_t first_size_min, first_size_max;         // of the first and the last block of the chain
+    uint64_t first_size_min, first_size_max; // of the first and the last block of the chain
     uint64_t last_size_min, last_size_max;
     uint64_t chain_lifetime_min, chain_lifetime_max;
-    uint32_t detail;                       // pool index when detail_given
+    uint32_t detail; // pool index when detail_given
     bool detail_given;
     bool (*accept)(void *context, const struct hs_store *store, uint64_t row); // last and slowest; any thread
     void *context;
@@ -63,7 +63,8 @@ struct hs_query_control {
     void *context;
 };
 
-// ---- per-stack totals ------------------------------------------------------------------------------------------------
+// ---- per-stack totals
+// ------------------------------------------------------------------------------------------------
 
 // Sums over matching rows. live: not freed at the end of the trace. peak: live at the heap's global peak.
 struct hs_total {
@@ -74,8 +75,8 @@ struct hs_total {
     uint64_t peak_bytes, peak_usable, peak_count;
     uint64_t temporary_bytes, temporary_count;
     uint64_t freed_bytes, freed_count;
-    uint64_t first_time, last_time;       // of allocation
-    uint64_t lifetime_min, lifetime_max;  // of the freed ones; min > max when none was freed
+    uint64_t first_time, last_time;      // of allocation
+    uint64_t lifetime_min, lifetime_max; // of the freed ones; min > max when none was freed
     uint64_t lifetime_sum;
 };
 
@@ -104,7 +105,8 @@ uint64_t hs_total__value(const struct hs_total *total, enum hs_total_key key);
 // Largest first (HS_TOTAL_STACK: smallest id first); ties by stack id.
 void hs_totals__sort(struct hs_totals *totals, enum hs_total_key key);
 
-// ---- rows ------------------------------------------------------------------------------------------------------------
+// ---- rows
+// ------------------------------------------------------------------------------------------------------------
 
 int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
                     const struct hs_query_control *control, uint64_t *count, struct hs_error *error);
@@ -127,7 +129,8 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
                    int (*visit)(void *context, const struct hs_store *store, uint64_t row), void *context,
                    struct hs_error *error);
 
-// ---- over time -------------------------------------------------------------------------------------------------------
+// ---- over time
+// -------------------------------------------------------------------------------------------------------
 
 // `points` equal intervals of [from, to]; point i covers from + i * width .. The maxima are exact.
 // Without any condition (or filter NULL) and with a coarse enough width the store's pyramid answers at once.

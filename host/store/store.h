@@ -57,7 +57,7 @@ enum {
 struct hs_columns {
     uint64_t rows;
     const uint64_t *time;
-    const uint64_t *free_time;   // HS_NEVER: still there at the end
+    const uint64_t *free_time; // HS_NEVER: still there at the end
     const uint64_t *address;
     const uint64_t *size;        // requested
     const uint32_t *slack;       // usable - requested, at most UINT32_MAX
@@ -98,16 +98,16 @@ struct hs_chain {
 // A node of the stack table: a frame and the frame that called it. The stack with the id n is the frames from node n up
 // to the root. Node 0 is the empty stack.
 struct hs_node {
-    uint64_t pc;        // return address
+    uint64_t pc; // return address
     uint32_t parent;
-    uint32_t depth;     // frames from here to the root, cut marks not counted
-    uint64_t time;      // when it was recorded: chooses the module when modules were unloaded
+    uint32_t depth; // frames from here to the root, cut marks not counted
+    uint64_t time;  // when it was recorded: chooses the module when modules were unloaded
 };
 #define HS_CUT_NONE 0
 
 struct hs_module {
     uint64_t start, end;
-    uint64_t bias;        // run-time address - address in the file
+    uint64_t bias; // run-time address - address in the file
     uint64_t load_time;
     uint64_t unload_time; // HS_NEVER
     const char *path;
