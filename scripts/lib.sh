@@ -100,12 +100,8 @@ packages_install()
     return $status
 }
 
-# build PRESET: configures once, then builds.
 build()
 {
     cd "$root" || return
-    if [ ! -f "build/$1/build.ninja" ]; then
-        cmake --preset "$1" || return
-    fi
-    cmake --build "build/$1" -j "$jobs"
+    cmake --preset "$1" && cmake --build "build/$1" -j "$jobs"
 }
