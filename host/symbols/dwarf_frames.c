@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/dwarf_frames.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEEPEST_SCOPE 64
+
+struct range {
+    uint64_t low;
+    uint64_t high;
+    uint32_t index; // of the unit or the function
+};
+
+struct ranges {
+    struct range *items;
+    size_t count;
+    size_t capacity;
+};
+
+struct unit {
+    Dwarf_Die die;  // lines are here
+    Dwarf_Die tree; // functions are here: the same, or the split unit's
+    bool indexed;
+    struct ranges ranges;
+    Dwarf_Die *functions;
+    size_t function_count;
+    size_t function_capacity;
+};
+
+struct hs_dwarf {
+    Dwarf *dwarf;
+    bool indexed;
+    struct ranges ranges;
+    struct unit *units;
+    size_t unit_count;
+};
+
+struct hs_dwarf *hs_dwarf__create(Dwarf *dwarf)
+{
+    struct hs_dwarf *self = calloc(1, sizeof(*self));
+    if (self)
+        self->dwarf = dwarf;
+    return self;
+}
+
+void hs_dwarf__destroy(struct hs_dwarf *self)
+{
+    if (!self)
+        return;
+    for (size_t i = 0; i < self->unit_count; i++) {
+        free(self->units[i].ranges.items);
+        free(self->units[i].functions);
+    }
+    free(self->units);
+    free(self->ranges.items);
+    free(self);
+}
+
+// ---- ranges --------------------------------------------------------------------------------------------------------
+
+static void *grown(void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    void *bigger = reallocarray(items, wanted, size);
+    if (bigger)
+        *capacity = wanted;
+    return bigger;
+}
+
+static void add_range(struct ranges *ranges, uint64_t low, uint64_t high, uint32_t index)
+{
+    // The linker moves discarded functions to address 0; nothing real is there.
+    if (low == 0 || low >= high)
+        return;
+    struct range *items = grown(ranges->items, ranges->count, &ranges->capacity, sizeof(*items));
+    if (!items)
+        return;
+    ranges->items = items;
+    items[ranges->count++] = (struct range){low, high, index};
+}
+
+static size_t add_die_ranges(struct ranges *ranges, Dwarf_Die *die, uint32_t index)
+{
+    Dwarf_Addr base = 0;
+    Dwarf_Addr low = 0;
+    Dwarf_Addr high = 0;
+    ptrdiff_t offset = 0;
+    size_t before = ranges->count;
+    while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0)
+        add_range(ranges, low, high, index);
+    return ranges->count - before;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct range *a = left;
+    const struct range *b = right;
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    if (a->high != b->high)
+        return a->high > b->high ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static void sort_ranges(struct ranges *ranges)
+{
+    if (ranges->count)
+        qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
+}
+
+// The innermost range that holds the address: the last in order, looking a little further for enclosing ones.
+static const struct range *find_range(const struct ranges *ranges, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = ranges->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].low <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 1; back <= DEEPEST_SCOPE && back <= low; back++) {
+        if (address < ranges->items[low - back].high)
+            return &ranges->items[low - back];
+    }
+    return NULL;
+}
+
+// ---- index ---------------------------------------------------------------------------------------------------------
+
+static void index_units(struct hs_dwarf *self)
+{
+    self->indexed = true;
+    size_t capacity = 0;
+    Dwarf_CU *cu = NULL;
+    Dwarf_Half version;
+    uint8_t type;
+    Dwarf_Die die;
+    Dwarf_Die split;
+    while (dwarf_get_units(self->dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        struct unit *units = grown(self->units, self->unit_count, &capacity, sizeof(*units));
+        if (!units)
+            break;
+        self->units = units;
+        units[self->unit_count] = (struct unit){.die = die, .tree = split.addr ? split : die};
+        add_die_ranges(&self->ranges, &die, (uint32_t)self->unit_count);
+        self->unit_count++;
+    }
+    sort_ranges(&self->ranges);
+}
+
+static bool may_hold_functions(int tag)
+{
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void add_function(struct unit *unit, Dwarf_Die *die)
+{
+    if (!add_die_ranges(&unit->ranges, die, (uint32_t)unit->function_count))
+        return;
+    Dwarf_Die *functions = grown(unit->functions, unit->function_count, &unit->function_capacity, sizeof(*functions));
+    if (!functions)
+        return;
+    unit->functions = functions;
+    functions[unit->function_count++] = *die;
+}
+
+static void index_functions(struct unit *unit, Dwarf_Die *parent, unsigned depth)
+{
+    Dwarf_Die die;
+    if (depth > DEEPEST_SCOPE || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram)
+            add_function(unit, &die);
+        if (may_hold_functions(tag))
+            index_functions(unit, &die, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static struct unit *unit_at(struct hs_dwarf *self, uint64_t address)
+{
+    if (!self->indexed)
+        index_units(self);
+    const struct range *range = find_range(&self->ranges, address);
+    if (!range)
+        return NULL;
+    struct unit *unit = &self->units[range->index];
+    if (!unit->indexed) {
+        unit->indexed = true;
+        index_functions(unit, &unit->tree, 0);
+        sort_ranges(&unit->ranges);
+    }
+    return unit;
+}
+
+// ---- frames --------------------------------------------------------------------------------------------------------
+
+static bool is_scope(int tag)
+{
+    return tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_try_block ||
+           tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
+}
+
+static bool child_scope_at(Dwarf_Die *parent, uint64_t address, Dwarf_Die *scope)
+{
+    Dwarf_Die die;
+    if (dwarf_child(parent, &die) != 0)
+        return false;
+    do {
+        if (is_scope(dwarf_tag(&die)) && dwarf_haspc(&die, address) > 0) {
+            *scope = die;
+            return true;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+    return false;
+}
+
+// The function and the calls inlined into it at `address`, outermost first.
+static uint32_t inline_chain(Dwarf_Die function, uint64_t address, Dwarf_Die *chain, uint32_t most)
+{
+    uint32_t count = 0;
+    Dwarf_Die scope = function;
+    chain[count++] = function;
+    for (unsigned depth = 0; depth < DEEPEST_SCOPE && child_scope_at(&scope, address, &scope); depth++) {
+        if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine && count < most)
+            chain[count++] = scope;
+    }
+    return count;
+}
+
+static const char *function_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_name, &attribute))
+        return dwarf_formstring(&attribute);
+    return NULL;
+}
+
+static Dwarf_Word call_number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_attr(die, name, &attribute))
+        dwarf_formudata(&attribute, &value);
+    return value;
+}
+
+static void call_site(Dwarf_Die *inlined, struct unit *unit, struct hs_dwarf_frame *frame)
+{
+    Dwarf_Files *files;
+    size_t count;
+    frame->line = (uint32_t)call_number(inlined, DW_AT_call_line);
+    Dwarf_Word file = call_number(inlined, DW_AT_call_file);
+    bool known =
+        dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 || dwarf_getsrcfiles(&unit->die, &files, &count) == 0;
+    frame->file = known && file < count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
+}
+
+static void line_of(struct unit *unit, uint64_t address, struct hs_dwarf_frame *frame)
+{
+    Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+    int number = 0;
+    if (!line)
+        return;
+    frame->file = dwarf_linesrc(line, NULL, NULL);
+    if (dwarf_lineno(line, &number) == 0 && number > 0)
+        frame->line = (uint32_t)number;
+}
+
+uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwarf_frame *frames)
+{
+    struct unit *unit = unit_at(self, address);
+    if (!unit)
+        return 0;
+    memset(frames, 0, sizeof(*frames));
+    line_of(unit, address, &frames[0]);
+    const struct range *range = find_range(&unit->ranges, address);
+    if (!range || range->index >= unit->function_count)
+        return frames[0].file ? 1 : 0;
+    Dwarf_Die chain[HS_DWARF_MOST_FRAMES];
+    uint32_t count = inline_chain(unit->functions[range->index], address, chain, HS_DWARF_MOST_FRAMES);
+    for (uint32_t i = 0; i < count; i++) {
+        Dwarf_Die *die = &chain[count - 1 - i];
+        frames[i].function = function_name(die);
+        if (i + 1 < count)
+            call_site(die, unit, &frames[i + 1]);
+    }
+    return count;
+}

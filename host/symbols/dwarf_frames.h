@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From an address to source frames, inlined ones included, by the DWARF of one module. Units are indexed once when the
+// module is first asked, functions of a unit when that unit is first asked: nothing is read that is not shown.
+#ifndef HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
+#define HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_DWARF_MOST_FRAMES 64
+
+struct hs_dwarf;
+
+// One frame, names owned by the Dwarf.
+struct hs_dwarf_frame {
+    const char *function; // linker name where there is one; NULL when unknown
+    const char *file;
+    uint32_t line;
+};
+
+struct hs_dwarf *hs_dwarf__create(Dwarf *dwarf);
+void hs_dwarf__destroy(struct hs_dwarf *dwarf);
+
+// Fills `frames` (HS_DWARF_MOST_FRAMES of them) innermost first and returns their number; 0 when nothing is known.
+uint32_t hs_dwarf__frames(struct hs_dwarf *dwarf, uint64_t address, struct hs_dwarf_frame *frames);
+
+#endif

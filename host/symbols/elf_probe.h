@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the first bytes of a file say about a program, without trusting any of them: used before a program is run and
+// before a file on disk is taken for the module in a trace. Symbols themselves are read by libdw.
+#ifndef HEAPSONDE_HOST_SYMBOLS_ELF_PROBE_H
+#define HEAPSONDE_HOST_SYMBOLS_ELF_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_BUILD_ID_MAX 64
+
+enum hs_probe_kind { HS_PROBE_OTHER, HS_PROBE_ELF, HS_PROBE_SCRIPT };
+
+struct hs_probe {
+    enum hs_probe_kind kind;
+    bool damaged;         // an ELF file whose headers point outside of it
+    bool has_interpreter; // PT_INTERP: started by a dynamic loader
+    bool has_dynamic;     // PT_DYNAMIC
+    uint8_t pointer_size; // 4 or 8
+    bool big_endian;
+    uint16_t type;    // ET_*
+    uint16_t machine; // EM_*
+    uint8_t build_id[HS_BUILD_ID_MAX];
+    size_t build_id_length;
+    char interpreter[256]; // of a script: the program behind #!, without its argument; of ELF: the loader
+};
+
+// 0, or a negative errno when the file cannot be read.
+int hs_probe__file(struct hs_probe *probe, const char *path);
+int hs_probe__descriptor(struct hs_probe *probe, int fd);
+void hs_probe__bytes(struct hs_probe *probe, const uint8_t *bytes, size_t size);
+
+// "x86-64", "AArch64", "ARM", "MIPS", ... or "machine 123" (in `buffer`).
+const char *hs_machine_name(uint16_t machine, char buffer[32]);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/module.h"
+
+#include "host/symbols/locate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// libdwfl searches by build id and by .gnu_debuglink, checks both, and knows debuginfod; the debug directories are also
+// searched by plain name, which suits a folder of unstripped files.
+static int find_debug_information(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+                                  const char *file, const char *link, GElf_Word checksum, char **found)
+{
+    int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
+    if (fd >= 0)
+        return fd;
+    const struct hs_module_symbols *self = *userdata;
+    // Only for the module itself: libdwfl also asks for the supplementary file of dwz, which has another build id.
+    bool alternate = !file;
+    return self && !alternate ? hs_locate_debug(self->options, &self->description, found) : -1;
+}
+
+static char *debug_search_path(const struct hs_symbols_options *options)
+{
+    char *path = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&path, &size);
+    if (!stream)
+        return NULL;
+    fputs("+:.debug", stream);
+    if (options->sysroot && *options->sysroot)
+        fprintf(stream, ":%s/usr/lib/debug", options->sysroot);
+    for (size_t i = 0; i < options->debug_dir_count; i++)
+        fprintf(stream, ":%s", options->debug_dirs[i]);
+    fputs(":/usr/lib/debug", stream);
+    fclose(stream);
+    return path;
+}
+
+// Consumes `fd`.
+static int report_file(struct hs_module_symbols *self, int fd)
+{
+    self->debug_path = debug_search_path(self->options);
+    self->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
+                                       .find_debuginfo = find_debug_information,
+                                       .section_address = dwfl_offline_section_address,
+                                       .debuginfo_path = &self->debug_path};
+    self->dwfl = dwfl_begin(&self->callbacks);
+    if (!self->dwfl) {
+        close(fd);
+        return -1;
+    }
+    dwfl_report_begin(self->dwfl);
+    self->module = dwfl_report_elf(self->dwfl, self->description.path, self->file, fd, 0, true);
+    dwfl_report_end(self->dwfl, NULL, NULL);
+    if (!self->module) {
+        close(fd);
+        return -1;
+    }
+    void **userdata;
+    dwfl_module_info(self->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+    *userdata = self;
+    return 0;
+}
+
+void hs_module_symbols__open(struct hs_module_symbols *self)
+{
+    struct hs_located located;
+    hs_locate(self->options, &self->description, &located);
+    self->state = located.state;
+    self->file = located.path;
+    if (located.state == HS_SYMBOLS_FOUND && report_file(self, located.fd))
+        self->state = HS_SYMBOLS_DAMAGED;
+}
+
+void hs_module_symbols__close(struct hs_module_symbols *self)
+{
+    hs_dwarf__destroy(self->dwarf);
+    hs_symbol_table__free(&self->table);
+    if (self->dwfl)
+        dwfl_end(self->dwfl);
+    free(self->debug_path);
+    free(self->file);
+}
+
+static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
+{
+    if (!self->dwarf_tried) {
+        self->dwarf_tried = true;
+        Dwarf *dwarf = dwfl_module_getdwarf(self->module, &self->dwarf_bias);
+        self->dwarf = dwarf ? hs_dwarf__create(dwarf) : NULL;
+    }
+    return self->dwarf;
+}
+
+static const char *linked_name(struct hs_module_symbols *self, uint64_t address)
+{
+    if (!self->table_tried) {
+        self->table_tried = true;
+        hs_symbol_table__load(&self->table, self->module);
+    }
+    return hs_symbol_table__find(&self->table, address);
+}
+
+uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames)
+{
+    if (!self->module)
+        return 0;
+    struct hs_dwarf *dwarf = dwarf_of(self);
+    uint32_t count = dwarf ? hs_dwarf__frames(dwarf, address - self->dwarf_bias, frames) : 0;
+    if (count && frames[count - 1].function)
+        return count;
+    if (!count)
+        frames[count++] = (struct hs_dwarf_frame){0};
+    frames[count - 1].function = linked_name(self, address);
+    return frames[count - 1].function || frames[count - 1].file ? count : 0;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One module of a session: its file, its DWARF and its symbol table, each opened when first needed.
+#ifndef HEAPSONDE_HOST_SYMBOLS_MODULE_H
+#define HEAPSONDE_HOST_SYMBOLS_MODULE_H
+
+#include "host/symbols/dwarf_frames.h"
+#include "host/symbols/symbol_table.h"
+#include "host/symbols/symbols.h"
+
+struct hs_module_symbols {
+    struct hs_symbols_module description;
+    const struct hs_symbols_options *options;
+    enum hs_symbols_state state;
+    char *file; // see hs_located.path
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    char *debug_path; // the search path given to libdwfl
+    Dwfl_Callbacks callbacks;
+    struct hs_dwarf *dwarf;
+    Dwarf_Addr dwarf_bias;
+    bool dwarf_tried;
+    struct hs_symbol_table table;
+    bool table_tried;
+};
+
+void hs_module_symbols__open(struct hs_module_symbols *self);
+void hs_module_symbols__close(struct hs_module_symbols *self);
+
+// Frames at an address of the file (not of the process). As hs_dwarf__frames; names are linker names.
+uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/symbol_table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How far to look back for a symbol that covers an address although a later one starts before it.
+#define NESTED_SYMBOLS 16
+
+static uint8_t rank_of(const GElf_Sym *symbol)
+{
+    switch (GELF_ST_BIND(symbol->st_info)) {
+    case STB_GLOBAL:
+        return 0;
+    case STB_WEAK:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+static bool is_function(const GElf_Sym *symbol, GElf_Word section)
+{
+    int type = GELF_ST_TYPE(symbol->st_info);
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && section != SHN_UNDEF && section != SHN_ABS;
+}
+
+static uint64_t section_end(Elf *elf, GElf_Word section, uint64_t bias)
+{
+    GElf_Shdr header;
+    Elf_Scn *scn = elf ? elf_getscn(elf, section) : NULL;
+    if (!scn || !gelf_getshdr(scn, &header))
+        return UINT64_MAX;
+    return header.sh_addr + header.sh_size + bias;
+}
+
+static bool read_symbol(Dwfl_Module *module, int index, bool thumb, struct hs_symbol *out)
+{
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    GElf_Word section = 0;
+    Elf *elf = NULL;
+    Dwarf_Addr bias = 0;
+    const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section, &elf, &bias);
+    if (!name || !*name || !is_function(&symbol, section))
+        return false;
+    out->start = thumb ? address & ~(uint64_t)1 : address;
+    out->end = symbol.st_size ? out->start + symbol.st_size : section_end(elf, section, bias);
+    out->name = name;
+    // A symbol without a size (hand-written assembly) reaches to the next one; anything sized is better.
+    out->rank = (uint8_t)(rank_of(&symbol) + (symbol.st_size ? 0 : 8));
+    return out->end > out->start;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct hs_symbol *a = left;
+    const struct hs_symbol *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    // The better symbol comes last: a search from above meets it first.
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
+    return strcmp(b->name, a->name);
+}
+
+static void end_unsized_at_next(struct hs_symbol_table *table)
+{
+    for (size_t i = 0; i + 1 < table->count; i++) {
+        struct hs_symbol *symbol = &table->symbols[i];
+        uint64_t next = table->symbols[i + 1].start;
+        if (symbol->rank >= 8 && next > symbol->start && next < symbol->end)
+            symbol->end = next;
+    }
+}
+
+static bool is_thumb_machine(Dwfl_Module *module)
+{
+    Dwarf_Addr bias;
+    GElf_Ehdr header;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    return elf && gelf_getehdr(elf, &header) && header.e_machine == EM_ARM;
+}
+
+int hs_symbol_table__load(struct hs_symbol_table *table, Dwfl_Module *module)
+{
+    memset(table, 0, sizeof(*table));
+    int count = dwfl_module_getsymtab(module);
+    if (count <= 0)
+        return 0;
+    table->symbols = malloc((size_t)count * sizeof(*table->symbols));
+    if (!table->symbols)
+        return -ENOMEM;
+    bool thumb = is_thumb_machine(module);
+    for (int i = 0; i < count; i++) {
+        if (read_symbol(module, i, thumb, &table->symbols[table->count]))
+            table->count++;
+    }
+    qsort(table->symbols, table->count, sizeof(*table->symbols), compare);
+    end_unsized_at_next(table);
+    return 0;
+}
+
+void hs_symbol_table__free(struct hs_symbol_table *table)
+{
+    free(table->symbols);
+    memset(table, 0, sizeof(*table));
+}
+
+const char *hs_symbol_table__find(const struct hs_symbol_table *table, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->symbols[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 1; back <= NESTED_SYMBOLS && back <= low; back++) {
+        const struct hs_symbol *symbol = &table->symbols[low - back];
+        if (address < symbol->end)
+            return symbol->name;
+    }
+    return NULL;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The functions that the ELF symbol tables of a module name, sorted by address. What is used where DWARF says nothing.
+#ifndef HEAPSONDE_HOST_SYMBOLS_SYMBOL_TABLE_H
+#define HEAPSONDE_HOST_SYMBOLS_SYMBOL_TABLE_H
+
+#include <elfutils/libdwfl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_symbol {
+    uint64_t start;
+    uint64_t end;
+    const char *name; // as linked, owned by the Dwfl
+    uint8_t rank;     // lower is better among symbols at one address
+};
+
+struct hs_symbol_table {
+    struct hs_symbol *symbols;
+    size_t count;
+};
+
+// Reads .symtab, else .dynsym, and mini debug information, as libdwfl merges them. An empty table is no failure.
+int hs_symbol_table__load(struct hs_symbol_table *table, Dwfl_Module *module);
+void hs_symbol_table__free(struct hs_symbol_table *table);
+
+// The linked name of the function that covers `address`, or NULL.
+const char *hs_symbol_table__find(const struct hs_symbol_table *table, uint64_t address);
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/symbols.h"
+
+#include "host/symbols/demangle.h"
+#include "host/symbols/module.h"
+#include "host/symbols/strings.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct answer {
+    uint64_t address;
+    int module;
+    const struct hs_frames *frames; // NULL: free slot
+};
+
+struct hs_symbols {
+    struct hs_symbols_options options;
+    struct hs_strings *strings;
+    struct hs_module_symbols **modules;
+    size_t module_count;
+    size_t module_capacity;
+    struct answer *answers;
+    size_t answer_slots; // a power of two
+    size_t answer_count;
+};
+
+#define FIRST_ANSWERS 1024u
+
+struct hs_symbols *hs_symbols__create(const struct hs_symbols_options *options)
+{
+    struct hs_symbols *self = calloc(1, sizeof(*self));
+    if (!self)
+        return NULL;
+    if (options)
+        self->options = *options;
+    self->strings = hs_strings__create();
+    self->answers = calloc(FIRST_ANSWERS, sizeof(*self->answers));
+    self->answer_slots = FIRST_ANSWERS;
+    if (self->strings && self->answers)
+        return self;
+    hs_symbols__destroy(self);
+    return NULL;
+}
+
+void hs_symbols__destroy(struct hs_symbols *self)
+{
+    if (!self)
+        return;
+    for (size_t i = 0; i < self->module_count; i++) {
+        hs_module_symbols__close(self->modules[i]);
+        free(self->modules[i]);
+    }
+    free(self->modules);
+    free(self->answers);
+    hs_strings__destroy(self->strings);
+    free(self);
+}
+
+int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_module *module)
+{
+    if (self->module_count == self->module_capacity) {
+        size_t capacity = self->module_capacity ? self->module_capacity * 2 : 64;
+        struct hs_module_symbols **modules = reallocarray(self->modules, capacity, sizeof(struct hs_module_symbols *));
+        if (!modules)
+            return -ENOMEM;
+        self->modules = modules;
+        self->module_capacity = capacity;
+    }
+    struct hs_module_symbols *added = calloc(1, sizeof(*added));
+    if (!added)
+        return -ENOMEM;
+    added->description = *module;
+    added->options = &self->options;
+    self->modules[self->module_count] = added;
+    return (int)self->module_count++;
+}
+
+// ---- the cache -----------------------------------------------------------------------------------------------------
+
+static struct answer *find_answer(struct answer *answers, size_t slots, int module, uint64_t address)
+{
+    uint64_t hash = (address ^ ((uint64_t)(unsigned)module << 48)) * 0x9e3779b97f4a7c15u;
+    size_t i = (hash >> 32) & (slots - 1);
+    while (answers[i].frames && (answers[i].address != address || answers[i].module != module))
+        i = (i + 1) & (slots - 1);
+    return &answers[i];
+}
+
+static int grow_answers(struct hs_symbols *self)
+{
+    size_t slots = self->answer_slots * 2;
+    struct answer *answers = calloc(slots, sizeof(*answers));
+    if (!answers)
+        return -ENOMEM;
+    for (size_t i = 0; i < self->answer_slots; i++) {
+        const struct answer *old = &self->answers[i];
+        if (old->frames)
+            *find_answer(answers, slots, old->module, old->address) = *old;
+    }
+    free(self->answers);
+    self->answers = answers;
+    self->answer_slots = slots;
+    return 0;
+}
+
+// ---- names ---------------------------------------------------------------------------------------------------------
+
+static const char *readable_name(struct hs_symbols *self, const char *linked)
+{
+    char *name = hs_demangle(linked);
+    const char *kept = name ? hs_strings__add(self->strings, name) : NULL;
+    free(name);
+    return kept;
+}
+
+static const char *short_module_name(const char *path)
+{
+    if (strstr(path, "vdso") && !strchr(path, '/'))
+        return "[vdso]";
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *offset_name(struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
+{
+    char text[512];
+    // The vdso has no file to look an offset up in, so its offset counts from where it is mapped.
+    const char *name = short_module_name(module->description.path);
+    uint64_t base = *name == '[' ? module->description.start : module->description.bias;
+    snprintf(text, sizeof(text), "%s+0x%" PRIx64, *name ? name : "[main program]", address - base);
+    return hs_strings__add(self->strings, text);
+}
+
+static const char *address_name(struct hs_symbols *self, uint64_t address)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "0x%" PRIx64, address);
+    return hs_strings__add(self->strings, text);
+}
+
+static struct hs_frames *new_frames(struct hs_symbols *self, uint32_t count)
+{
+    struct hs_frames *frames = hs_strings__memory(self->strings, sizeof(*frames) + count * sizeof(struct hs_frame));
+    if (!frames)
+        return NULL;
+    frames->frame = (struct hs_frame *)(frames + 1);
+    frames->count = count;
+    return frames;
+}
+
+static struct hs_frames *single_frame(struct hs_symbols *self, const char *name, enum hs_frame_kind kind,
+                                      const char *module, uint64_t address)
+{
+    struct hs_frames *frames = new_frames(self, 1);
+    if (!frames || !name)
+        return NULL;
+    *(struct hs_frame *)(frames + 1) =
+        (struct hs_frame){.function = name, .kind = kind, .module = module, .address = address};
+    return frames;
+}
+
+// A return address is that of the instruction after the call, which may belong to another line or function.
+static uint64_t call_address(const struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
+{
+    if (self->options.machine == EM_ARM)
+        address &= ~(uint64_t)1; // the Thumb bit
+    return address - module->description.bias - 1;
+}
+
+static const char *kept_or_null(struct hs_symbols *self, const char *text)
+{
+    return text && *text ? hs_strings__add(self->strings, text) : NULL;
+}
+
+static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module_symbols *module, uint64_t address)
+{
+    struct hs_dwarf_frame found[HS_DWARF_MOST_FRAMES];
+    const char *path = module->description.path;
+    if (module->state == HS_SYMBOLS_UNUSED)
+        hs_module_symbols__open(module);
+    uint32_t count = hs_module_symbols__frames(module, call_address(self, module, address), found);
+    if (!count)
+        return single_frame(self, offset_name(self, module, address), HS_FRAME_OFFSET, path, address);
+    struct hs_frames *frames = new_frames(self, count);
+    if (!frames)
+        return NULL;
+    struct hs_frame *frame = (struct hs_frame *)(frames + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        bool named = found[i].function && *found[i].function;
+        frame[i].function = named ? readable_name(self, found[i].function) : offset_name(self, module, address);
+        frame[i].kind = named ? HS_FRAME_NAMED : HS_FRAME_OFFSET;
+        frame[i].file = kept_or_null(self, found[i].file);
+        frame[i].line = found[i].line;
+        frame[i].inlined = i + 1 < count;
+        frame[i].module = path;
+        frame[i].address = address;
+        if (!frame[i].function)
+            return NULL;
+    }
+    return frames;
+}
+
+const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module, uint64_t return_address)
+{
+    bool known = module >= 0 && (size_t)module < self->module_count;
+    int key = known ? module : -1;
+    struct answer *answer = find_answer(self->answers, self->answer_slots, key, return_address);
+    if (answer->frames)
+        return answer->frames;
+    if (self->answer_count * 2 >= self->answer_slots && grow_answers(self))
+        return NULL;
+    const struct hs_frames *frames =
+        known ? module_frames(self, self->modules[module], return_address)
+              : single_frame(self, address_name(self, return_address), HS_FRAME_ADDRESS, "", return_address);
+    if (!frames)
+        return NULL;
+    answer = find_answer(self->answers, self->answer_slots, key, return_address);
+    *answer = (struct answer){return_address, key, frames};
+    self->answer_count++;
+    return frames;
+}
+
+// ---- what is wrong -------------------------------------------------------------------------------------------------
+
+size_t hs_symbols__module_count(const struct hs_symbols *self)
+{
+    return self->module_count;
+}
+
+enum hs_symbols_state hs_symbols__state(const struct hs_symbols *self, size_t module)
+{
+    return self->modules[module]->state;
+}
+
+const char *hs_symbols__path(const struct hs_symbols *self, size_t module)
+{
+    return self->modules[module]->description.path;
+}
+
+bool hs_symbols__problem(const struct hs_symbols *self, size_t module, char *line, size_t size)
+{
+    const struct hs_module_symbols *it = self->modules[module];
+    const char *path = it->description.path;
+    // The vdso, anonymous code: no file exists anywhere.
+    bool no_file = path[0] != '/';
+    switch (it->state) {
+    case HS_SYMBOLS_MISSING:
+        if (no_file)
+            return false;
+        snprintf(line, size, "%s: not on this machine; give the folder that holds it with --sysroot or --debug-dir",
+                 path);
+        return true;
+    case HS_SYMBOLS_MISMATCH:
+        snprintf(line, size,
+                 "%s: the file here has another build id than the one recorded, so its addresses are not named; "
+                 "give the recorded build with --sysroot or --debug-dir",
+                 it->file ? it->file : path);
+        return true;
+    case HS_SYMBOLS_FOREIGN:
+        snprintf(line, size, "%s: built for another machine than the trace; give the right folder with --sysroot",
+                 it->file ? it->file : path);
+        return true;
+    case HS_SYMBOLS_DAMAGED:
+        snprintf(line, size, "%s: not a readable ELF file; give an intact copy with --debug-dir",
+                 it->file ? it->file : path);
+        return true;
+    default:
+        return false;
+    }
+}
