@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT      __attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default")))
 
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
@@ -36,7 +36,8 @@ static void (*next_free)(void *);
 static struct counter before_file; // used until the file is mapped, and when it cannot be
 static struct counter *counter = &before_file;
 
-// ---- table of live blocks: open addressing, grows by mapping a new one -------------------------------------------------
+// ---- table of live blocks: open addressing, grows by mapping a new one
+// -------------------------------------------------
 
 struct block {
     uintptr_t address; // 0: empty, 1: deleted
@@ -91,7 +92,8 @@ static struct block *block_find(uintptr_t address)
     return NULL;
 }
 
-// ---- the lock ----------------------------------------------------------------------------------------------------------
+// ---- the lock
+// ----------------------------------------------------------------------------------------------------------
 
 // Signals stay out while it is held, so that a handler that allocates, or a thread that is cancelled, cannot stop here.
 static atomic_int locked;
@@ -111,7 +113,8 @@ static void unlock(const sigset_t *before)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, 8);
 }
 
-// ---- the file ----------------------------------------------------------------------------------------------------------
+// ---- the file
+// ----------------------------------------------------------------------------------------------------------
 
 static char output_prefix[4096];
 static bool output_known;
@@ -167,8 +170,8 @@ static void file_open(void)
             if (file == -1)
                 break;
             if (syscall(SYS_ftruncate, file, (long)sizeof *counter) == 0) {
-                void *mapped = (void *)syscall(SYS_mmap, NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                               file, 0);
+                void *mapped =
+                    (void *)syscall(SYS_mmap, NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
                 if (mapped != MAP_FAILED) {
                     *(struct counter *)mapped = *counter;
                     counter = mapped;
@@ -189,7 +192,8 @@ static void file_open(void)
     }
 }
 
-// ---- fork: the child counts into its own file, from zero, and knows the blocks that it inherited --------------------------
+// ---- fork: the child counts into its own file, from zero, and knows the blocks that it inherited
+// --------------------------
 
 static sigset_t fork_mask;
 
@@ -213,6 +217,7 @@ static void fork_child(void)
     before_file.live_count = live_count;
     before_file.live_bytes = live_bytes;
     before_file.peak_bytes = live_bytes;
+    before_file.forked = 1;
     file_open();
     if (inherited != &before_file)
         syscall(SYS_munmap, inherited, sizeof *inherited);
@@ -220,7 +225,8 @@ static void fork_child(void)
     unlock(&fork_mask);
 }
 
-// ---- start -------------------------------------------------------------------------------------------------------------
+// ---- start
+// -------------------------------------------------------------------------------------------------------------
 
 static atomic_int ready;
 static char bootstrap[64 << 10] __attribute__((aligned(16)));
@@ -280,7 +286,8 @@ __attribute__((constructor)) static void construct(void)
     pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-// ---- counting ----------------------------------------------------------------------------------------------------------
+// ---- counting
+// ----------------------------------------------------------------------------------------------------------
 
 static void gained(const void *pointer, size_t size)
 {
@@ -422,9 +429,8 @@ EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     if (!start())
         return ENOMEM;
-    int saved = errno, status = next_posix_memalign(pointer, alignment, size);
+    int status = next_posix_memalign(pointer, alignment, size);
     count_allocation(COUNTER_ALIGNED, status ? NULL : *pointer, size);
-    errno = saved;
     return status;
 }
 

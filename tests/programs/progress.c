@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Allocates for ever and says in a shared file how far it is, for tests that end it at any moment.
+// Usage: progress FILE THREADS. The file holds one 64-bit number for each thread: blocks made so far.
+#include "program.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+static _Atomic uint64_t *progress;
+
+static NOINLINE void *made(size_t size, int depth)
+{
+    void *block = depth ? made(size, depth - 1) : allocate(size);
+    __asm__ volatile("" : "+r"(block));
+    return block;
+}
+
+static void *work(void *number)
+{
+    int thread = (int)(intptr_t)number;
+    uint64_t seed = (uint64_t)thread;
+    void *ring[256] = {0};
+    for (size_t i = 0;; i++) {
+        free(ring[i % 256]);
+        ring[i % 256] = made(1 + random_next(&seed) % 500, (int)(i % 30));
+        atomic_store_explicit(&progress[thread], i + 1, memory_order_release);
+    }
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    int threads = count > 2 ? atoi(arguments[2]) : 1;
+    if (count < 2)
+        return 2;
+    int file = open(arguments[1], O_RDWR | O_CREAT, 0600);
+    MUST(file >= 0 && ftruncate(file, 4096) == 0);
+    progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    MUST(progress != MAP_FAILED);
+    for (int t = 1; t < threads; t++) {
+        pthread_t thread;
+        MUST(pthread_create(&thread, NULL, work, (void *)(intptr_t)t) == 0);
+    }
+    work(NULL);
+    return 0;
+}
