@@ -18,11 +18,11 @@
 
 // Why a walk ended. HS_END_ROOT is the only complete end. The values are part of the trace format (cut reasons).
 enum hs_end {
-    HS_END_ROOT = 0,       // the outermost frame: return address undefined or zero
-    HS_END_NO_RULE = 1,    // no unwind information covers a return address
-    HS_END_BAD_RULE = 2,   // the information is damaged or uses what is not supported
-    HS_END_BAD_STACK = 3,  // the stack pointer did not grow or left its bounds
-    HS_END_TOO_DEEP = 4,   // more frames than the memo holds; the innermost are kept
+    HS_END_ROOT = 0,      // the outermost frame: return address undefined or zero
+    HS_END_NO_RULE = 1,   // no unwind information covers a return address
+    HS_END_BAD_RULE = 2,  // the information is damaged or uses what is not supported
+    HS_END_BAD_STACK = 3, // the stack pointer did not grow or left its bounds
+    HS_END_TOO_DEEP = 4,  // more frames than the memo holds; the innermost are kept
     HS_END_COUNT
 };
 
@@ -34,15 +34,20 @@ struct hs_memo {
     uint32_t depth;    // frames of the last stack
     enum hs_end end;   // how the last walk ended
     bool guessed;      // whether a guessed frame is in the last stack
-    // private to walk.c
-    uintptr_t **slots; // where each pc was read
+    // private to walk_memo.c
+    uint32_t generation;  // of the rules that the stack was walked with
+    uintptr_t memory_low; // pages of the stack that can be read
+    uintptr_t memory_span;
+    uintptr_t **slots; // where each pc was read: 8 below the frame's stack pointer
     uintptr_t *fps;    // frame pointer at each frame
-    uint32_t *marks;   // flags and the place of the saved frame pointer
-    uint32_t generation;
-    uint32_t need_fp;  // number of frames whose frame pointer must be proven
+    uint32_t *marks;   // how each frame's step is to be proven
 };
 
-// Bytes that a memo of `capacity` frames needs, header included.
+// The largest useful capacity; a greater one is cut to it.
+#define HS_MEMO_CAPACITY_MAX 16383
+
+// Bytes that a memo of `capacity` frames needs, header included: 60 bytes per frame, of which a walk touches 32 per
+// frame of its stack and 28 per fresh frame.
 size_t hs_memo_size(uint32_t capacity);
 
 // Lays a memo out in `memory` (hs_memo_size(capacity) bytes, zeroed, 16-byte aligned). The memory stays the caller's.

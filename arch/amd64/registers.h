@@ -23,4 +23,31 @@ struct hs_registers {
         (registers)->fp = hs_frame_[0];                                                                                \
     } while (0)
 
+// All registers, by DWARF number; the return address column holds the pc.
+struct hs_all_registers {
+    uintptr_t values[17];
+};
+
+// Captures the function that uses it, at the end of the capture: what its callers may have in callee-saved registers,
+// sp, fp and the pc. The caller-saved registers are set to 0.
+static inline __attribute__((always_inline)) void hs_capture_all(struct hs_all_registers *registers)
+{
+    uintptr_t *values = registers->values;
+    for (int i = 0; i < 17; i++)
+        values[i] = 0;
+    __asm__ volatile("movq %%rbx, 24(%0)\n\t"
+                     "movq %%rbp, 48(%0)\n\t"
+                     "movq %%rsp, 56(%0)\n\t"
+                     "movq %%r12, 96(%0)\n\t"
+                     "movq %%r13, 104(%0)\n\t"
+                     "movq %%r14, 112(%0)\n\t"
+                     "movq %%r15, 120(%0)\n\t"
+                     "leaq 1f(%%rip), %%rax\n\t"
+                     "movq %%rax, 128(%0)\n\t"
+                     "1:"
+                     :
+                     : "r"(values)
+                     : "rax", "memory");
+}
+
 #endif

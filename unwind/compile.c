@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/compile.h"
+
+#include "unwind/expression.h"
+#include "unwind/odd_rules.h"
+#include "unwind/walk.h"
+
+struct context {
+    const struct hs_cfi_section *section;
+    const struct hs_cfi_row *row;
+    uintptr_t address;
+};
+
+static bool classify(const struct context *context, int64_t place, const struct hs_symbolic *first,
+                     struct hs_symbolic *result)
+{
+    struct hs_reader expression;
+    return hs_cfi_expression(context->section, place, &expression) &&
+           hs_expression_classify(expression, context->address, first, result) &&
+           result->offset == (int32_t)result->offset;
+}
+
+static bool classify_cfa(const struct context *context, struct hs_symbolic *cfa)
+{
+    const struct hs_cfi_row *row = context->row;
+    if (row->cfa_expression)
+        return classify(context, row->cfa_offset, NULL, cfa);
+    if (row->cfa_register != HS_DWARF_SP && row->cfa_register != HS_DWARF_FP)
+        return false;
+    cfa->base = row->cfa_register == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP;
+    cfa->offset = row->cfa_offset;
+    cfa->deref = false;
+    return cfa->offset == (int32_t)cfa->offset;
+}
+
+// Where a register is in memory.
+static bool classify_place(const struct context *context, unsigned number, struct hs_symbolic *place)
+{
+    static const struct hs_symbolic cfa = {HS_BASE_CFA, 0, false};
+    const struct hs_cfi_register *reg = &context->row->registers[number];
+    if (reg->kind == HS_CFI_AT_OFFSET) {
+        *place = (struct hs_symbolic){HS_BASE_CFA, reg->value, false};
+        return true;
+    }
+    return reg->kind == HS_CFI_AT_EXPRESSION && classify(context, reg->value, &cfa, place) && !place->deref;
+}
+
+// The caller's sp is the CFA unless a rule says otherwise; signal frames say it by the place the CFA is read from.
+static bool sp_is_cfa(const struct context *context, const struct hs_symbolic *cfa)
+{
+    const struct hs_cfi_register *sp = &context->row->registers[HS_DWARF_SP];
+    struct hs_symbolic place;
+    if (sp->kind == HS_CFI_SAME)
+        return true;
+    if (sp->kind == HS_CFI_VALUE_OFFSET)
+        return sp->value == 0;
+    return cfa->deref && classify_place(context, HS_DWARF_SP, &place) && place.base == cfa->base &&
+           place.offset == cfa->offset;
+}
+
+static bool classify_fp(const struct context *context, struct hs_symbolic *place)
+{
+    if (context->row->registers[HS_DWARF_FP].kind != HS_CFI_SAME)
+        return classify_place(context, HS_DWARF_FP, place);
+    *place = (struct hs_symbolic){HS_BASE_NONE, 0, false};
+    return true;
+}
+
+static bool is_standard(const struct hs_symbolic *cfa, const struct hs_symbolic *ra, const struct hs_symbolic *fp)
+{
+    return !cfa->deref && ra->base == HS_BASE_CFA && ra->offset == -HS_RULE_RA_BELOW_CFA &&
+           (fp->base == HS_BASE_NONE || (fp->base == HS_BASE_CFA && fp->offset < 0));
+}
+
+uint32_t hs_rule_compile(const struct hs_cfi_section *section, const struct hs_fde *fde, const struct hs_cfi_row *row,
+                         uintptr_t address)
+{
+    const struct context context = {section, row, address};
+    struct hs_symbolic cfa, ra, fp;
+    uint32_t rule;
+    if (fde->return_address_column != HS_DWARF_RA)
+        return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
+    if (row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
+        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
+    if (!classify_cfa(&context, &cfa) || !classify_place(&context, HS_DWARF_RA, &ra) || !classify_fp(&context, &fp) ||
+        !sp_is_cfa(&context, &cfa))
+        return hs_rule_odd(HS_ODD_FULL, 0);
+    if (!fde->signal_frame && is_standard(&cfa, &ra, &fp) &&
+        hs_rule_encode(cfa.base == HS_BASE_FP, cfa.offset, fp.offset, &rule))
+        return rule;
+    struct hs_odd_rule odd = {
+        .cfa_offset = (int32_t)cfa.offset,
+        .ra_offset = (int32_t)ra.offset,
+        .fp_offset = (int32_t)fp.offset,
+        .cfa_base = (uint8_t)cfa.base,
+        .cfa_deref = cfa.deref,
+        .ra_base = (uint8_t)ra.base,
+        .fp_base = (uint8_t)fp.base,
+        .signal = fde->signal_frame,
+    };
+    return hs_odd_rule_intern(&odd);
+}
+
+uint32_t hs_rule_signal_trampoline(void)
+{
+    static const struct hs_odd_rule odd = {
+        .cfa_offset = HS_SIGNAL_SP_FROM_SP,
+        .ra_offset = HS_SIGNAL_PC_FROM_SP,
+        .fp_offset = HS_SIGNAL_FP_FROM_SP,
+        .cfa_base = HS_BASE_SP,
+        .cfa_deref = 1,
+        .ra_base = HS_BASE_SP,
+        .fp_base = HS_BASE_SP,
+        .signal = 1,
+    };
+    return hs_odd_rule_intern(&odd);
+}

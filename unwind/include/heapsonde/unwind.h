@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// libheapsonde-unwind: stack traces of the calling thread, fast enough to take one at every allocation.
+//
+// How it works. A code address is looked up in a cache of unwind rules that all threads share; a rule that is missing
+// is read from the module's .eh_frame, from frames registered with hs_register_frames(), or from the .debug_frame of
+// the module's file. Each thread keeps its last stack; a new walk goes on only until it meets that stack and then
+// proves, by re-reading the words that the earlier walk depended on, that the rest is unchanged. Nothing is written
+// outside of the library's own memory, so exceptions, longjmp, coroutines, fork and other unwinders are unaffected.
+//
+// What holds for every function, unless it says otherwise:
+// - It may be called from any thread and from signal handlers, also while the same thread is inside the library.
+// - It takes no lock, allocates nothing, does not change errno, and needs no libc.
+// - It never faults, whatever the stack contains, as long as the stack pointer itself is on readable memory.
+// - Lengths are numbers of array elements. The library keeps no pointer that is passed to it, except where stated.
+//
+// A thread must have its own thread control block, as every thread made by libc has.
+#ifndef HEAPSONDE_UNWIND_H
+#define HEAPSONDE_UNWIND_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HS_API __attribute__((visibility("default")))
+
+// Why a stack ends where it ends. New values may be added.
+enum hs_backtrace_end {
+    HS_BACKTRACE_COMPLETE = 0,  // at the outermost frame
+    HS_BACKTRACE_NO_RULE = 1,   // nothing tells how to unwind the last frame
+    HS_BACKTRACE_BAD_RULE = 2,  // the unwind information of the last frame is damaged or not supported
+    HS_BACKTRACE_BAD_STACK = 3, // the last frame's stack does not make sense: it shrinks or cannot be read
+    HS_BACKTRACE_TOO_DEEP = 4,  // there are more frames than the array holds
+};
+
+struct hs_backtrace_info {
+    int end;     // enum hs_backtrace_end
+    int guessed; // 1: at least one frame was found by a frame pointer chain that no table vouches for
+};
+
+// Stores the return addresses of the calling thread's stack into pcs[0, max), the innermost first: pcs[0] is in the
+// caller of hs_backtrace(). When there are more than `max`, the innermost are stored. Returns the number stored; 0 when
+// max <= 0. To look up the calling instruction, subtract 1 from an address.
+//
+// The first call of a thread maps about 64 KiB, of which only what the depth of the stacks needs is touched; when that
+// fails the function works without, slower. The memory of a thread that has ended is given to a new thread. A page
+// of the stack that is seen for the first time, and a code address in a module that the loader does not know, may cost
+// system calls; otherwise there are none.
+HS_API int hs_backtrace(void **pcs, int max);
+
+// As hs_backtrace(), and stores into *info how the stack ended. `info` may be NULL.
+HS_API int hs_backtrace_reason(void **pcs, int max, struct hs_backtrace_info *info);
+
+// The stack that a signal interrupted: `context` is the third argument of a SA_SIGINFO handler (a ucontext_t).
+// pcs[0] is the interrupted instruction itself, not a return address. Only inside of that handler, on its thread.
+HS_API int hs_backtrace_context(void **pcs, int max, const void *context, struct hs_backtrace_info *info);
+
+// Tells the library that code was unloaded or replaced: every cached rule is dropped and every kept stack starts
+// afresh. Call it before and after each dlclose(), and after code that was generated at run time is replaced.
+HS_API void hs_unwind_forget_rules(void);
+
+// Announces call frame information made at run time: `eh_frame` is the start of an .eh_frame section that ends with a
+// zero word, as for __register_frame() of libgcc. The memory stays the caller's; it must stay readable and unchanged
+// until hs_deregister_frames(). Returns 0, or -1 when the section is damaged or the table (4,096 sections) is full.
+HS_API int hs_register_frames(const void *eh_frame);
+
+// Takes `eh_frame` back and forgets the rules that came from it. Returns 0 when no other thread reads it any more, -1
+// when it is not registered. It may wait for other threads' readers, a few microseconds at most in practice; not to be
+// called from a signal handler.
+HS_API int hs_deregister_frames(const void *eh_frame);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One look into /proc/self/maps: system calls only, no state, a small buffer on the stack.
+#ifndef HEAPSONDE_UNWIND_MAPS_H
+#define HEAPSONDE_UNWIND_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_PAGE_SIZE 4096
+
+struct hs_mapping {
+    uintptr_t start;
+    uintptr_t end;
+    uintptr_t image_start; // where the first page of the same file is mapped, before or at `start`; 0: nowhere
+    uint64_t inode;
+    bool executable;
+    char path[256]; // empty when there is none or it is longer
+};
+
+#pragma GCC visibility push(hidden)
+// Finds the mapping that contains `address`.
+bool hs_maps_find(uintptr_t address, struct hs_mapping *mapping);
+#pragma GCC visibility pop
+
+#endif

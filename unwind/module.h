@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From a code address to the module (main program, library, vdso, anonymous code) that contains it.
+#ifndef HEAPSONDE_UNWIND_MODULE_H
+#define HEAPSONDE_UNWIND_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_range {
+    const uint8_t *start;
+    const uint8_t *end;
+};
+
+struct hs_module {
+    uintptr_t start;             // first mapped byte; the ELF header unless `anonymous`
+    uintptr_t end;               // past the last mapped byte
+    const uint8_t *eh_frame_hdr; // PT_GNU_EH_FRAME, or NULL
+    bool anonymous;              // executable memory that no ELF file backs
+};
+
+#pragma GCC visibility push(hidden)
+// Finds the module of `pc`. No lock; no system call when the loader has _dl_find_object or the module is known.
+bool hs_module_find(uintptr_t pc, struct hs_module *module);
+
+// The loaded segment of `module` that contains `address`: what may be read without a fault. The rest of the module when
+// the program headers cannot be read.
+bool hs_module_segment(const struct hs_module *module, const void *address, struct hs_range *segment);
+
+// Difference between addresses in memory and in the file. False when the headers cannot be read.
+bool hs_module_bias(const struct hs_module *module, uintptr_t *bias);
+
+// For the tests: pretends that the loader has no _dl_find_object.
+void hs_module_ignore_loader(bool ignore);
+#pragma GCC visibility pop
+
+#endif

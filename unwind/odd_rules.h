@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The rules that do not fit a cache entry, kept by content in an insert-only table.
+#ifndef HEAPSONDE_UNWIND_ODD_RULES_H
+#define HEAPSONDE_UNWIND_ODD_RULES_H
+
+#include "arch/arch.h"
+
+#include <stdint.h>
+
+// What HS_RULE_ODD means.
+enum hs_odd_kind {
+    HS_ODD_END = 0,   // the walk ends here; argument: enum hs_end
+    HS_ODD_FULL = 1,  // needs registers that the fast walk does not track
+    HS_ODD_TABLE = 2, // argument: index into the table
+};
+
+enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA };
+
+// A rule over sp, fp and memory.
+struct hs_odd_rule {
+    int32_t cfa_offset; // CFA = base + offset, or the word there
+    int32_t ra_offset;  // address of the return address
+    int32_t fp_offset;  // address of the caller's fp
+    uint8_t cfa_base;
+    uint8_t cfa_deref;
+    uint8_t ra_base;
+    uint8_t fp_base; // HS_BASE_NONE: fp is unchanged
+    uint8_t signal;  // the caller was interrupted, its pc is exact and its stack may be another one
+    uint8_t padding[3];
+};
+
+#define HS_ODD_RULES 1024
+
+static inline uint32_t hs_rule_odd(enum hs_odd_kind kind, uint32_t argument)
+{
+    return (uint32_t)HS_RULE_ODD << 28 | argument << 4 | (uint32_t)kind;
+}
+
+static inline enum hs_odd_kind hs_rule_odd_kind(uint32_t rule)
+{
+    return (enum hs_odd_kind)(rule & 15);
+}
+
+static inline uint32_t hs_rule_odd_argument(uint32_t rule)
+{
+    return rule >> 4 & 0xffffff;
+}
+
+#pragma GCC visibility push(hidden)
+// The 30-bit rule that stands for `odd`. HS_ODD_FULL when the table is full: slower, equally right.
+uint32_t hs_odd_rule_intern(const struct hs_odd_rule *odd);
+
+const struct hs_odd_rule *hs_odd_rule_at(uint32_t index);
+#pragma GCC visibility pop
+
+#endif

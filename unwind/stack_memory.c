@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A page is tried with rt_sigprocmask and an impossible `how`: the kernel reads the new set before it rejects `how`,
+// so the answer is EINVAL for a readable page and EFAULT for another, and nothing changes either way.
+// Readable pages are remembered; that a remembered one is unmapped later matters only to a walk over a damaged stack.
+#include "unwind/stack_memory.h"
+
+#include "arch/system.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff, KERNEL_SIGSET_SIZE = 8 };
+
+static _Atomic uintptr_t known_pages[KNOWN_PAGES];
+
+static bool page_readable(uintptr_t page)
+{
+    uintptr_t number = page / HS_STACK_PAGE;
+    _Atomic uintptr_t *known = &known_pages[(number ^ number >> 10) % KNOWN_PAGES];
+    if (atomic_load_explicit(known, memory_order_relaxed) == number)
+        return number != 0;
+    if (HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, page, 0, KERNEL_SIGSET_SIZE) != -EINVAL)
+        return false;
+    atomic_store_explicit(known, number, memory_order_relaxed);
+    return true;
+}
+
+static bool pages_readable(uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t page = from; page != to; page += HS_STACK_PAGE)
+        if (!page_readable(page))
+            return false;
+    return true;
+}
+
+static void set_range(struct hs_stack_memory *memory, uintptr_t low, uintptr_t end)
+{
+    memory->low = low;
+    memory->span = end - low - (sizeof(uintptr_t) - 1);
+}
+
+bool hs_stack_memory_extend(struct hs_stack_memory *memory, uintptr_t address)
+{
+    const uintptr_t mask = ~(uintptr_t)(HS_STACK_PAGE - 1);
+    uintptr_t first = address & mask;
+    uintptr_t end = ((address + sizeof(uintptr_t) - 1) & mask) + HS_STACK_PAGE;
+    if (end <= first || !pages_readable(first, end))
+        return false;
+    uintptr_t low = memory->low, high = low + memory->span + (sizeof(uintptr_t) - 1);
+    if (first >= low && first - low <= high - low + FILL_LIMIT * HS_STACK_PAGE &&
+        (first <= high || pages_readable(high, first)))
+        set_range(memory, low, end > high ? end : high);
+    else if (first < low && low - first <= FILL_LIMIT * HS_STACK_PAGE && pages_readable(first, low))
+        set_range(memory, first, high);
+    else
+        set_range(memory, first, end);
+    return true;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Reading a stack without ever faulting: a walk knows a range of pages that can be read, and asks the kernel once for
+// each page outside of it.
+#ifndef HEAPSONDE_UNWIND_STACK_MEMORY_H
+#define HEAPSONDE_UNWIND_STACK_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_STACK_PAGE 4096
+
+// The readable range: a word at `address` can be read when address - low < span.
+struct hs_stack_memory {
+    uintptr_t low;
+    uintptr_t span;
+};
+
+#pragma GCC visibility push(hidden)
+// Extends the range by the word at `address`, or moves it there. False when the word cannot be read.
+bool hs_stack_memory_extend(struct hs_stack_memory *memory, uintptr_t address);
+
+// Starts with the page of `sp`, on which the caller's stack is known to lie.
+static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr_t sp)
+{
+    memory->low = sp & ~(uintptr_t)(HS_STACK_PAGE - 1);
+    memory->span = HS_STACK_PAGE - (sizeof(uintptr_t) - 1);
+}
+
+static inline bool hs_stack_memory_check(struct hs_stack_memory *memory, uintptr_t address)
+{
+    return __builtin_expect(address - memory->low < memory->span, 1) || hs_stack_memory_extend(memory, address);
+}
+
+// One word that has been checked. Relaxed and volatile: the compiler must not move the read.
+static inline uintptr_t hs_stack_word(uintptr_t address)
+{
+    return *(const volatile uintptr_t *)address;
+}
+
+static inline bool hs_stack_memory_read(struct hs_stack_memory *memory, uintptr_t address, uintptr_t *value)
+{
+    if (!hs_stack_memory_check(memory, address))
+        return false;
+    *value = hs_stack_word(address);
+    return true;
+}
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One step of a walk: from a frame to its caller.
+#ifndef HEAPSONDE_UNWIND_STEP_H
+#define HEAPSONDE_UNWIND_STEP_H
+
+#include "unwind/resolve.h"
+#include "unwind/stack_memory.h"
+#include "unwind/walk.h"
+
+// A frame on the way. Everything a step reads or changes.
+struct hs_walk {
+    uintptr_t pc, sp, fp;
+    bool exact;   // pc is where the frame was interrupted, not a return address
+    bool guessed; // a guessed rule was used
+    struct hs_stack_memory memory;
+};
+
+// The result of a step: HS_STEP_MORE, or the enum hs_end that ends the walk.
+#define HS_STEP_MORE (-1)
+
+#pragma GCC visibility push(hidden)
+// Steps by a rule that is not a standard one.
+int hs_step_odd(struct hs_walk *walk, uint32_t rule);
+
+// Steps with all registers: starts in its own frame, walks to the frame at walk->pc, walk->sp, and steps that.
+// Only for the calling thread's stack.
+int hs_step_full(struct hs_walk *walk);
+
+// Walks on from `walk` to the end: the pcs, innermost first. Returns their number, at most `max`.
+uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_end *end);
+#pragma GCC visibility pop
+
+static inline uint32_t hs_walk_rule(const struct hs_walk *walk)
+{
+    return hs_rule_of(walk->pc - !walk->exact, walk->exact);
+}
+
+static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
+{
+    uintptr_t cfa = (rule & HS_RULE_BASE_IS_FP ? walk->fp : walk->sp) + hs_rule_cfa_offset(rule);
+    uintptr_t ra_slot = cfa - HS_RULE_RA_BELOW_CFA;
+    if (!hs_stack_memory_check(&walk->memory, ra_slot) || cfa <= walk->sp)
+        return HS_END_BAD_STACK;
+    uintptr_t pc = hs_stack_word(ra_slot);
+    if (rule & HS_RULE_FP_SAVED) {
+        uintptr_t fp_slot = cfa - hs_rule_fp_below_cfa(rule);
+        if (!hs_stack_memory_check(&walk->memory, fp_slot))
+            return HS_END_BAD_STACK;
+        walk->fp = hs_stack_word(fp_slot);
+    }
+    walk->sp = cfa;
+    walk->pc = pc;
+    walk->exact = false;
+    return pc ? HS_STEP_MORE : HS_END_ROOT;
+}
+
+static inline int hs_step(struct hs_walk *walk, uint32_t rule)
+{
+    if (__builtin_expect(hs_rule_kind(rule) == HS_RULE_STANDARD, 1))
+        return hs_step_standard(walk, rule);
+    return hs_step_odd(walk, rule);
+}
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The verified memo.
+//
+// Why it is sound: from a frame on, a walk is a function of that frame's state and the words that it reads. When the
+// new stack reaches a frame with the state of a remembered one, and every word read from there on is unchanged, the
+// remaining frames are the remembered ones. The words are compared in the order in which a plain walk reads them, so
+// no address is read that a plain walk would not read. What a table rule cannot promise (signal frames, odd rules,
+// guesses, a walk that ended for a reason found in memory) is a barrier: there the step itself is repeated.
+//
+// The arrays have twice the capacity. Frames that may be new are collected downwards from the upper end, so that they
+// are root first as well, and are moved next to the proven ones at the end of the walk.
+#include "unwind/odd_rules.h"
+#include "unwind/step.h"
+#include "unwind/walk.h"
+
+// A frame's mark. `link` leads through the frames that the plain comparison cannot cross, nearest first.
+#define MARK_OWN     1u  // the CFA of this frame depends on its fp
+#define MARK_SLOT    2u  // this frame reloads the caller's fp from memory
+#define MARK_NEED    4u  // fp at this frame has an influence on the frames nearer to the root
+#define MARK_BARRIER 8u  // the step from this frame must be repeated
+#define MARK_EXACT   16u // pc is an interrupted pc
+#define MARK_GUESSED 32u // a frame nearer to the root was reached by a guess
+#define MARK_STEP    (MARK_OWN | MARK_SLOT | MARK_BARRIER | MARK_EXACT | 0xfffu << 6)
+#define MARK_GUESS   (MARK_BARRIER | 1u << 6) // of a barrier: the step is a guess
+
+static inline uint32_t mark_fp_below_cfa(uint32_t mark)
+{
+    return mark >> 6 & 0xfff;
+}
+
+// 1 + the nearest such frame at or before this one; 0: none.
+static inline uint32_t mark_link(uint32_t mark)
+{
+    return mark >> 18;
+}
+
+static uint32_t usable_capacity(uint32_t capacity)
+{
+    return capacity < HS_MEMO_CAPACITY_MAX ? capacity : HS_MEMO_CAPACITY_MAX;
+}
+
+static size_t header_size(void)
+{
+    return (sizeof(struct hs_memo) + 63) & ~(size_t)63;
+}
+
+size_t hs_memo_size(uint32_t capacity)
+{
+    size_t frames = usable_capacity(capacity);
+    return header_size() + frames * sizeof(uint32_t) +
+           2 * frames * (sizeof(uintptr_t) + sizeof(uintptr_t *) + sizeof(uintptr_t) + sizeof(uint32_t));
+}
+
+struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
+{
+    struct hs_memo *memo = memory;
+    size_t frames = usable_capacity(capacity);
+    memo->capacity = (uint32_t)frames;
+    memo->depth = 0;
+    memo->end = HS_END_ROOT;
+    memo->guessed = false;
+    memo->generation = 0;
+    memo->memory_span = 0;
+    memo->pcs = (uintptr_t *)((char *)memory + header_size());
+    memo->slots = (uintptr_t **)(memo->pcs + 2 * frames);
+    memo->fps = (uintptr_t *)(memo->slots + 2 * frames);
+    memo->marks = (uint32_t *)(memo->fps + 2 * frames);
+    memo->ids = memo->marks + 2 * frames;
+    return memo;
+}
+
+static inline uintptr_t frame_sp(const struct hs_memo *memo, uint32_t frame)
+{
+    return (uintptr_t)memo->slots[frame] + HS_RULE_RA_BELOW_CFA;
+}
+
+static inline uint32_t step_mark(uint32_t rule)
+{
+    if (__builtin_expect(hs_rule_kind(rule) == HS_RULE_STANDARD, 1))
+        return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | (rule >> 2 & 0xfff) << 6;
+    if (hs_rule_kind(rule) == HS_RULE_GUESSED)
+        return MARK_GUESS;
+    return rule == hs_rule_odd(HS_ODD_END, HS_END_ROOT) ? 0 : MARK_BARRIER;
+}
+_Static_assert(MARK_OWN == HS_RULE_BASE_IS_FP && MARK_SLOT == HS_RULE_FP_SAVED, "step_mark() copies these bits");
+
+// Collects the frame that `walk` stands at; `fresh` frames are collected already.
+static inline void collect(struct hs_memo *memo, uint32_t fresh, const struct hs_walk *walk, uint32_t mark)
+{
+    uint32_t place = 2 * memo->capacity - 1 - fresh;
+    memo->pcs[place] = walk->pc;
+    memo->slots[place] = (uintptr_t *)(walk->sp - HS_RULE_RA_BELOW_CFA);
+    memo->fps[place] = walk->fp;
+    memo->marks[place] = mark | (walk->exact ? MARK_EXACT : 0);
+}
+
+static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
+{
+    uint32_t mark = memo->marks[frame];
+    return memo->pcs[frame] == walk->pc && frame_sp(memo, frame) == walk->sp && !!(mark & MARK_EXACT) == walk->exact &&
+           (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
+}
+
+// The state at a proven frame whose fp is proven as well.
+static struct hs_walk state_at(const struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
+{
+    struct hs_walk state = *walk;
+    state.pc = memo->pcs[frame];
+    state.sp = frame_sp(memo, frame);
+    state.fp = memo->fps[frame];
+    state.exact = memo->marks[frame] & MARK_EXACT;
+    return state;
+}
+
+// Repeats the step of a barrier. True: it leads to the same frame, or to the same end.
+static bool repeat_step(struct hs_memo *memo, uint32_t frame, struct hs_walk *walk)
+{
+    struct hs_walk state = state_at(memo, frame, walk);
+    int result = hs_step(&state, hs_walk_rule(&state));
+    walk->memory = state.memory;
+    if (frame == 0)
+        return result != HS_STEP_MORE ? (enum hs_end)result == memo->end : memo->end == HS_END_TOO_DEEP;
+    return result == HS_STEP_MORE && joins(memo, frame - 1, &state);
+}
+
+// Whether the step from `frame`, a standard one whose saved fp matters, still leads to the same state.
+static bool same_step(const struct hs_memo *memo, uint32_t frame)
+{
+    const uintptr_t *slot = memo->slots[frame - 1];
+    if (*(const volatile uintptr_t *)slot != memo->pcs[frame - 1])
+        return false;
+    const uintptr_t *fp_slot = slot + 1 - mark_fp_below_cfa(memo->marks[frame]);
+    return *(const volatile uintptr_t *)fp_slot == memo->fps[frame - 1];
+}
+
+// Proves the frames from `frame`, whose state is proven, towards the root. Returns the last proven one: 0 is all.
+// *complete tells whether the end is proven, too.
+static inline uint32_t verify(struct hs_memo *memo, uint32_t frame, struct hs_walk *walk, bool *complete)
+{
+    uintptr_t *const *slots = memo->slots;
+    const uintptr_t *pcs = memo->pcs;
+    for (;;) {
+        uint32_t link = mark_link(memo->marks[frame]);
+        uint32_t stop = link ? link - 1 : 0;
+#pragma GCC unroll 4
+        for (; frame > stop; frame--)
+            if (*(const volatile uintptr_t *)slots[frame - 1] != pcs[frame - 1])
+                return frame;
+        if (!link) {
+            *complete = true;
+            return 0;
+        }
+        bool barrier = memo->marks[frame] & MARK_BARRIER;
+        if (barrier ? !repeat_step(memo, frame, walk) : !same_step(memo, frame))
+            return frame;
+        if (frame == 0) {
+            *complete = true;
+            return 0;
+        }
+        frame--;
+    }
+}
+
+// Collects the proven frames [last, first], with their fps as they are now: an fp that nothing depended on was not
+// compared. Leaves `walk` at `last`. Returns the number of frames collected, `fresh` included.
+static uint32_t collect_proven(struct hs_memo *memo, uint32_t fresh, uint32_t first, uint32_t last,
+                               struct hs_walk *walk)
+{
+    for (uint32_t frame = first;; frame--) {
+        uint32_t mark = memo->marks[frame];
+        walk->pc = memo->pcs[frame];
+        walk->sp = frame_sp(memo, frame);
+        walk->exact = mark & MARK_EXACT;
+        collect(memo, fresh++, walk, mark & MARK_STEP);
+        if (frame == last || fresh == memo->capacity)
+            return fresh;
+        if (mark & MARK_BARRIER)
+            hs_step(walk, hs_walk_rule(walk));
+        else if (mark & MARK_SLOT)
+            walk->fp = hs_stack_word(frame_sp(memo, frame - 1) - sizeof(uintptr_t) * mark_fp_below_cfa(mark));
+    }
+}
+
+// Completes the marks of the frames [first, depth).
+static void link_marks(struct hs_memo *memo, uint32_t first)
+{
+    uint32_t below = first ? memo->marks[first - 1] : memo->end == HS_END_TOO_DEEP ? MARK_NEED : 0;
+    for (uint32_t frame = first; frame < memo->depth; frame++) {
+        uint32_t mark = memo->marks[frame] & MARK_STEP;
+        bool reload = (mark & MARK_SLOT) && (below & MARK_NEED) && frame;
+        bool need = mark & (MARK_OWN | MARK_BARRIER) || (!(mark & MARK_SLOT) && below & MARK_NEED);
+        uint32_t link = reload || mark & MARK_BARRIER ? frame + 1 : frame ? mark_link(below) : 0;
+        bool guess = frame && (mark & MARK_GUESS) == MARK_GUESS;
+        below = mark | (need ? MARK_NEED : 0) | (guess ? MARK_GUESSED : below & MARK_GUESSED) | link << 18;
+        memo->marks[frame] = below;
+    }
+}
+
+static void move_frames(struct hs_memo *memo, uint32_t to, uint32_t from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        memo->pcs[to + i] = memo->pcs[from + i];
+        memo->slots[to + i] = memo->slots[from + i];
+        memo->fps[to + i] = memo->fps[from + i];
+        memo->marks[to + i] = memo->marks[from + i];
+    }
+}
+
+// Puts the collected frames next to the `joined` proven ones. Too many: the outermost are dropped.
+static uint32_t place(struct hs_memo *memo, uint32_t joined, uint32_t fresh, enum hs_end end)
+{
+    uint32_t total = joined + fresh, dropped = 0;
+    if (total > memo->capacity) {
+        dropped = total - memo->capacity;
+        move_frames(memo, 0, dropped, joined - dropped);
+        joined -= dropped;
+        end = HS_END_TOO_DEEP;
+    }
+    move_frames(memo, joined, 2 * memo->capacity - fresh, fresh);
+    memo->depth = joined + fresh;
+    memo->end = end;
+    uint32_t unchanged = dropped ? 0 : joined;
+    link_marks(memo, unchanged);
+    memo->guessed = memo->depth && memo->marks[memo->depth - 1] & MARK_GUESSED;
+    return unchanged;
+}
+
+static void start_memory(const struct hs_memo *memo, struct hs_walk *walk)
+{
+    walk->memory.low = memo->memory_low;
+    walk->memory.span = memo->memory_span;
+    if (walk->sp - walk->memory.low >= walk->memory.span)
+        hs_stack_memory_start(&walk->memory, walk->sp);
+}
+
+// The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time.
+static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
+{
+    uint32_t *mark = &memo->marks[2 * memo->capacity - fresh];
+    if (rule != hs_rule_odd(HS_ODD_END, HS_END_ROOT))
+        *mark = (*mark & MARK_EXACT) | MARK_BARRIER;
+}
+
+uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
+{
+    struct hs_walk walk = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    uint32_t generation = hs_rule_generation();
+    if (memo->generation != generation) {
+        memo->generation = generation;
+        memo->depth = 0;
+    }
+    start_memory(memo, &walk);
+    uint32_t candidates = memo->depth, fresh = 0, joined = 0;
+    int end = HS_STEP_MORE;
+    do {
+        uint32_t rule;
+        while (candidates && frame_sp(memo, candidates - 1) < walk.sp)
+            candidates--;
+        if (candidates && joins(memo, candidates - 1, &walk)) {
+            bool complete = false;
+            uint32_t last = verify(memo, candidates - 1, &walk, &complete);
+            if (complete && (memo->end != HS_END_TOO_DEEP || candidates + fresh >= memo->capacity)) {
+                joined = candidates;
+                end = memo->end;
+                break;
+            }
+            fresh = collect_proven(memo, fresh, candidates - 1, last, &walk);
+            candidates = last;
+            rule = hs_walk_rule(&walk);
+        } else {
+            rule = hs_walk_rule(&walk);
+            collect(memo, fresh++, &walk, step_mark(rule));
+        }
+        end = hs_step(&walk, rule);
+        if (end != HS_STEP_MORE)
+            mark_end(memo, fresh, rule);
+        else if (fresh == memo->capacity)
+            end = HS_END_TOO_DEEP;
+    } while (end == HS_STEP_MORE);
+    memo->memory_low = walk.memory.low;
+    memo->memory_span = walk.memory.span;
+    return fresh || joined != memo->depth ? place(memo, joined, fresh, (enum hs_end)end) : joined;
+}
