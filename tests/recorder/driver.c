@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Runs one line of cases.txt: the program bare, then recorded with the counter behind the recorder; output and exit
+// status have to be the same, and what the report says has to be what the counter counted.
+#define _GNU_SOURCE
+#include "tests/recorder/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct line {
+    char *name, *options, *command, *prepare;
+};
+
+static char *trim(char *words)
+{
+    while (*words == ' ')
+        words++;
+    for (size_t n = strlen(words); n && (words[n - 1] == ' ' || words[n - 1] == '\n'); n--)
+        words[n - 1] = 0;
+    return words;
+}
+
+static bool line_find(const char *path, const char *name, struct line *line)
+{
+    FILE *file = fopen(path, "r");
+    char *read = NULL;
+    size_t room = 0;
+    if (!file)
+        fail("%s cannot be read", path);
+    while (getline(&read, &room, file) > 0) {
+        char *rest = read, *columns[4] = {"", "", "", ""};
+        if (read[0] == '#' || read[0] == '\n')
+            continue;
+        for (int i = 0; i < 4 && rest; i++)
+            columns[i] = trim(strsep(&rest, "|"));
+        if (!strcmp(columns[0], name)) {
+            *line = (struct line){columns[0], columns[1], columns[2], columns[3]};
+            fclose(file);
+            return true;
+        }
+    }
+    fclose(file);
+    return false;
+}
+
+static char *program_of_gcc(const char *name)
+{
+    struct result result = run_words(work, "gcc", text("-print-prog-name=%s", name), NULL);
+    return trim(result.output);
+}
+
+// Replaces {P} programs, {S} source folder, {W} the folder of this case, {cc1plus}.
+static char *expand(const char *word)
+{
+    char *result = text("%s", word), *at;
+    for (;;) {
+        const char *with;
+        size_t length = 3;
+        if ((at = strstr(result, "{P}")))
+            with = path_programs;
+        else if ((at = strstr(result, "{S}")))
+            with = path_source;
+        else if ((at = strstr(result, "{W}")))
+            with = work;
+        else if ((at = strstr(result, "{cc1plus}")))
+            with = program_of_gcc("cc1plus"), length = 9;
+        else
+            return result;
+        result = text("%.*s%s%s", (int)(at - result), result, with, at + length);
+    }
+}
+
+// Splits at spaces; 'quoted words' stay together.
+static char **split(char *words)
+{
+    char **list = calloc(64, sizeof *list);
+    int n = 0;
+    for (char *at = trim(words); *at && n < 63;) {
+        char end = ' ';
+        if (*at == '\'') {
+            end = '\'';
+            at++;
+        }
+        char *stop = strchrnul(at, end);
+        bool last = *stop == 0;
+        *stop = 0;
+        list[n++] = expand(at);
+        at = last ? stop : stop + 1;
+        while (*at == ' ')
+            at++;
+    }
+    return list;
+}
+
+static bool begins(const char *word, const char *prefix)
+{
+    return !strncmp(word, prefix, strlen(prefix));
+}
+
+static void run_line(struct line *line)
+{
+    struct expectation expectation = {.traces = -1};
+    char **options = split(line->options), *variables[32] = {NULL};
+    bool compare_output = true;
+    int variable_count = 0, frame_count = 0, expected_status = -1;
+    for (; *options; options++) {
+        const char *option = *options;
+        if (!strcmp(option, "no-counter"))
+            expectation.no_counter = true;
+        else if (!strcmp(option, "inexact"))
+            expectation.inexact = true;
+        else if (!strcmp(option, "peak"))
+            expectation.peak = true;
+        else if (!strcmp(option, "drops"))
+            expectation.drops_allowed = true;
+        else if (!strcmp(option, "cut"))
+            expectation.cut_allowed = true;
+        else if (!strcmp(option, "untracked"))
+            expectation.untracked = true;
+        else if (!strcmp(option, "any-output"))
+            compare_output = false;
+        else if (begins(option, "traces="))
+            expectation.traces = atol(option + 7);
+        else if (begins(option, "status="))
+            expected_status = atoi(option + 7);
+        else if (begins(option, "frames:") && frame_count < 7)
+            expectation.frames[frame_count++] = option + 7;
+        else if (begins(option, "env:") && variable_count < 31)
+            variables[variable_count++] = text("%s", option + 4);
+        else if (begins(option, "needs:")) {
+            if (access(option + 6, F_OK) != 0)
+                skip("%s is not there", option + 6);
+        } else if (!strcmp(option, "root")) {
+            if (geteuid() != 0)
+                skip("only root can do this");
+        } else {
+            fail("cases.txt: %s: unknown option %s", line->name, option);
+        }
+    }
+    if (line->prepare[0]) {
+        struct result prepared = run(RUN_BARE, work, NULL, split(line->prepare));
+        if (prepared.status != 0)
+            fail("the preparation ends with %s:\n%s", status_text(prepared.status), prepared.output);
+    }
+    char **command = split(line->command);
+    struct result bare = run(RUN_BARE, text("%s/bare", work), variables, command);
+    if (expected_status >= 0 && bare.status != expected_status << 8)
+        fail("without the recorder already the program ends with %s:\n%.4000s", status_text(bare.status), bare.output);
+    const char *folder = text("%s/recorded", work);
+    struct result recorded =
+        run(expectation.no_counter ? RUN_RECORDED_UNCOUNTED : RUN_RECORDED, folder, variables, command);
+    compare_results(&bare, &recorded, compare_output);
+    compare_folder(folder, &expectation);
+}
+
+int main(int count, char **arguments)
+{
+    struct line line;
+    if (count != 3) {
+        fprintf(stderr, "usage: %s CASES NAME\n", arguments[0]);
+        return 2;
+    }
+    if (!line_find(arguments[1], arguments[2], &line))
+        fail("%s has no case %s", arguments[1], arguments[2]);
+    if (access(path_shim, R_OK) != 0 || access(path_heapsonde, X_OK) != 0)
+        fail("%s and %s have to be built first", path_shim, path_heapsonde);
+    harness_start(line.name);
+    if (line.command[0] == '@') {
+        const struct special *special = specials;
+        while (special->name && strcmp(special->name, line.command + 1))
+            special++;
+        if (!special->name)
+            fail("there is no special case %s", line.command);
+        special->run();
+    } else {
+        run_line(&line);
+    }
+    return harness_finish();
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#define _GNU_SOURCE
+#include "tests/recorder/harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const path_programs = PATH_PROGRAMS, *const path_shim = PATH_SHIM, *const path_counter = PATH_COUNTER,
+                  *const path_heapsonde = PATH_HEAPSONDE, *const path_source = PATH_SOURCE;
+char work[256];
+static int failures;
+
+extern char **environ;
+
+// ---- saying what happened
+// ----------------------------------------------------------------------------------------------
+
+static void put(const char *kind, const char *format, va_list list)
+{
+    fputs(kind, stdout);
+    vprintf(format, list);
+    putchar('\n');
+    fflush(stdout);
+}
+
+void note(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put("", format, list);
+    va_end(list);
+}
+
+void wrong(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put("WRONG: ", format, list);
+    va_end(list);
+    failures++;
+}
+
+void fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put("FAILED: ", format, list);
+    va_end(list);
+    if (work[0])
+        note("files are kept in %s", work);
+    exit(1);
+}
+
+void skip(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put("SKIPPED: ", format, list);
+    va_end(list);
+    if (work[0] && !failures)
+        run_words("/", "rm", "-rf", work, NULL);
+    exit(77);
+}
+
+char *text(const char *format, ...)
+{
+    char *result;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&result, format, list) < 0)
+        abort();
+    va_end(list);
+    return result;
+}
+
+void harness_start(const char *name)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    const char *top = getenv("TMPDIR");
+    snprintf(work, sizeof work, "%s/heapsonde-%s-XXXXXX", top ? top : "/tmp", name[0] == '@' ? name + 1 : name);
+    for (char *c = strrchr(work, '/') + 1; *c; c++)
+        if (*c == ' ')
+            *c = '-';
+    if (!mkdtemp(work))
+        fail("no folder %s can be made: %s", work, strerror(errno));
+    chmod(work, 0755);
+}
+
+int harness_finish(void)
+{
+    if (failures) {
+        note("%d wrong; files are kept in %s", failures, work);
+        return 1;
+    }
+    run_words("/", "rm", "-rf", work, NULL);
+    return 0;
+}
+
+uint64_t seed_of_run(void)
+{
+    const char *given = getenv("HEAPSONDE_TEST_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
+    note("seed %llu (HEAPSONDE_TEST_SEED sets another)", (unsigned long long)seed);
+    return seed;
+}
+
+uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+// ---- running programs
+// --------------------------------------------------------------------------------------------------
+
+// Every run has the same environment, whatever the tests were started from.
+static char **environment_of(int how, const char *folder, char *const variables[])
+{
+    static const char *const kept[] = {"PATH=", "HOME=", "TMPDIR=", "LC_ALL=", "LANG="};
+    char **all = calloc(64, sizeof *all);
+    int n = 0;
+    for (char **variable = environ; *variable; variable++)
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+            if (!strncmp(*variable, kept[i], strlen(kept[i])))
+                all[n++] = *variable;
+    if (how == RUN_RECORDED)
+        all[n++] = text("LD_PRELOAD=%s %s", path_shim, path_counter);
+    else if (how == RUN_RECORDED_UNCOUNTED)
+        all[n++] = text("LD_PRELOAD=%s", path_shim);
+    else if (how == RUN_COUNTED)
+        all[n++] = text("LD_PRELOAD=%s", path_counter);
+    if (how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED)
+        all[n++] = text("HEAPSONDE_OUTPUT=%s/trace.%%p.%%n", folder);
+    if (how == RUN_RECORDED || how == RUN_COUNTED)
+        all[n++] = text("COUNTER_OUTPUT=%s/counter", folder);
+    for (; variables && *variables; variables++)
+        if (strncmp(*variables, "HEAPSONDE_", 10) || how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED)
+            all[n++] = *variables;
+    return all;
+}
+
+struct child start(int how, const char *folder, char *const variables[], char *const command[])
+{
+    int ends[2];
+    if (mkdir(folder, 0777) == 0)
+        chmod(folder, 0777); // programs that give up root still write their traces here
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        fail("no pipe: %s", strerror(errno));
+    char **environment = environment_of(how, folder, variables);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid < 0)
+        fail("no process: %s", strerror(errno));
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDONLY);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (chdir(folder) != 0 || dup2(null, 0) < 0 || dup2(ends[1], 1) < 0 || dup2(ends[1], 2) < 0)
+            _exit(126);
+        if (null > 2)
+            close(null);
+        execvpe(command[0], command, environment);
+        dprintf(2, "%s cannot be executed: %s\n", command[0], strerror(errno));
+        _exit(127);
+    }
+    close(ends[1]);
+    return (struct child){pid, ends[0]};
+}
+
+struct result finish(struct child child)
+{
+    struct result result = {NULL, 0, 0};
+    size_t room = 0;
+    for (;;) {
+        if (result.length + 65536 > room) {
+            room = room * 2 + 131072;
+            result.output = realloc(result.output, room);
+            if (!result.output)
+                fail("no memory for a program's output");
+        }
+        ssize_t got = read(child.output, result.output + result.length, 65535);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        result.length += (size_t)got;
+    }
+    result.output[result.length] = 0;
+    close(child.output);
+    while (waitpid(child.pid, &result.status, 0) < 0)
+        if (errno != EINTR)
+            fail("process %d cannot be waited for: %s", (int)child.pid, strerror(errno));
+    return result;
+}
+
+struct result run(int how, const char *folder, char *const variables[], char *const command[])
+{
+    return finish(start(how, folder, variables, command));
+}
+
+struct result run_words(const char *folder, ...)
+{
+    char *command[32];
+    int n = 0;
+    va_list list;
+    va_start(list, folder);
+    while (n < 31 && (command[n] = va_arg(list, char *)))
+        n++;
+    command[n] = NULL;
+    va_end(list);
+    return run(RUN_BARE, folder, NULL, command);
+}
+
+const char *status_text(int status)
+{
+    if (WIFEXITED(status))
+        return text("exit status %d", WEXITSTATUS(status));
+    return text("signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+void wait_for_socket(const char *path, pid_t server)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+    for (;;) {
+        int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int status = connect(file, (struct sockaddr *)&address, sizeof address);
+        close(file);
+        if (status == 0)
+            return;
+        siginfo_t ended = {0};
+        if (waitid(P_PID, (id_t)server, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == server)
+            fail("the server ended before it listened on %s", path);
+        struct timespec pause = {0, 10000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+// ---- files
+// -------------------------------------------------------------------------------------------------------------
+
+static int compare_versions(const void *left, const void *right)
+{
+    return strverscmp(*(char *const *)left, *(char *const *)right);
+}
+
+char **files_of(const char *folder, const char *prefix)
+{
+    size_t n = 0, room = 16;
+    char **files = calloc(room, sizeof *files);
+    DIR *directory = opendir(folder);
+    if (!directory)
+        fail("%s cannot be read: %s", folder, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        size_t length = strlen(entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) ||
+            (length > 6 && !strcmp(entry->d_name + length - 6, ".store")))
+            continue;
+        if (n + 1 == room)
+            files = realloc(files, (room *= 2) * sizeof *files);
+        files[n++] = text("%s/%s", folder, entry->d_name);
+    }
+    closedir(directory);
+    files[n] = NULL;
+    qsort(files, n, sizeof *files, compare_versions);
+    return files;
+}
+
+struct counter counter_of(const char *path)
+{
+    struct counter counter;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || read(file, &counter, sizeof counter) != (ssize_t)sizeof counter || counter.magic != COUNTER_MAGIC)
+        fail("%s is not a file of libcounter.so", path);
+    close(file);
+    return counter;
+}
+
+json_t *report_of(const char *trace)
+{
+    struct result result = run_words(work, path_heapsonde, "report", "--json", trace, NULL);
+    json_error_t error;
+    if (!WIFEXITED(result.status) || WEXITSTATUS(result.status) != 0)
+        fail("heapsonde report --json %s: %s\n%s", trace, status_text(result.status), result.output);
+    json_t *report = json_loads(result.output, 0, &error);
+    if (!report)
+        fail("heapsonde report --json %s is not JSON, line %d: %s\n%.2000s", trace, error.line, error.text,
+             result.output);
+    free(result.output);
+    return report;
+}
+
+uint64_t report_number(const json_t *report, const char *key)
+{
+    const json_t *value = json_object_get(report, key);
+    if (!json_is_number(value))
+        fail("the report has no number \"%s\"", key);
+    return (uint64_t)json_integer_value(value);
+}
+
+uint64_t report_sum(const json_t *report, const char *key)
+{
+    json_t *object = json_object_get(report, key), *value;
+    const char *name;
+    uint64_t sum = 0;
+    if (!json_is_object(object))
+        fail("the report has no object \"%s\"", key);
+    json_object_foreach(object, name, value) sum += (uint64_t)json_integer_value(value);
+    return sum;
+}
+
+uint64_t report_allocations_below(const json_t *report, const char *function)
+{
+    json_t *entry, *frame;
+    size_t i, k;
+    uint64_t sum = 0;
+    json_array_foreach(json_object_get(report, "top"), i, entry)
+    {
+        json_array_foreach(json_object_get(entry, "frames"), k, frame)
+        {
+            const char *name = json_string_value(json_object_get(frame, "function"));
+            if (name && !strncmp(name, function, strlen(function)) &&
+                (name[strlen(function)] == 0 || name[strlen(function)] == '(')) {
+                sum += (uint64_t)json_integer_value(json_object_get(entry, "allocations"));
+                break;
+            }
+        }
+    }
+    return sum;
+}
+
+// ---- comparing
+// ---------------------------------------------------------------------------------------------------------
+
+static void compare_number(const char *trace, const json_t *report, const char *key, uint64_t counted)
+{
+    uint64_t recorded = report_number(report, key);
+    if (recorded != counted)
+        wrong("%s: %s is %llu in the report, the counter has %llu (%+lld)", strrchr(trace, '/') + 1, key,
+              (unsigned long long)recorded, (unsigned long long)counted, (long long)(recorded - counted));
+}
+
+void compare_trace(const char *trace, const char *counter_path, const struct expectation *expectation)
+{
+    json_t *report = report_of(trace);
+    const char *name = strrchr(trace, '/') + 1;
+    if (!expectation->drops_allowed && report_sum(report, "dropped"))
+        wrong("%s: events were dropped: %s", name, json_dumps(json_object_get(report, "dropped"), 0));
+    if (!expectation->cut_allowed && report_sum(report, "truncated"))
+        wrong("%s: stacks are cut: %s", name, json_dumps(json_object_get(report, "truncated"), 0));
+    if (counter_path && !expectation->inexact) {
+        struct counter counter = counter_of(counter_path);
+        uint64_t bytes = 0;
+        for (int f = 0; f < COUNTER_FUNCTIONS; f++)
+            bytes += counter.bytes[f];
+        if (counter.unknown_frees)
+            note("%s: the counter saw %llu frees of blocks that it does not know", name,
+                 (unsigned long long)counter.unknown_frees);
+        compare_number(trace, report, "allocations", counter.allocations);
+        compare_number(trace, report, "deallocations", counter.deallocations);
+        compare_number(trace, report, "allocated_bytes", bytes);
+        if (!counter.forked) {
+            compare_number(trace, report, "live_count", counter.live_count);
+            compare_number(trace, report, "live_bytes", counter.live_bytes);
+            if (expectation->peak)
+                compare_number(trace, report, "peak_bytes", counter.peak_bytes);
+        }
+    }
+    for (int i = 0; expectation->frames[i]; i++) {
+        char function[128] = "";
+        unsigned long long wanted = 0;
+        sscanf(expectation->frames[i], "%127[^=]=%llu", function, &wanted);
+        uint64_t got = report_allocations_below(report, function);
+        if (got != wanted)
+            wrong("%s: %llu allocations have %s in their stack, %llu have to", name, (unsigned long long)got, function,
+                  wanted);
+    }
+    json_decref(report);
+}
+
+// The N-th trace of a process belongs to its N-th counter: an image that is replaced by exec begins both anew.
+void compare_folder(const char *folder, const struct expectation *expectation)
+{
+    char **traces = files_of(folder, "trace."), **counters = files_of(folder, "counter.");
+    long trace_count = 0, counter_count = 0, compared = 0;
+    while (traces[trace_count])
+        trace_count++;
+    while (counters[counter_count])
+        counter_count++;
+    if (expectation->no_counter) {
+        for (long t = 0; t < trace_count; t++)
+            compare_trace(traces[t], NULL, expectation);
+        compared = trace_count;
+    } else {
+        long t = 0;
+        for (long c = 0; c < counter_count; c++) {
+            int counter_pid, trace_pid = -1;
+            sscanf(strrchr(counters[c], '/') + 1, "counter.%d", &counter_pid);
+            if (t < trace_count)
+                sscanf(strrchr(traces[t], '/') + 1, "trace.%d", &trace_pid);
+            if (trace_pid == counter_pid)
+                compare_trace(traces[t++], counters[c], expectation), compared++;
+            else if (!expectation->untracked)
+                wrong("process %d has left no trace for %s", counter_pid, strrchr(counters[c], '/') + 1);
+        }
+        for (; t < trace_count; t++)
+            wrong("%s belongs to no process that the counter saw", traces[t]);
+    }
+    if (expectation->traces >= 0 && trace_count != expectation->traces)
+        wrong("%ld traces were written, %ld have to be", trace_count, expectation->traces);
+    if (compared == 0)
+        wrong("nothing could be compared: no trace in %s", folder);
+    note("%ld traces, %ld counters, %ld compared", trace_count, counter_count, compared);
+}
+
+void compare_results(const struct result *bare, const struct result *recorded, bool output_too)
+{
+    if (bare->status != recorded->status)
+        wrong("the program ends with %s, recorded with %s", status_text(bare->status), status_text(recorded->status));
+    if (!output_too || (bare->length == recorded->length && !memcmp(bare->output, recorded->output, bare->length)))
+        return;
+    size_t at = 0, line = 1, line_start = 0;
+    while (at < bare->length && at < recorded->length && bare->output[at] == recorded->output[at])
+        if (bare->output[at++] == '\n') {
+            line++;
+            line_start = at;
+        }
+    wrong("the output differs from line %zu on:\n  bare:     %.200s\n  recorded: %.200s", line,
+          bare->output + line_start, recorded->output + line_start);
+}
