@@ -34,17 +34,7 @@ struct hs_odd_rule {
 
 static inline uint32_t hs_rule_odd(enum hs_odd_kind kind, uint32_t argument)
 {
-    return (uint32_t)HS_RULE_ODD << 28 | argument << 4 | (uint32_t)kind;
-}
-
-static inline enum hs_odd_kind hs_rule_odd_kind(uint32_t rule)
-{
-    return (enum hs_odd_kind)(rule & 15);
-}
-
-static inline uint32_t hs_rule_odd_argument(uint32_t rule)
-{
-    return rule >> 4 & 0xffffff;
+    return hs_rule_encode_odd((uint32_t)kind, argument);
 }
 
 #pragma GCC visibility push(hidden)

@@ -26,18 +26,19 @@ bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc)
 }
 
 // Code that no table describes.
-static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t address, bool exact)
+static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
 {
     if (!place->in_module)
         return HS_RULE_NONE;
-    if (!place->module.anonymous && hs_at_signal_trampoline(&place->module, exact ? address : address + 1))
+    if (!place->module.anonymous && hs_at_signal_trampoline(&place->module, pc))
         return hs_rule_signal_trampoline();
     // Analysis of the function's machine code comes here.
     return HS_RULE_FRAME_POINTER_CHAIN;
 }
 
-uint32_t hs_rule_resolve(uintptr_t address, bool exact)
+uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
 {
+    uintptr_t address = pc - !exact; // in the instruction that the frame is at
     uint32_t generation = hs_rule_generation();
     struct hs_fde_place place;
     uint32_t rule;
@@ -45,10 +46,10 @@ uint32_t hs_rule_resolve(uintptr_t address, bool exact)
         rule = from_fde(&place, address);
         hs_fde_release(&place);
     } else {
-        rule = without_fde(&place, address, exact);
+        rule = without_fde(&place, pc);
     }
     if (rule == HS_RULE_NONE)
         return hs_rule_odd(HS_ODD_END, HS_END_NO_RULE); // not kept: code may be loaded there later
-    hs_rule_cache_insert(address, rule, generation);
+    hs_rule_cache_insert(pc + exact, rule, generation);
     return rule;
 }

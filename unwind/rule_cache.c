@@ -13,21 +13,19 @@ static _Atomic uint64_t *choose_way(_Atomic uint64_t *set, uint64_t tag)
 {
     for (int way = 0; way < HS_RULE_CACHE_WAYS; way++) {
         uint64_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
-        if (!entry || entry >> HS_RULE_BITS == tag)
+        if (!entry || (entry ^ tag) >> HS_RULE_BITS == 0)
             return &set[way];
     }
     return &set[atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed) % HS_RULE_CACHE_WAYS];
 }
 
-void hs_rule_cache_insert(uintptr_t address, uint32_t rule, uint32_t generation)
+void hs_rule_cache_insert(uintptr_t key, uint32_t rule, uint32_t generation)
 {
-    if (address >> HS_ARCH_ADDRESS_BITS)
+    if (key >> HS_ARCH_ADDRESS_BITS)
         return;
-    uint64_t mixed = hs_rule_mix(address);
-    uint64_t tag = mixed & ((UINT64_C(1) << HS_RULE_CACHE_TAG_BITS) - 1);
-    _Atomic uint64_t *entry = choose_way(hs_rule_cache[mixed >> HS_RULE_CACHE_TAG_BITS], tag);
-    uint64_t value = tag << HS_RULE_BITS | rule;
-    if (hs_rule_kind(rule) == HS_RULE_GUESSED)
+    uint64_t mixed = hs_rule_mix(key), tag = hs_rule_tag(mixed), value = tag | rule;
+    _Atomic uint64_t *entry = choose_way(hs_rule_set(mixed), tag);
+    if (hs_rule_is(rule, HS_RULE_GUESSED))
         atomic_store_explicit(&holds_guesses, true, memory_order_seq_cst);
     atomic_store_explicit(entry, value, memory_order_release);
     // Either this thread sees the new generation here, or the wipe of hs_unwind_forget_rules() sees the entry.

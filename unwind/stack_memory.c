@@ -34,26 +34,24 @@ static bool pages_readable(uintptr_t from, uintptr_t to)
     return true;
 }
 
-static void set_range(struct hs_stack_memory *memory, uintptr_t low, uintptr_t end)
+static struct hs_stack_memory range(uintptr_t low, uintptr_t end)
 {
-    memory->low = low;
-    memory->span = end - low - (sizeof(uintptr_t) - 1);
+    return (struct hs_stack_memory){low, end - low - (sizeof(uintptr_t) - 1)};
 }
 
-bool hs_stack_memory_extend(struct hs_stack_memory *memory, uintptr_t address)
+struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uintptr_t address)
 {
-    const uintptr_t mask = ~(uintptr_t)(HS_STACK_PAGE - 1);
+    const uintptr_t mask = ~(uintptr_t)(HS_STACK_PAGE - 1), limit = FILL_LIMIT * HS_STACK_PAGE;
     uintptr_t first = address & mask;
     uintptr_t end = ((address + sizeof(uintptr_t) - 1) & mask) + HS_STACK_PAGE;
     if (end <= first || !pages_readable(first, end))
-        return false;
-    uintptr_t low = memory->low, high = low + memory->span + (sizeof(uintptr_t) - 1);
-    if (first >= low && first - low <= high - low + FILL_LIMIT * HS_STACK_PAGE &&
-        (first <= high || pages_readable(high, first)))
-        set_range(memory, low, end > high ? end : high);
-    else if (first < low && low - first <= FILL_LIMIT * HS_STACK_PAGE && pages_readable(first, low))
-        set_range(memory, first, high);
-    else
-        set_range(memory, first, end);
-    return true;
+        return (struct hs_stack_memory){0, 0};
+    uintptr_t low = memory.low, high = low + memory.span + (sizeof(uintptr_t) - 1);
+    if (!memory.span)
+        return range(first, end);
+    if (first >= low && (first <= high || (first - high <= limit && pages_readable(high, first))))
+        return range(low, end > high ? end : high);
+    if (first < low && low - first <= limit && pages_readable(first, low))
+        return range(first, high);
+    return range(first, end);
 }

@@ -17,8 +17,8 @@ struct hs_stack_memory {
 };
 
 #pragma GCC visibility push(hidden)
-// Extends the range by the word at `address`, or moves it there. False when the word cannot be read.
-bool hs_stack_memory_extend(struct hs_stack_memory *memory, uintptr_t address);
+// The range extended by the word at `address`, or moved there. Span 0 when the word cannot be read.
+struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uintptr_t address);
 
 // Starts with the page of `sp`, on which the caller's stack is known to lie.
 static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr_t sp)
@@ -29,7 +29,10 @@ static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr
 
 static inline bool hs_stack_memory_check(struct hs_stack_memory *memory, uintptr_t address)
 {
-    return __builtin_expect(address - memory->low < memory->span, 1) || hs_stack_memory_extend(memory, address);
+    if (__builtin_expect(address - memory->low < memory->span, 1))
+        return true;
+    *memory = hs_stack_memory_extend(*memory, address);
+    return memory->span != 0;
 }
 
 // One word that has been checked. Relaxed and volatile: the compiler must not move the read.

@@ -56,17 +56,13 @@ static int step_by_guess(struct hs_walk *walk, uint32_t rule)
 
 int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 {
-    switch (hs_rule_kind(rule)) {
-    case HS_RULE_STANDARD:
+    if (hs_rule_is(rule, HS_RULE_STANDARD))
         return hs_step_standard(walk, rule);
-    case HS_RULE_GUESSED:
+    if (hs_rule_is(rule, HS_RULE_GUESSED))
         return step_by_guess(walk, rule);
-    case HS_RULE_NONE:
+    if (!hs_rule_is(rule, HS_RULE_ODD))
         return HS_END_NO_RULE;
-    case HS_RULE_ODD:
-        break;
-    }
-    switch (hs_rule_odd_kind(rule)) {
+    switch ((enum hs_odd_kind)hs_rule_odd_sub_kind(rule)) {
     case HS_ODD_END:
         return (int)hs_rule_odd_argument(rule);
     case HS_ODD_TABLE:

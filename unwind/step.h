@@ -33,18 +33,22 @@ uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_
 
 static inline uint32_t hs_walk_rule(const struct hs_walk *walk)
 {
-    return hs_rule_of(walk->pc - !walk->exact, walk->exact);
+    return hs_rule_of(walk->pc, walk->exact);
 }
 
 static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
 {
-    uintptr_t cfa = (rule & HS_RULE_BASE_IS_FP ? walk->fp : walk->sp) + hs_rule_cfa_offset(rule);
+    // A branch, not a select: it is predicted, and keeps the test out of the chain from one return address to the next.
+    uintptr_t base = walk->sp;
+    if (__builtin_expect_with_probability(rule & HS_RULE_BASE_IS_FP, 1, 0.01))
+        base = walk->fp;
+    uintptr_t cfa = base + hs_rule_cfa_offset(rule);
     uintptr_t ra_slot = cfa - HS_RULE_RA_BELOW_CFA;
     if (!hs_stack_memory_check(&walk->memory, ra_slot) || cfa <= walk->sp)
         return HS_END_BAD_STACK;
     uintptr_t pc = hs_stack_word(ra_slot);
     if (rule & HS_RULE_FP_SAVED) {
-        uintptr_t fp_slot = cfa - hs_rule_fp_below_cfa(rule);
+        uintptr_t fp_slot = cfa - sizeof(uintptr_t) * hs_rule_fp_below_cfa(rule);
         if (!hs_stack_memory_check(&walk->memory, fp_slot))
             return HS_END_BAD_STACK;
         walk->fp = hs_stack_word(fp_slot);
@@ -57,9 +61,13 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
 
 static inline int hs_step(struct hs_walk *walk, uint32_t rule)
 {
-    if (__builtin_expect(hs_rule_kind(rule) == HS_RULE_STANDARD, 1))
+    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
         return hs_step_standard(walk, rule);
-    return hs_step_odd(walk, rule);
+    // A copy: the address of `walk` does not escape, so the loops of the walkers keep it in registers.
+    struct hs_walk copy = *walk;
+    int result = hs_step_odd(&copy, rule);
+    *walk = copy;
+    return result;
 }
 
 #endif

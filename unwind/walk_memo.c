@@ -77,9 +77,9 @@ static inline uintptr_t frame_sp(const struct hs_memo *memo, uint32_t frame)
 
 static inline uint32_t step_mark(uint32_t rule)
 {
-    if (__builtin_expect(hs_rule_kind(rule) == HS_RULE_STANDARD, 1))
-        return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | (rule >> 2 & 0xfff) << 6;
-    if (hs_rule_kind(rule) == HS_RULE_GUESSED)
+    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
+        return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | hs_rule_fp_below_cfa(rule) << 6;
+    if (hs_rule_is(rule, HS_RULE_GUESSED))
         return MARK_GUESS;
     return rule == hs_rule_odd(HS_ODD_END, HS_END_ROOT) ? 0 : MARK_BARRIER;
 }
@@ -102,23 +102,13 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
            (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
 }
 
-// The state at a proven frame whose fp is proven as well.
-static struct hs_walk state_at(const struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
+// Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
+static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
-    struct hs_walk state = *walk;
-    state.pc = memo->pcs[frame];
-    state.sp = frame_sp(memo, frame);
-    state.fp = memo->fps[frame];
+    struct hs_walk state = {.pc = memo->pcs[frame], .sp = frame_sp(memo, frame), .fp = memo->fps[frame]};
     state.exact = memo->marks[frame] & MARK_EXACT;
-    return state;
-}
-
-// Repeats the step of a barrier. True: it leads to the same frame, or to the same end.
-static bool repeat_step(struct hs_memo *memo, uint32_t frame, struct hs_walk *walk)
-{
-    struct hs_walk state = state_at(memo, frame, walk);
+    hs_stack_memory_start(&state.memory, state.sp);
     int result = hs_step(&state, hs_walk_rule(&state));
-    walk->memory = state.memory;
     if (frame == 0)
         return result != HS_STEP_MORE ? (enum hs_end)result == memo->end : memo->end == HS_END_TOO_DEEP;
     return result == HS_STEP_MORE && joins(memo, frame - 1, &state);
@@ -136,7 +126,7 @@ static bool same_step(const struct hs_memo *memo, uint32_t frame)
 
 // Proves the frames from `frame`, whose state is proven, towards the root. Returns the last proven one: 0 is all.
 // *complete tells whether the end is proven, too.
-static inline uint32_t verify(struct hs_memo *memo, uint32_t frame, struct hs_walk *walk, bool *complete)
+static inline uint32_t verify(const struct hs_memo *memo, uint32_t frame, bool *complete)
 {
     uintptr_t *const *slots = memo->slots;
     const uintptr_t *pcs = memo->pcs;
@@ -152,7 +142,7 @@ static inline uint32_t verify(struct hs_memo *memo, uint32_t frame, struct hs_wa
             return 0;
         }
         bool barrier = memo->marks[frame] & MARK_BARRIER;
-        if (barrier ? !repeat_step(memo, frame, walk) : !same_step(memo, frame))
+        if (barrier ? !repeat_step(memo, frame) : !same_step(memo, frame))
             return frame;
         if (frame == 0) {
             *complete = true;
@@ -164,8 +154,8 @@ static inline uint32_t verify(struct hs_memo *memo, uint32_t frame, struct hs_wa
 
 // Collects the proven frames [last, first], with their fps as they are now: an fp that nothing depended on was not
 // compared. Leaves `walk` at `last`. Returns the number of frames collected, `fresh` included.
-static uint32_t collect_proven(struct hs_memo *memo, uint32_t fresh, uint32_t first, uint32_t last,
-                               struct hs_walk *walk)
+static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, uint32_t fresh, uint32_t first,
+                                                         uint32_t last, struct hs_walk *walk)
 {
     for (uint32_t frame = first;; frame--) {
         uint32_t mark = memo->marks[frame];
@@ -259,13 +249,15 @@ uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
             candidates--;
         if (candidates && joins(memo, candidates - 1, &walk)) {
             bool complete = false;
-            uint32_t last = verify(memo, candidates - 1, &walk, &complete);
+            uint32_t last = verify(memo, candidates - 1, &complete);
             if (complete && (memo->end != HS_END_TOO_DEEP || candidates + fresh >= memo->capacity)) {
                 joined = candidates;
                 end = memo->end;
                 break;
             }
-            fresh = collect_proven(memo, fresh, candidates - 1, last, &walk);
+            struct hs_walk proven = walk;
+            fresh = collect_proven(memo, fresh, candidates - 1, last, &proven);
+            walk = proven;
             candidates = last;
             rule = hs_walk_rule(&walk);
         } else {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/step.h"
 
-uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_end *end)
+uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *start, enum hs_end *end)
 {
-    for (uint32_t depth = 0; depth < max; depth++) {
-        pcs[depth] = walk->pc;
-        int result = hs_step(walk, hs_walk_rule(walk));
+    struct hs_walk walk = *start; // a copy stays in registers
+    uint32_t depth = 0;
+    *end = HS_END_TOO_DEEP;
+    while (depth < max) {
+        pcs[depth++] = walk.pc;
+        int result = hs_step(&walk, hs_walk_rule(&walk));
         if (result != HS_STEP_MORE) {
             *end = (enum hs_end)result;
-            return depth + 1;
+            break;
         }
     }
-    *end = HS_END_TOO_DEEP;
-    return max;
+    start->guessed = walk.guessed;
+    return depth;
 }
 
 uint32_t hs_walk_plain(uintptr_t *pcs, uint32_t max, const struct hs_registers *start, enum hs_end *end)

@@ -28,27 +28,31 @@ enum hs_rule_kind {
     HS_RULE_NONE = 0, // no rule: what an empty cache entry holds
     HS_RULE_STANDARD = 1,
     HS_RULE_GUESSED = 2, // a frame pointer chain that no table vouches for
-    HS_RULE_ODD = 3,     // bits 0-3: enum hs_odd_kind, bits 4-27: its argument
+    HS_RULE_ODD = 3,     // everything else, see unwind/odd_rules.h
 };
 
-// bit 0: base is rbp | 1: rbp is saved | 2-13: rbp's slot / 8 below the CFA | 14-27: CFA offset / 8 | 28-29: kind
-#define HS_RULE_BITS       30
-#define HS_RULE_BASE_IS_FP 1u
-#define HS_RULE_FP_SAVED   2u
+// bit 0: base is rbp | 1: rbp is saved | 2: low bit of the kind | 3-16: CFA offset / 8 | 17-28: rbp's slot / 8 below
+// the CFA | 29: high bit of the kind. The CFA offset is one AND away: it is on the critical path of a walk.
+#define HS_RULE_BITS          30
+#define HS_RULE_BASE_IS_FP    1u
+#define HS_RULE_FP_SAVED      2u
+#define HS_RULE_KIND_MASK     (1u << 29 | 1u << 2)
+#define HS_RULE_OF_KIND(kind) (((uint32_t)(kind) >> 1) << 29 | ((uint32_t)(kind)&1) << 2)
 
-static inline enum hs_rule_kind hs_rule_kind(uint32_t rule)
+static inline bool hs_rule_is(uint32_t rule, enum hs_rule_kind kind)
 {
-    return (enum hs_rule_kind)(rule >> 28);
+    return (rule & HS_RULE_KIND_MASK) == HS_RULE_OF_KIND(kind);
 }
 
 static inline uintptr_t hs_rule_cfa_offset(uint32_t rule)
 {
-    return (uintptr_t)(rule >> 14 & 0x3fff) << 3;
+    return rule & 0x1fff8;
 }
 
-static inline uintptr_t hs_rule_fp_below_cfa(uint32_t rule)
+// In words of 8 bytes.
+static inline uint32_t hs_rule_fp_below_cfa(uint32_t rule)
 {
-    return (uintptr_t)(rule >> 2 & 0xfff) << 3;
+    return rule >> 17 & 0xfff;
 }
 
 // Encodes a standard rule. False when a value does not fit. `fp_offset` is relative to the CFA, 0: rbp is unchanged.
@@ -58,13 +62,29 @@ static inline bool hs_rule_encode(bool base_is_fp, int64_t cfa_offset, int64_t f
         return false;
     if (fp_offset > 0 || fp_offset <= -(1 << 15) || fp_offset & 7)
         return false;
-    *rule = (uint32_t)HS_RULE_STANDARD << 28 | (uint32_t)(cfa_offset >> 3) << 14 | (uint32_t)(-fp_offset >> 3) << 2 |
+    *rule = HS_RULE_OF_KIND(HS_RULE_STANDARD) | (uint32_t)cfa_offset | (uint32_t)(-fp_offset >> 3) << 17 |
             (fp_offset ? HS_RULE_FP_SAVED : 0) | (base_is_fp ? HS_RULE_BASE_IS_FP : 0);
     return true;
 }
 
 // The chain of `push %rbp; mov %rsp,%rbp` frames.
 #define HS_RULE_FRAME_POINTER_CHAIN                                                                                    \
-    ((uint32_t)HS_RULE_GUESSED << 28 | 2u << 14 | 2u << 2 | HS_RULE_FP_SAVED | HS_RULE_BASE_IS_FP)
+    (HS_RULE_OF_KIND(HS_RULE_GUESSED) | 16u | 2u << 17 | HS_RULE_FP_SAVED | HS_RULE_BASE_IS_FP)
+
+// An odd rule carries 24 bits of argument and 2 bits of sub-kind.
+static inline uint32_t hs_rule_encode_odd(uint32_t sub_kind, uint32_t argument)
+{
+    return HS_RULE_OF_KIND(HS_RULE_ODD) | (argument & 0xffffff) << 3 | (sub_kind & 3);
+}
+
+static inline uint32_t hs_rule_odd_sub_kind(uint32_t rule)
+{
+    return rule & 3;
+}
+
+static inline uint32_t hs_rule_odd_argument(uint32_t rule)
+{
+    return rule >> 3 & 0xffffff;
+}
 
 #endif
