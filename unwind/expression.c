@@ -360,7 +360,7 @@ static bool symbolic_register(uint8_t number, int64_t offset, uintptr_t pc, stru
     else if (number == HS_DWARF_FP)
         value->base = HS_BASE_FP;
     else if (number == HS_DWARF_RA)
-        value->offset += (int64_t)pc;
+        value->offset = (int64_t)((uint64_t)value->offset + pc);
     else
         return false;
     return true;
