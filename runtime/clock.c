@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/clock.h"
+
+#include "arch/system.h"
+#include "format/trace_format.h"
+#include "runtime/text.h"
+
+#include <time.h>
+
+struct hs_clock hs_clock;
+
+extern int clock_gettime(clockid_t clock, struct timespec *time) __attribute__((weak));
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec now = {0};
+    if (clock_gettime)
+        clock_gettime(clock, &now);
+    else
+        HS_SYSTEM2(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hs_clock__monotonic_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t hs_clock__realtime_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+uint64_t hs_clock__raw_slowly(void)
+{
+    return hs_clock__monotonic_ns();
+}
+
+// The kernel distrusts a counter that is not the same on every core; so do we.
+static int kernel_trusts_counter(void)
+{
+    char name[64];
+    hs_text__read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof name);
+    return !hs_text__starts_with(name, "hpet") && !hs_text__starts_with(name, "acpi_pm") &&
+           !hs_text__starts_with(name, "jiffies") && !hs_text__starts_with(name, "refined");
+}
+
+void hs_clock__start(void)
+{
+    hs_clock.start_monotonic_ns = hs_clock__monotonic_ns();
+    if (hs_arch_ticks_usable() && kernel_trusts_counter()) {
+        hs_clock.source = HS_CLOCK_COUNTER;
+        hs_clock.shift = 1;
+        hs_clock.start = hs_arch_ticks();
+    } else {
+        hs_clock.source = HS_CLOCK_MONOTONIC;
+        hs_clock.shift = 0;
+        hs_clock.start = hs_clock.start_monotonic_ns;
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/config.h"
+
+#include "arch/system.h"
+#include "runtime/memory.h"
+#include "runtime/text.h"
+
+#include <stddef.h>
+#include <time.h>
+
+extern char **environ __attribute__((weak));
+
+#define LIBRARY_NAME "libheapsonde-trace.so"
+
+struct hs_config hs_config;
+
+enum option_kind { OPTION_BOOLEAN, OPTION_NUMBER, OPTION_TEXT, OPTION_LEVEL, OPTION_WRITER, OPTION_UID };
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    void *value;
+};
+
+static const struct option options[] = {
+    {"OUTPUT", OPTION_TEXT, hs_config.output},
+    {"LOGFILE", OPTION_TEXT, hs_config.log_file},
+    {"INCLUDE_FILE", OPTION_TEXT, hs_config.include},
+    {"LOG", OPTION_LEVEL, &hs_config.log_level},
+    {"LOGFILE_ROTATE_WHEN_BIGGER_THAN", OPTION_NUMBER, &hs_config.log_rotate_bytes},
+    {"DISABLE_BY_DEFAULT", OPTION_BOOLEAN, &hs_config.disabled},
+    {"GRAB_BACKTRACES_ON_FREE", OPTION_BOOLEAN, &hs_config.free_stacks},
+    {"USE_SHADOW_STACK", OPTION_BOOLEAN, &hs_config.memo},
+    {"ZERO_MEMORY", OPTION_BOOLEAN, &hs_config.zero_memory},
+    {"TRACK_CHILD_PROCESSES", OPTION_BOOLEAN, &hs_config.track_children},
+    {"WRITE_BINARIES_TO_OUTPUT", OPTION_BOOLEAN, &hs_config.embed_binaries},
+    {"GATHER_MMAP_CALLS", OPTION_BOOLEAN, &hs_config.maps},
+    {"GATHER_MAPS", OPTION_BOOLEAN, &hs_config.maps},
+    {"REGISTER_SIGUSR1", OPTION_BOOLEAN, &hs_config.sigusr1},
+    {"REGISTER_SIGUSR2", OPTION_BOOLEAN, &hs_config.sigusr2},
+    {"WRITER", OPTION_WRITER, &hs_config.inline_writer},
+    {"CULL_TEMPORARY_ALLOCATIONS", OPTION_BOOLEAN, &hs_config.cull},
+    {"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", OPTION_NUMBER, &hs_config.cull_threshold_ms},
+    {"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", OPTION_NUMBER, &hs_config.cull_pending},
+    {"MAX_DEPTH", OPTION_NUMBER, &hs_config.max_depth},
+    {"CHOWN_OUTPUT_TO", OPTION_UID, &hs_config.chown_to},
+};
+
+// Walks the environment: libc's while it has one, else (before libc is initialised) the kernel's copy.
+struct environment {
+    char **next;
+    char *text;
+    size_t at, length;
+};
+
+enum { KERNEL_COPY = 256 * 1024 };
+
+static void environment_open(struct environment *environment)
+{
+    *environment = (struct environment){0};
+    if (&environ && environ) {
+        environment->next = environ;
+        return;
+    }
+    environment->text = hs_memory__map(KERNEL_COPY);
+    if (environment->text)
+        environment->length = hs_text__read_file("/proc/self/environ", environment->text, KERNEL_COPY);
+}
+
+static const char *environment_next(struct environment *environment)
+{
+    if (environment->next)
+        return *environment->next ? *environment->next++ : NULL;
+    if (environment->at >= environment->length)
+        return NULL;
+    const char *entry = environment->text + environment->at;
+    environment->at += hs_text__length(entry) + 1;
+    return entry;
+}
+
+static void environment_close(struct environment *environment)
+{
+    if (environment->text)
+        hs_memory__unmap(environment->text, KERNEL_COPY);
+}
+
+static bool parse_number(const char *text, uint64_t *number)
+{
+    const char *end = text;
+    uint64_t value = hs_text__parse(&end, 10);
+    if (end == text || *end)
+        return false;
+    *number = value;
+    return true;
+}
+
+static enum hs_log_level parse_level(const char *text)
+{
+    static const char *const names[] = {"off", "error", "warn", "info", "debug", "trace"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (hs_text__equal(text, names[i]))
+            return i > HS_LOG_DEBUG ? HS_LOG_DEBUG : (enum hs_log_level)i;
+    return HS_LOG_OFF;
+}
+
+static void set_text(char *to, const char *value)
+{
+    struct hs_text text;
+    hs_text__start(&text, to, HS_CONFIG_TEXT);
+    hs_text__add(&text, value);
+}
+
+static void set_option(const struct option *option, const char *value)
+{
+    uint64_t number;
+    switch (option->kind) {
+    case OPTION_BOOLEAN:
+        *(bool *)option->value = hs_text__equal(value, "1") || hs_text__equal(value, "true");
+        break;
+    case OPTION_NUMBER:
+        if (parse_number(value, &number))
+            *(uint64_t *)option->value = number;
+        break;
+    case OPTION_TEXT:
+        if (hs_text__length(value) < HS_CONFIG_TEXT)
+            set_text(option->value, value);
+        break;
+    case OPTION_LEVEL:
+        *(enum hs_log_level *)option->value = parse_level(value);
+        break;
+    case OPTION_WRITER:
+        *(bool *)option->value = hs_text__equal(value, "inline");
+        break;
+    case OPTION_UID:
+        if (parse_number(value, &number))
+            *(int64_t *)option->value = (int64_t)number;
+        break;
+    }
+}
+
+// Applies one NAME=VALUE under `prefix`.
+static void apply_entry(const char *entry, const char *prefix)
+{
+    if (!hs_text__starts_with(entry, prefix))
+        return;
+    entry += hs_text__length(prefix);
+    for (unsigned i = 0; i < sizeof options / sizeof *options; i++) {
+        size_t length = hs_text__length(options[i].name);
+        if (hs_text__starts_with(entry, options[i].name) && entry[length] == '=')
+            set_option(&options[i], entry + length + 1);
+    }
+}
+
+static void apply_prefix(const char *prefix)
+{
+    struct environment environment;
+    environment_open(&environment);
+    for (const char *entry; (entry = environment_next(&environment));)
+        apply_entry(entry, prefix);
+    environment_close(&environment);
+}
+
+void hs_config__read(void)
+{
+    set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
+    hs_config.memo = true;
+    hs_config.maps = true;
+    hs_config.sigusr1 = hs_config.sigusr2 = true;
+    hs_config.cull_threshold_ms = 10000;
+    hs_config.cull_pending = 1u << 20;
+    hs_config.max_depth = 4096;
+    hs_config.chown_to = -1;
+    apply_prefix("MEMORY_PROFILER_");
+    apply_prefix("HEAPSONDE_");
+    if (hs_config.max_depth < 16)
+        hs_config.max_depth = 16;
+    if (hs_config.max_depth > 65536)
+        hs_config.max_depth = 65536;
+}
+
+static bool names_heapsonde(const char *entry, size_t length)
+{
+    size_t wanted = hs_text__length(LIBRARY_NAME);
+    return length >= wanted && hs_text__starts_with(entry + length - wanted, LIBRARY_NAME);
+}
+
+// Closes up the list in place: `value` never grows.
+static void remove_library(char *value)
+{
+    char *to = value;
+    for (const char *from = value; *from;) {
+        size_t length = 0;
+        while (from[length] && from[length] != ':' && from[length] != ' ')
+            length++;
+        if (length && !names_heapsonde(from, length)) {
+            if (to != value)
+                *to++ = ':';
+            for (size_t i = 0; i < length; i++)
+                to[i] = from[i];
+            to += length;
+        }
+        from += length;
+        from += *from != 0;
+    }
+    *to = 0;
+}
+
+void hs_config__hide_preload(void)
+{
+    if (!&environ || !environ)
+        return;
+    char **to = environ;
+    for (char **from = environ; *from; from++) {
+        if (hs_text__starts_with(*from, "LD_PRELOAD=")) {
+            remove_library(*from + sizeof "LD_PRELOAD=" - 1);
+            if ((*from)[sizeof "LD_PRELOAD=" - 1] == 0)
+                continue;
+        }
+        *to++ = *from;
+    }
+    *to = NULL;
+}
+
+static const char *executable_name(char *buffer, size_t size)
+{
+    long length = HS_SYSTEM3(SYS_readlink, "/proc/self/exe", buffer, size - 1);
+    buffer[length > 0 ? length : 0] = 0;
+    return length > 0 ? hs_text__base_name(buffer) : "unknown";
+}
+
+void hs_config__expand(const char *pattern, uint64_t counter, char *path, uint64_t size)
+{
+    char executable[512];
+    struct timespec now = {0};
+    struct hs_text text;
+    hs_text__start(&text, path, size);
+    for (; *pattern; pattern++) {
+        if (*pattern != '%' || !pattern[1]) {
+            hs_text__add_character(&text, *pattern);
+            continue;
+        }
+        switch (*++pattern) {
+        case 'p':
+            hs_text__add_number(&text, (uint64_t)hs_system_getpid());
+            break;
+        case 'e':
+            hs_text__add(&text, executable_name(executable, sizeof executable));
+            break;
+        case 't':
+            HS_SYSTEM2(SYS_clock_gettime, CLOCK_REALTIME, &now);
+            hs_text__add_number(&text, (uint64_t)now.tv_sec);
+            break;
+        case 'n':
+            hs_text__add_number(&text, counter);
+            break;
+        case '%':
+            hs_text__add_character(&text, '%');
+            break;
+        default:
+            hs_text__add_character(&text, '%');
+            hs_text__add_character(&text, *pattern);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the environment asks for. Each name is read as HEAPSONDE_<NAME>, else as MEMORY_PROFILER_<NAME>.
+// Booleans are true for `1` and `true`; a number that does not parse leaves the default; a value of more than 1,024
+// bytes is ignored.
+#ifndef HEAPSONDE_RUNTIME_CONFIG_H
+#define HEAPSONDE_RUNTIME_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HS_CONFIG_TEXT = 1024 };
+
+enum hs_log_level { HS_LOG_OFF, HS_LOG_ERROR, HS_LOG_WARN, HS_LOG_INFO, HS_LOG_DEBUG };
+
+struct hs_config {
+    char output[HS_CONFIG_TEXT];   // OUTPUT: pattern with %p %e %t %n %%; empty: no file
+    char log_file[HS_CONFIG_TEXT]; // LOGFILE: pattern; empty: standard error
+    char include[HS_CONFIG_TEXT];  // INCLUDE_FILE: a file (or a pattern ending in *) embedded at the start
+    enum hs_log_level log_level;   // LOG
+    uint64_t log_rotate_bytes;     // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
+    bool disabled;                 // DISABLE_BY_DEFAULT
+    bool free_stacks;              // GRAB_BACKTRACES_ON_FREE
+    bool memo;                     // USE_SHADOW_STACK
+    bool zero_memory;              // ZERO_MEMORY
+    bool track_children;           // TRACK_CHILD_PROCESSES: keep LD_PRELOAD for programs that are executed
+    bool embed_binaries;           // WRITE_BINARIES_TO_OUTPUT
+    bool maps;                     // GATHER_MAPS, GATHER_MMAP_CALLS: record mmap, munmap, mremap and brk
+    bool sigusr1, sigusr2;         // REGISTER_SIGUSR1, REGISTER_SIGUSR2
+    bool inline_writer;            // WRITER=inline
+    bool cull;                     // CULL_TEMPORARY_ALLOCATIONS
+    uint64_t cull_threshold_ms;    // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
+    uint64_t cull_pending;         // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
+    uint64_t max_depth;            // MAX_DEPTH: frames kept of one stack
+    int64_t chown_to;              // CHOWN_OUTPUT_TO: a uid, -1 for nobody
+};
+
+extern struct hs_config hs_config;
+
+// Reads the environment into hs_config. Once, before any thread records.
+void hs_config__read(void);
+
+// Takes heapsonde out of LD_PRELOAD in the program's environment, so that executed programs run without it. Keeps
+// other libraries there. Call it only when libc is initialised.
+void hs_config__hide_preload(void);
+
+// Replaces %p (pid), %e (executable), %t (seconds since 1970), %n (counter), %% in `pattern`.
+void hs_config__expand(const char *pattern, uint64_t counter, char *path, uint64_t size);
+
+#endif

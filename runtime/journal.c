@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/journal.h"
+
+#include "arch/system.h"
+#include "format/meta.h"
+#include "runtime/clock.h"
+#include "runtime/lock.h"
+#include "runtime/slots.h"
+#include "runtime/text.h"
+#include "runtime/writer.h"
+
+static struct {
+    struct hs_lock lock; // guards everything below
+    struct hs_slot *slot;
+    struct hs_meta_writer writer;
+} journal;
+
+static bool next_slot(void)
+{
+    if (journal.slot) {
+        hs_slots__submit(journal.slot);
+        journal.slot = NULL;
+        hs_writer__notify();
+    }
+    journal.slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
+    if (!journal.slot)
+        return false;
+    hs_meta_begin(&journal.writer, hs_slot__records(journal.slot), HS_SLOT_RECORDS_SIZE);
+    return true;
+}
+
+// Runs `write` with the journal's writer, on a fresh slot when the present one is full.
+#define APPEND(write) APPEND_AS((uint32_t)hs_system_gettid(), write)
+#define APPEND_AS(tid, write)                                                                                          \
+    do {                                                                                                               \
+        if (!hs_lock__acquire(&journal.lock, tid))                                                                     \
+            return false;                                                                                              \
+        struct hs_meta_writer *w = &journal.writer;                                                                    \
+        bool done = (journal.slot || next_slot()) && ((write) || (next_slot() && (write)));                            \
+        hs_lock__release(&journal.lock);                                                                               \
+        return done;                                                                                                   \
+    } while (0)
+
+bool hs_journal__node(uint32_t tid, uint32_t id, uint32_t parent, uintptr_t pc)
+{
+    APPEND_AS(tid, hs_meta_node(w, id, parent, pc));
+}
+
+bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
+                        const char *path)
+{
+    APPEND(hs_meta_module(w, hs_clock__now(), start, end, bias, build_id, build_id_length, path, hs_text__length(path)));
+}
+
+bool hs_journal__unload(uint64_t start)
+{
+    APPEND(hs_meta_unload(w, hs_clock__now(), start));
+}
+
+bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name)
+{
+    APPEND(hs_meta_thread(w, stream, tid, hs_clock__now(), name, hs_text__length(name)));
+}
+
+bool hs_journal__clock(void)
+{
+    uint64_t monotonic = hs_clock__monotonic_ns();
+    uint64_t now = hs_clock__now();
+    APPEND(hs_meta_clock(w, now, monotonic, hs_clock__realtime_ns()));
+}
+
+bool hs_journal__info(const char *key, const char *value, size_t length)
+{
+    APPEND(hs_meta_info(w, key, hs_text__length(key), value, length));
+}
+
+bool hs_journal__toggle(bool on)
+{
+    APPEND(hs_meta_toggle(w, hs_clock__now(), on));
+}
+
+bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text)
+{
+    APPEND(hs_meta_mark(w, hs_clock__now(), stream, value, text, hs_text__length(text)));
+}
+
+bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime)
+{
+    APPEND(hs_meta_culled(w, stack, count, size, usable, lifetime));
+}
+
+void hs_journal__flush(void)
+{
+    if (!hs_lock__acquire(&journal.lock, (uint32_t)hs_system_gettid()))
+        return;
+    if (journal.slot) {
+        hs_slots__submit(journal.slot);
+        journal.slot = NULL;
+    }
+    hs_lock__release(&journal.lock);
+}
+
+void hs_journal__reset(void)
+{
+    journal.lock = (struct hs_lock){0};
+    journal.slot = NULL;
+}

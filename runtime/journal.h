@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The journal: meta records (stack nodes, modules, threads, clock points, ...) in slots of their own, so that they
+// survive a kill as events do. A full slot goes to the writer like any other.
+//
+// Every function takes the journal's lock and returns false when the record could not be stored. The writer must not
+// call them: they may wait for it.
+#ifndef HEAPSONDE_RUNTIME_JOURNAL_H
+#define HEAPSONDE_RUNTIME_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// `tid` is the calling thread's, known where nodes are made.
+bool hs_journal__node(uint32_t tid, uint32_t id, uint32_t parent, uintptr_t pc);
+bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
+                        const char *path);
+bool hs_journal__unload(uint64_t start);
+bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
+bool hs_journal__clock(void);
+bool hs_journal__info(const char *key, const char *value, size_t length);
+bool hs_journal__toggle(bool on);
+bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
+bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime);
+
+// Submits the slot in use, so that the next writer run seals it.
+void hs_journal__flush(void);
+
+// Starts anew in a forked child.
+void hs_journal__reset(void);
+
+#endif

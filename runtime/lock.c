@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/lock.h"
+
+#include "arch/system.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <time.h>
+
+enum { SPINS = 100, WAIT_MS = 20, WAITS = 100 };
+
+void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    struct timespec timeout = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+    HS_SYSTEM4(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? NULL : &timeout);
+}
+
+void hs_futex__wake(_Atomic uint32_t *word, int count)
+{
+    HS_SYSTEM3(SYS_futex, word, FUTEX_WAKE_PRIVATE, count);
+}
+
+static bool owner_is_gone(uint32_t tid)
+{
+    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), tid, 0) == -ESRCH;
+}
+
+static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
+{
+    return atomic_compare_exchange_strong_explicit(&lock->word, seen, wanted, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
+{
+    for (int i = 0; i < WAITS; i++) {
+        uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
+        uint32_t owner = seen & ~HS_LOCK_CONTENDED;
+        if (owner == 0 || owner == tid || (i > 0 && owner_is_gone(owner))) {
+            if (take(lock, &seen, tid | HS_LOCK_CONTENDED))
+                return true;
+            continue;
+        }
+        if (!(seen & HS_LOCK_CONTENDED) && !take(lock, &seen, seen | HS_LOCK_CONTENDED))
+            continue;
+        hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_MS * 1000000ll);
+    }
+    return false;
+}
+
+bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid)
+{
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t seen = 0;
+        if (take(lock, &seen, tid))
+            return true;
+        __asm__ volatile("" ::: "memory");
+    }
+    return acquire_slowly(lock, tid);
+}
+
+void hs_lock__release(struct hs_lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) & HS_LOCK_CONTENDED)
+        hs_futex__wake(&lock->word, 1);
+}

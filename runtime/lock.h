@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A lock for slow paths. It knows its owner, so that a thread that was cancelled or that left a signal handler by
+// longjmp while it held the lock cannot block the program: the lock is taken over from a dead owner, and waiting ends
+// after a bounded time.
+//
+// The word: 0 free, else the owner's tid; HS_LOCK_CONTENDED is set when somebody may be asleep on it.
+#ifndef HEAPSONDE_RUNTIME_LOCK_H
+#define HEAPSONDE_RUNTIME_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_LOCK_CONTENDED 0x80000000u
+
+struct hs_lock {
+    _Atomic uint32_t word;
+};
+
+// Takes the lock for the thread `tid`. A lock that `tid` itself holds is taken over (its holder was abandoned).
+// Returns false when the lock could not be had in two seconds. Async-signal-safe.
+bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid);
+
+void hs_lock__release(struct hs_lock *lock);
+
+// futex(2) on a word that only this process shares. `timeout_ns` < 0 waits for ever.
+void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+void hs_futex__wake(_Atomic uint32_t *word, int count);
+
+#endif

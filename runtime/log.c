@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/log.h"
+
+#include "arch/system.h"
+#include "runtime/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { STANDARD_ERROR = 2 };
+
+// The first rotation keeps the beginning as NAME.initial, later ones the previous piece as NAME.old.
+static void rotate(const char *path)
+{
+    struct stat status;
+    if (hs_config.log_rotate_bytes == 0 || HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0 ||
+        (uint64_t)status.st_size <= hs_config.log_rotate_bytes)
+        return;
+    char kept[HS_CONFIG_TEXT + 64];
+    struct hs_text text;
+    hs_text__start(&text, kept, sizeof kept);
+    hs_text__add(&text, path);
+    hs_text__add(&text, ".initial");
+    if (HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, kept, &status, 0) == 0) {
+        hs_text__start(&text, kept, sizeof kept);
+        hs_text__add(&text, path);
+        hs_text__add(&text, ".old");
+    }
+    HS_SYSTEM4(SYS_renameat, AT_FDCWD, path, AT_FDCWD, kept);
+}
+
+static void write_line(const char *line, size_t length)
+{
+    if (hs_config.log_file[0] == 0) {
+        hs_system_write(STANDARD_ERROR, line, length);
+        return;
+    }
+    char path[HS_CONFIG_TEXT];
+    hs_config__expand(hs_config.log_file, 0, path, sizeof path);
+    rotate(path);
+    long fd = hs_system_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    if (fd < 0)
+        return;
+    hs_system_write((int)fd, line, length);
+    hs_system_close((int)fd);
+}
+
+void hs_log(enum hs_log_level level, const char *message, const char *detail, int error)
+{
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    if (level > hs_config.log_level)
+        return;
+    char line[1024];
+    struct hs_text text;
+    hs_text__start(&text, line, sizeof line);
+    hs_text__add(&text, "heapsonde: ");
+    hs_text__add_number(&text, (uint64_t)hs_system_getpid());
+    hs_text__add(&text, " ");
+    hs_text__add_number(&text, (uint64_t)hs_system_gettid());
+    hs_text__add(&text, " ");
+    hs_text__add(&text, names[level]);
+    hs_text__add(&text, " ");
+    hs_text__add(&text, message);
+    if (detail)
+        hs_text__add(&text, detail);
+    if (error) {
+        hs_text__add(&text, " (error ");
+        hs_text__add_number(&text, (uint64_t)error);
+        hs_text__add(&text, ")");
+    }
+    hs_text__add_character(&text, '\n');
+    write_line(line, (size_t)(text.at - line));
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/memory.h"
+
+#include "arch/system.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+void *hs_memory__map(size_t length)
+{
+    long result = hs_system_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return hs_system_failed(result) ? NULL : (void *)result;
+}
+
+void hs_memory__unmap(void *memory, size_t length)
+{
+    hs_system_munmap(memory, length);
+}
+
+static size_t read_page_size(void)
+{
+    long fd = hs_system_open("/proc/self/auxv", 0, 0);
+    if (fd < 0)
+        return 4096;
+    unsigned long pair[2];
+    size_t size = 4096;
+    while (hs_system_read((int)fd, pair, sizeof pair) == (long)sizeof pair)
+        if (pair[0] == AT_PAGESZ)
+            size = pair[1];
+    hs_system_close((int)fd);
+    return size;
+}
+
+size_t hs_memory__page_size(void)
+{
+    static size_t page_size;
+    size_t known = __atomic_load_n(&page_size, __ATOMIC_RELAXED);
+    if (known == 0) {
+        known = read_page_size();
+        __atomic_store_n(&page_size, known, __ATOMIC_RELAXED);
+    }
+    return known;
+}
+
+size_t hs_memory__read(uintptr_t address, void *buffer, size_t length)
+{
+    struct iovec local = {.iov_base = buffer, .iov_len = length};
+    struct iovec remote = {.iov_base = (void *)address, .iov_len = length};
+    long result = HS_SYSTEM6(SYS_process_vm_readv, hs_system_getpid(), &local, 1, &remote, 1, 0);
+    return result < 0 ? 0 : (size_t)result;
+}

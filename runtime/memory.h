@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The recorder's own memory: whole pages from the kernel, never from the program's allocator.
+#ifndef HEAPSONDE_RUNTIME_MEMORY_H
+#define HEAPSONDE_RUNTIME_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Zeroed pages, or NULL. Touched on first use only. Any thread; async-signal-safe.
+void *hs_memory__map(size_t length);
+void hs_memory__unmap(void *memory, size_t length);
+
+size_t hs_memory__page_size(void);
+
+// Reads `length` bytes at `address` of this process without faulting. Returns the number of bytes read.
+size_t hs_memory__read(uintptr_t address, void *buffer, size_t length);
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Which files are mapped where, as the trace says it. Nothing is scanned at the start: the first return address in
+// unknown code makes the recorder read /proc/self/maps.
+#ifndef HEAPSONDE_RUNTIME_MODULES_H
+#define HEAPSONDE_RUNTIME_MODULES_H
+
+#include <stdint.h>
+
+// Makes sure that the module of a return address is in the journal. Under the stack table's lock.
+void hs_modules__see(uintptr_t pc);
+
+// Reads the maps again after something was unloaded; calls `unloaded` for each range that is gone. Under the stack
+// table's lock.
+void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end));
+
+
+void hs_modules__reset(void);
+
+#endif

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/output.h"
+
+#include "arch/system.h"
+#include "format/chunk.h"
+#include "runtime/clock.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/slots.h"
+#include "runtime/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+// The program's own descriptors are small numbers; ours stays out of their way.
+enum { HIGH_DESCRIPTOR = 900, BLOCKS_LIMIT = 1024 };
+
+struct block {
+    uint8_t *memory;
+    uint64_t length;
+};
+
+static struct {
+    int fd;
+    bool open;
+    bool private_table; // fd is in the writer thread's own table
+    bool mapped;        // header and slots are mapped from the file
+    uint64_t end;       // where the next chunk goes
+    uint64_t device, inode;
+    uint32_t created;   // files created by this process and its fork ancestors: %n
+    char path[HS_CONFIG_TEXT + 64];
+    uint8_t *header;    // HS_FILE_HEADER_SIZE bytes
+    struct block blocks[BLOCKS_LIMIT];
+    uint32_t block_count;
+    _Atomic bool stopped;
+} output = {.fd = -1};
+
+static struct hs_live early_live;
+
+struct hs_live *hs_output__live(void)
+{
+    return output.header ? &((struct hs_file_header *)output.header)->live : &early_live;
+}
+
+bool hs_output__is_open(void)
+{
+    return output.open;
+}
+
+const char *hs_output__path(void)
+{
+    return output.path;
+}
+
+bool hs_output__stopped(void)
+{
+    return atomic_load_explicit(&output.stopped, memory_order_relaxed);
+}
+
+static void set_live(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+void hs_output__stop(uint64_t reason, int error)
+{
+    if (atomic_exchange(&output.stopped, true))
+        return;
+    struct hs_live *live = hs_output__live();
+    set_live(&live->stop_errno, (uint64_t)error);
+    set_live(&live->stop_reason, reason);
+    set_live(&live->end_time, hs_clock__now());
+    set_live(&live->state, HS_STATE_STOPPED);
+    hs_log(HS_LOG_ERROR, "recording stopped: the trace cannot grow: ", output.path, error);
+}
+
+static uint64_t stop_reason_of(int error)
+{
+    if (error == ENOSPC || error == EDQUOT)
+        return HS_STOP_DISK_FULL;
+    return error == EFBIG ? HS_STOP_FILE_LIMIT : HS_STOP_WRITE_ERROR;
+}
+
+// A write past RLIMIT_FSIZE raises SIGXFSZ; so it is never tried.
+static int room_for(uint64_t end)
+{
+    struct rlimit limit;
+    if (HS_SYSTEM4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && end > limit.rlim_cur)
+        return -EFBIG;
+    return 0;
+}
+
+// Makes [offset, offset + length) real blocks, so that storing through the mapping cannot fail for want of space.
+static int reserve(uint64_t offset, uint64_t length)
+{
+    int failed = room_for(offset + length);
+    if (failed)
+        return failed;
+    long result = HS_SYSTEM4(SYS_fallocate, output.fd, 0, offset, length);
+    if (result == 0)
+        return 0;
+    if (result != -EOPNOTSUPP && result != -ENOSYS)
+        return (int)result;
+    static const uint8_t zeros[4096];
+    for (uint64_t done = 0; done < length; done += (uint64_t)result) {
+        uint64_t part = length - done < sizeof zeros ? length - done : sizeof zeros;
+        result = hs_system_pwrite(output.fd, zeros, part, offset + done);
+        if (result <= 0)
+            return result < 0 ? (int)result : -EIO;
+    }
+    return 0;
+}
+
+static uint8_t *map_file(uint64_t offset, uint64_t length)
+{
+    int failed = reserve(offset, length);
+    if (failed)
+        return NULL;
+    long result = hs_system_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, output.fd, offset);
+    return hs_system_failed(result) ? NULL : (uint8_t *)result;
+}
+
+static int lift_descriptor(long fd)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    HS_SYSTEM4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+    long wanted = limit.rlim_cur > HIGH_DESCRIPTOR + 100 ? HIGH_DESCRIPTOR : (long)limit.rlim_cur / 2;
+    long high = HS_SYSTEM3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, wanted);
+    if (high < 0)
+        return (int)fd;
+    hs_system_close((int)fd);
+    return (int)high;
+}
+
+// A forked child must not write into its parent's file: without %p in the pattern its pid is appended.
+static void name_file(bool forked)
+{
+    hs_config__expand(hs_config.output, output.created, output.path, sizeof output.path);
+    bool has_pid = false;
+    for (const char *c = hs_config.output; *c; c++)
+        has_pid |= c[0] == '%' && c[1] == 'p';
+    if (forked && !has_pid) {
+        struct hs_text text;
+        size_t length = hs_text__length(output.path);
+        hs_text__start(&text, output.path + length, sizeof output.path - length);
+        hs_text__add_character(&text, '.');
+        hs_text__add_number(&text, (uint64_t)hs_system_getpid());
+    }
+    output.created++;
+}
+
+static long open_file(void)
+{
+    long fd = hs_system_open(output.path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+    if (fd < 0)
+        return fd;
+    struct stat status;
+    long failed = HS_SYSTEM2(SYS_fstat, fd, &status);
+    if (failed < 0 || !S_ISREG(status.st_mode)) {
+        hs_system_close((int)fd);
+        return failed < 0 ? failed : -EINVAL;
+    }
+    HS_SYSTEM2(SYS_fchmod, fd, 0600);
+    if (hs_config.chown_to >= 0)
+        HS_SYSTEM3(SYS_fchown, fd, hs_config.chown_to, HS_SYSTEM0(SYS_getgid));
+    output.device = status.st_dev;
+    output.inode = status.st_ino;
+    return fd;
+}
+
+static void random_id(uint64_t id[2])
+{
+    if (HS_SYSTEM3(SYS_getrandom, id, 16, 1) == 16)
+        return;
+    id[0] = hs_clock__realtime_ns() * 0x9e3779b97f4a7c15ull;
+    id[1] = (uint64_t)hs_system_getpid() << 32 ^ hs_clock__monotonic_ns();
+}
+
+static void fill_header(uint8_t *to, uint64_t forked_at)
+{
+    struct hs_file_header header = {
+        .version_major = HS_FILE_VERSION_MAJOR,
+        .version_minor = HS_FILE_VERSION_MINOR,
+        .byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? HS_BYTE_ORDER_LITTLE : HS_BYTE_ORDER_BIG,
+        .pointer_size = sizeof(void *),
+        .address_shift = HS_ARCH_ADDRESS_SHIFT,
+        .clock_source = (uint8_t)hs_clock.source,
+        .tick_shift = (uint8_t)hs_clock.shift,
+        .machine = HS_ARCH_ELF_MACHINE,
+        .pid = (uint32_t)hs_system_getpid(),
+        .parent_pid = (uint32_t)HS_SYSTEM0(SYS_getppid),
+        .header_size = HS_FILE_HEADER_SIZE,
+        .forked_at = forked_at,
+    };
+    __builtin_memcpy(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH);
+    random_id(header.trace_id);
+    uint64_t elapsed = hs_clock.start_monotonic_ns;
+    header.start_monotonic_ns = elapsed;
+    header.start_realtime_ns = hs_clock__realtime_ns() - (hs_clock__monotonic_ns() - elapsed);
+    hs_file_header_seal(&header, to);
+}
+
+static bool still_ours(void)
+{
+    struct stat status;
+    return output.fd >= 0 && HS_SYSTEM2(SYS_fstat, output.fd, &status) == 0 && status.st_dev == output.device &&
+           status.st_ino == output.inode;
+}
+
+static void close_descriptor(void)
+{
+    if (still_ours())
+        hs_system_close(output.fd);
+    output.fd = -1;
+}
+
+static bool reopen(void)
+{
+    long fd = hs_system_open(output.path, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    output.fd = lift_descriptor(fd);
+    if (still_ours())
+        return true;
+    close_descriptor();
+    return false;
+}
+
+// The program may have closed our descriptor, or closed it and got its number for a file of its own.
+static bool descriptor_is_good(void)
+{
+    return output.private_table || still_ours() || reopen();
+}
+
+static int create_header(uint64_t forked_at)
+{
+    output.header = map_file(0, HS_FILE_HEADER_SIZE);
+    output.mapped = output.header != NULL;
+    if (!output.mapped) {
+        int failed = reserve(0, HS_FILE_HEADER_SIZE);
+        if (failed)
+            return failed;
+        output.header = hs_memory__map(HS_FILE_HEADER_SIZE);
+        if (!output.header)
+            return -ENOMEM;
+    }
+    ((struct hs_file_header *)output.header)->live = early_live;
+    fill_header(output.header, forked_at);
+    if (!output.mapped)
+        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
+    return 0;
+}
+
+int hs_output__create(uint64_t forked_at)
+{
+    name_file(forked_at != 0);
+    long fd = open_file();
+    if (fd < 0)
+        return (int)fd;
+    output.fd = lift_descriptor(fd);
+    int failed = create_header(forked_at);
+    if (failed) {
+        close_descriptor();
+        return failed;
+    }
+    output.end = HS_FILE_HEADER_SIZE;
+    output.open = true;
+    return 0;
+}
+
+static bool write_all(const void *header, const void *payload, uint64_t length, uint64_t offset)
+{
+    static const uint8_t padding[HS_CHUNK_ALIGNMENT];
+    uint64_t total = hs_chunk_size((uint32_t)length);
+    struct iovec parts[3] = {
+        {(void *)header, HS_CHUNK_HEADER_SIZE},
+        {(void *)payload, length},
+        {(void *)padding, total - length - HS_CHUNK_HEADER_SIZE},
+    };
+    int failed = room_for(offset + total);
+    if (!failed && !descriptor_is_good())
+        failed = -EBADF;
+    if (failed) {
+        hs_output__stop(stop_reason_of(-failed), -failed);
+        return false;
+    }
+    for (unsigned first = 0; first < 3;) {
+        long done = HS_SYSTEM5(SYS_pwritev, output.fd, &parts[first], 3 - first, offset, 0);
+        if (done == -EINTR)
+            continue;
+        if (done <= 0) {
+            hs_output__stop(stop_reason_of(done < 0 ? (int)-done : ENOSPC), (int)-done);
+            return false;
+        }
+        offset += (uint64_t)done;
+        for (; first < 3 && (uint64_t)done >= parts[first].iov_len; first++)
+            done -= (long)parts[first].iov_len;
+        if (first < 3) {
+            parts[first].iov_base = (char *)parts[first].iov_base + done;
+            parts[first].iov_len -= (uint64_t)done;
+        }
+    }
+    return true;
+}
+
+bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
+{
+    if (!output.open || hs_output__stopped())
+        return false;
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    struct hs_chunk_header copy = *chunk;
+    hs_chunk_seal(&copy, payload, header);
+    if (!write_all(header, payload, chunk->stored_length, output.end))
+        return false;
+    output.end += hs_chunk_size(chunk->stored_length);
+    return true;
+}
+
+// Slots are mapped, so their block begins on a page; a PAD chunk fills the gap before it.
+static bool pad_to_page(void)
+{
+    uint64_t page = hs_memory__page_size();
+    uint64_t gap = (page - output.end % page) % page;
+    if (gap == 0)
+        return true;
+    if (gap < HS_CHUNK_HEADER_SIZE)
+        gap += page;
+    uint32_t length = (uint32_t)(gap - HS_CHUNK_HEADER_SIZE);
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_PAD, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    hs_chunk_seal(&chunk, NULL, header);
+    if (room_for(output.end + gap) || !descriptor_is_good() ||
+        hs_system_pwrite(output.fd, header, sizeof header, output.end) != (long)sizeof header)
+        return false;
+    output.end += gap;
+    return true;
+}
+
+static bool add_mapped_slots(uint32_t count)
+{
+    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
+    if (!output.mapped || hs_output__stopped() || !pad_to_page())
+        return false;
+    uint8_t *memory = map_file(output.end, length);
+    if (!memory)
+        return false;
+    uint64_t offset = output.end;
+    output.end += length;
+    output.blocks[output.block_count++] = (struct block){memory, length};
+    return hs_slots__add(memory, offset, count);
+}
+
+bool hs_output__add_slots(uint32_t count)
+{
+    if (output.block_count == BLOCKS_LIMIT)
+        return false;
+    if (output.open && add_mapped_slots(count))
+        return true;
+    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
+    uint8_t *memory = hs_memory__map(length);
+    if (!memory)
+        return false;
+    output.blocks[output.block_count++] = (struct block){memory, length};
+    return hs_slots__add(memory, 0, count);
+}
+
+uint64_t hs_output__end(void)
+{
+    return output.end;
+}
+
+// A whole page at least stays for the chunk header; the slots stay usable, they take up space again when written.
+void hs_output__punch_slot(uint64_t offset)
+{
+    enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
+    uint64_t page = hs_memory__page_size();
+    if (page < HS_SLOT_SIZE && descriptor_is_good())
+        HS_SYSTEM4(SYS_fallocate, output.fd, KEEP_SIZE | PUNCH_HOLE, offset + page, HS_SLOT_SIZE - page);
+}
+
+void hs_output__write_header_if_unmapped(void)
+{
+    if (output.open && !output.mapped && descriptor_is_good())
+        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
+}
+
+int hs_output__descriptor(void)
+{
+    return output.fd;
+}
+
+void hs_output__own_descriptor(void)
+{
+    output.private_table = true;
+}
+
+void hs_output__share_descriptor(void)
+{
+    if (output.private_table) {
+        output.fd = -1;
+        output.private_table = false;
+        reopen();
+    }
+}
+
+void hs_output__abandon(void)
+{
+    if (!output.private_table)
+        close_descriptor();
+    for (uint32_t i = 0; i < output.block_count; i++)
+        hs_memory__unmap(output.blocks[i].memory, output.blocks[i].length);
+    if (output.header)
+        hs_memory__unmap(output.header, HS_FILE_HEADER_SIZE);
+    output.block_count = 0;
+    output.header = NULL;
+    output.fd = -1;
+    output.open = output.private_table = output.mapped = false;
+    atomic_store(&output.stopped, false);
+    early_live = (struct hs_live){0};
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/process.h"
+
+#include "arch/system.h"
+#include "format/meta.h"
+#include "runtime/clock.h"
+#include "runtime/cull.h"
+#include "runtime/embed.h"
+#include "runtime/journal.h"
+#include "runtime/lock.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/modules.h"
+#include "runtime/output.h"
+#include "runtime/seal.h"
+#include "runtime/stacks.h"
+#include "runtime/text.h"
+#include "runtime/threads.h"
+#include "runtime/writer.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
+enum { FIRST_SLOTS = 16, CHILD_SLOTS = 4, INFO_SIZE = 16384 };
+
+static struct hs_shared before_start;
+struct hs_shared *hs_shared = &before_start;
+
+static struct {
+    _Atomic uint32_t state;
+    struct hs_lock lock;       // begin, materialize, exit, toggling
+    bool begun;                // a trace exists, or will as soon as something is to be written
+    bool closed;
+    uint32_t pid;
+    uint32_t mode;             // what hs_shared->mode was before a fork wiped it
+    uint64_t forked_at;
+} process;
+
+extern int sigaction(int signal, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
+
+static void set_mode(uint32_t mode)
+{
+    process.mode = mode;
+    atomic_store_explicit(&hs_shared->mode, mode, memory_order_release);
+}
+
+static void become_passive(const char *why, const char *detail, int error)
+{
+    set_mode(0);
+    atomic_store(&process.state, PASSIVE);
+    hs_log(HS_LOG_ERROR, why, detail, error);
+}
+
+// ---- what the trace says about the process ----------------------------------------------------------------------------
+
+static void add_info(struct hs_meta_writer *writer, const char *key, const char *value)
+{
+    hs_meta_info(writer, key, hs_text__length(key), value, hs_text__length(value));
+}
+
+static void add_process_info(struct hs_meta_writer *writer)
+{
+    char text[4096];
+    long length = HS_SYSTEM3(SYS_readlink, "/proc/self/exe", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    add_info(writer, "executable", text);
+    size_t size = hs_text__read_file("/proc/self/cmdline", text, sizeof text);
+    hs_meta_info(writer, "command", 7, text, size);
+    length = HS_SYSTEM2(SYS_getcwd, text, sizeof text);
+    add_info(writer, "directory", length > 0 ? text : "");
+}
+
+static void add_machine_info(struct hs_meta_writer *writer)
+{
+    struct utsname names;
+    if (HS_SYSTEM1(SYS_uname, &names) != 0)
+        return;
+    add_info(writer, "host", names.nodename);
+    add_info(writer, "kernel", names.release);
+    add_info(writer, "machine", names.machine);
+    char number[24];
+    struct hs_text text;
+    hs_text__start(&text, number, sizeof number);
+    hs_text__add_number(&text, hs_memory__page_size());
+    add_info(writer, "page-size", number);
+}
+
+static void write_info(void)
+{
+    static uint8_t buffer[INFO_SIZE]; // under process.lock
+    __builtin_memset(buffer, 0, sizeof buffer);
+    struct hs_meta_writer writer;
+    hs_meta_begin(&writer, buffer, sizeof buffer);
+    hs_meta_clock(&writer, 0, hs_clock.start_monotonic_ns,
+                  hs_clock__realtime_ns() - (hs_clock__monotonic_ns() - hs_clock.start_monotonic_ns));
+    add_info(&writer, "recorder", "heapsonde " HEAPSONDE_VERSION);
+    add_process_info(&writer);
+    add_machine_info(&writer);
+    hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
+}
+
+// ---- start --------------------------------------------------------------------------------------------------------------
+
+static bool open_trace(bool inline_writer, uint32_t slots)
+{
+    int failed = hs_output__create(process.forked_at);
+    if (failed) {
+        become_passive("nothing is recorded: cannot create ", hs_output__path(), -failed);
+        return false;
+    }
+    // Working memory first: the first chunk is written before the descriptor goes to the writer thread.
+    if (!hs_seal__prepare() || !hs_output__add_slots(slots)) {
+        become_passive("nothing is recorded: out of memory", NULL, 0);
+        return false;
+    }
+    write_info();
+    hs_embed__included_files();
+    return hs_writer__start(inline_writer);
+}
+
+static bool begin(void)
+{
+    hs_clock__start();
+    if (!open_trace(hs_config.inline_writer, FIRST_SLOTS))
+        return false;
+    process.begun = true;
+    hs_log(HS_LOG_INFO, "recording to ", hs_output__path(), 0);
+    return true;
+}
+
+static void map_shared(void)
+{
+    size_t page = hs_memory__page_size();
+    struct hs_shared *shared = hs_memory__map(page);
+    if (!shared)
+        return;
+    HS_SYSTEM3(SYS_madvise, shared, page, MADV_WIPEONFORK);
+    hs_shared = shared;
+}
+
+static void start(void)
+{
+    uint32_t expected = UNSTARTED;
+    if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
+        return;
+    hs_config__read();
+    process.pid = (uint32_t)hs_system_getpid();
+    if (hs_config.output[0] == 0) {
+        become_passive("nothing is recorded: HEAPSONDE_OUTPUT is empty", NULL, 0);
+        return;
+    }
+    map_shared();
+    if (!hs_config.disabled && !begin())
+        return;
+    atomic_store(&hs_shared->alive, 1);
+    atomic_store(&process.state, RUNNING);
+    if (process.begun)
+        set_mode(HS_MODE_ALLOC | HS_MODE_FREE);
+}
+
+uint32_t hs_process__wake(void)
+{
+    uint32_t state = atomic_load_explicit(&process.state, memory_order_acquire);
+    if (state == UNSTARTED)
+        start();
+    else if (state == RUNNING && !atomic_load_explicit(&hs_shared->alive, memory_order_relaxed))
+        hs_process__after_fork();
+    return hs_mode();
+}
+
+static void toggle_on_signal(int signal)
+{
+    (void)signal;
+    hs_process__set_recording(!hs_process__is_recording());
+}
+
+// Only a signal that nobody wanted is taken; the program may still take it back.
+static void take_signal(int number)
+{
+    struct sigaction old, action = {.sa_handler = toggle_on_signal, .sa_flags = SA_RESTART};
+    if (sigaction && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL && !(old.sa_flags & SA_SIGINFO))
+        sigaction(number, &action, NULL);
+}
+
+void hs_process__libc_is_ready(void)
+{
+    hs_process__wake();
+    if (atomic_load(&process.state) != RUNNING)
+        return;
+    if (hs_config.sigusr1)
+        take_signal(SIGUSR1);
+    if (hs_config.sigusr2)
+        take_signal(SIGUSR2);
+}
+
+// ---- toggling -----------------------------------------------------------------------------------------------------------
+
+bool hs_process__is_recording(void)
+{
+    return hs_mode() & HS_MODE_ALLOC;
+}
+
+void hs_process__set_recording(bool on)
+{
+    hs_process__wake();
+    if (atomic_load(&process.state) != RUNNING || !hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
+        return;
+    struct hs_thread *self = hs_thread_self;
+    uint32_t inside = self ? self->inside : 0;
+    if (self)
+        self->inside = HS_INSIDE_RECORDER;
+    if (process.begun ? on != hs_process__is_recording() : on) {
+        bool ready = process.begun || begin();
+        if (ready) {
+            hs_journal__toggle(on);
+            set_mode(on ? HS_MODE_ALLOC | HS_MODE_FREE : HS_MODE_FREE);
+        }
+    }
+    if (self)
+        self->inside = inside;
+    hs_lock__release(&process.lock);
+}
+
+// ---- fork, exec, exit ---------------------------------------------------------------------------------------------------
+
+static bool is_this_process(void)
+{
+    // A vfork child runs in our memory but is not us.
+    return atomic_load(&hs_shared->alive) && (uint32_t)hs_system_getpid() == process.pid;
+}
+
+void hs_process__after_fork(void)
+{
+    if (atomic_load(&process.state) != RUNNING)
+        return;
+    atomic_store(&hs_shared->mode, 0); // also where the kernel did not wipe the page
+    process.lock = (struct hs_lock){0};
+    process.pid = (uint32_t)hs_system_getpid();
+    process.closed = false;
+    if (process.begun) {
+        process.forked_at = hs_clock__now() + 1;
+        hs_output__abandon();
+        hs_slots__reset();
+        hs_journal__reset();
+        hs_stacks__reset();
+        hs_modules__reset();
+        hs_threads__reset();
+        hs_writer__reset();
+        hs_seal__reset();
+        hs_cull__reset();
+        hs_clock__start();
+    }
+    atomic_store(&hs_shared->alive, 1);
+    if (process.begun && hs_output__add_slots(CHILD_SLOTS))
+        set_mode(process.mode);
+}
+
+bool hs_process__materialize(void)
+{
+    if (!process.begun || hs_output__stopped())
+        return false;
+    if (!hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
+        return false;
+    bool ready = hs_output__is_open() || open_trace(hs_config.inline_writer || process.closed, CHILD_SLOTS);
+    hs_lock__release(&process.lock);
+    return ready;
+}
+
+bool hs_process__sync(void)
+{
+    struct hs_thread *self = hs_thread_self;
+    if (!is_this_process() || !process.begun)
+        return false;
+    if (self)
+        self->inside = HS_INSIDE_RECORDER;
+    bool open = hs_output__is_open() || hs_process__materialize();
+    if (self)
+        hs_thread__flush(self);
+    hs_journal__flush();
+    bool done = open && hs_writer__sync();
+    if (self)
+        self->inside = HS_OUTSIDE;
+    return done;
+}
+
+void hs_process__exit(void)
+{
+    if (!is_this_process() || !process.begun || process.closed)
+        return;
+    struct hs_thread *self = hs_thread_self;
+    process.closed = true;
+    if (self)
+        self->inside = HS_INSIDE_RECORDER;
+    // A forked child that recorded nothing leaves no file.
+    if (hs_output__is_open() || (self && self->slot && hs_process__materialize())) {
+        if (self)
+            hs_thread__flush(self);
+        hs_threads__collect_dead();
+        hs_journal__flush();
+        hs_writer__close(HS_STATE_CLOSED);
+    }
+    if (self)
+        self->inside = HS_OUTSIDE;
+}
+
+void hs_process__before_exec(void)
+{
+    if (is_this_process() && process.begun)
+        __atomic_store_n(&hs_output__live()->state, HS_STATE_EXEC, __ATOMIC_RELEASE);
+}
+
+void hs_process__after_failed_exec(void)
+{
+    if (is_this_process() && process.begun)
+        __atomic_store_n(&hs_output__live()->state, HS_STATE_RECORDING, __ATOMIC_RELEASE);
+}
+
+void hs_process__be_single_threaded(void)
+{
+    if (is_this_process() && process.begun)
+        hs_writer__become_inline();
+}
+
+void hs_process__code_was_unloaded(void)
+{
+    if (is_this_process() && process.begun)
+        hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Recording one event: the hot path. A hook does
+//
+//     struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);   // NULL: pass the call through
+//     void *block = real_malloc(size);
+//     hs_record__allocation(thread, ...);                           // stamps after the allocator
+//     hs_record__leave(thread);
+//
+// Between enter and leave the thread is inside the real function; nested hooks pass through. A free is recorded before
+// the real free, so that sorting all events by time never shows an address live twice.
+#ifndef HEAPSONDE_RUNTIME_RECORD_H
+#define HEAPSONDE_RUNTIME_RECORD_H
+
+#include "format/trace_format.h"
+#include "runtime/process.h"
+#include "runtime/threads.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_LIKELY(condition)   __builtin_expect(!!(condition), 1)
+#define HS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+// For a thread without a record, or one that is inside already.
+struct hs_thread *hs_record__enter_slowly(uint32_t wanted);
+
+// The calling thread, marked as inside the real function; NULL when the event is not to be recorded. `wanted`: the mode
+// bit that the event needs.
+static inline struct hs_thread *hs_record__enter(uint32_t wanted)
+{
+    struct hs_thread *thread = hs_thread_self;
+    if (HS_UNLIKELY(!(hs_mode() & wanted) || !thread || thread->inside))
+        return hs_record__enter_slowly(wanted);
+    thread->inside = HS_INSIDE_REAL;
+    return thread;
+}
+
+static inline void hs_record__leave(struct hs_thread *thread)
+{
+    thread->inside = HS_OUTSIDE;
+}
+
+// For maps: allowed while inside the real allocator. Returns what `inside` was in *before.
+struct hs_thread *hs_record__enter_map(uint32_t *before);
+
+// `kind`: HS_RECORD_MALLOC, HS_RECORD_CALLOC or HS_RECORD_ALIGNED. `usable`: what the allocator says.
+void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind,
+                           uintptr_t address, size_t size, size_t usable);
+
+// `caller` is looked at only when stacks of frees are wanted.
+void hs_record__free(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address);
+
+// The same for a free that happened at `when` or later; not before the thread's previous event.
+void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address, uint64_t when);
+
+// `began`: recorded time before the real realloc, which freed `old` at some moment since.
+void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old,
+                             uint64_t began, uintptr_t address, size_t size, size_t usable);
+
+// A record of kind enum hs_wide. The word at `stack_word` gets the caller's stack, shifted left by `stack_shift`, or-ed
+// in; HS_RECORD_NO_STACK for none.
+#define HS_RECORD_NO_STACK 0xffu
+void hs_record__wide(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, uint64_t *words,
+                     uint32_t count, uint32_t stack_word, uint32_t stack_shift);
+
+#endif

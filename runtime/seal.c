@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/seal.h"
+
+#include "format/event_codec.h"
+#include "format/meta.h"
+#include "runtime/clock.h"
+#include "runtime/cull.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "third_party/lz4/lz4.h"
+
+#include <stddef.h>
+
+#define CLOCK_POINT_NS 10000000000ull
+
+static struct {
+    uint8_t *scratch; // HS_CODEC_SCRATCH_SIZE
+    uint8_t *encoded; // HS_CODEC_MAX_OUTPUT
+    uint64_t last_clock_point_ns;
+} seal;
+
+static const struct hs_codec_target target = {
+    .byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? HS_BYTE_ORDER_LITTLE : HS_BYTE_ORDER_BIG,
+    .pointer_size = sizeof(void *),
+    .address_shift = HS_ARCH_ADDRESS_SHIFT,
+};
+
+bool hs_seal__prepare(void)
+{
+    if (!seal.scratch)
+        seal.scratch = hs_memory__map(HS_CODEC_SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+    seal.encoded = seal.scratch + HS_CODEC_SCRATCH_SIZE;
+    seal.last_clock_point_ns = hs_clock__monotonic_ns();
+    return seal.scratch != NULL;
+}
+
+void hs_seal__reset(void)
+{
+    if (seal.scratch)
+        hs_memory__unmap(seal.scratch, HS_CODEC_SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+    seal.scratch = NULL;
+}
+
+void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
+{
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_META, .stored_length = length, .plain_length = length, .sequence = sequence};
+    if (length > LZ4_MAX_INPUT_SIZE)
+        return;
+    int packed = LZ4_compress_fast_extState(seal.scratch, data, (char *)seal.encoded, (int)length,
+                                            (int)HS_CODEC_MAX_OUTPUT, 1);
+    if (packed > 0 && (uint32_t)packed < length) {
+        chunk.flags = HS_CHUNK_LZ4;
+        chunk.stored_length = (uint32_t)packed;
+        data = seal.encoded;
+    }
+    hs_output__append(&chunk, data);
+}
+
+static void seal_events(const struct hs_slot *slot, const struct hs_slot_header *header)
+{
+    struct hs_encoded result;
+    hs_events_encode(&target, hs_slot__records(slot), HS_SLOT_RECORDS_SIZE / 8, header->base_time, seal.scratch,
+                     seal.encoded, &result);
+    if (result.length == 0)
+        return;
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_EVENTS,
+        .stored_length = result.length,
+        .plain_length = result.length,
+        .stream = header->stream,
+        .count = result.count,
+        .sequence = header->sequence,
+        .first_time = result.first_time,
+        .last_time = result.last_time,
+    };
+    if (hs_output__append(&chunk, seal.encoded))
+        __atomic_fetch_add(&hs_output__live()->events, result.count, __ATOMIC_RELAXED);
+}
+
+// The first tag that is 0 ends the records: they were written into zeroed memory, tag last.
+static uint32_t meta_length(const uint8_t *data)
+{
+    struct hs_meta_reader reader;
+    struct hs_meta_record record;
+    hs_meta_open(&reader, data, HS_SLOT_RECORDS_SIZE);
+    while (hs_meta_next(&reader, &record) > 0)
+        continue;
+    return (uint32_t)(reader.at - data);
+}
+
+static void write_clock_point(void)
+{
+    uint8_t buffer[64] = {0};
+    struct hs_meta_writer writer;
+    hs_meta_begin(&writer, buffer, sizeof buffer);
+    uint64_t monotonic = hs_clock__monotonic_ns();
+    hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
+    hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
+    seal.last_clock_point_ns = monotonic;
+}
+
+void hs_seal__slot(struct hs_slot *slot)
+{
+    const struct hs_slot_header *header = hs_slot__header(slot);
+    if (header->use == HS_SLOT_META) {
+        const uint8_t *data = (const uint8_t *)hs_slot__records(slot);
+        hs_seal__meta(data, meta_length(data), header->sequence);
+    } else {
+        hs_cull__slot(slot);
+        seal_events(slot, header);
+    }
+    if (hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
+        write_clock_point();
+}
+
+static void punch_if_free(struct hs_slot *slot, void *unused)
+{
+    (void)unused;
+    if (slot->file_offset && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_FREE)
+        hs_output__punch_slot(slot->file_offset);
+}
+
+void hs_seal__close(uint64_t state)
+{
+    struct hs_live *live = hs_output__live();
+    write_clock_point();
+    if (hs_output__stopped())
+        return;
+    struct hs_chunk_header footer = {.kind = HS_CHUNK_FOOTER, .last_time = hs_clock__now()};
+    uint64_t offset = hs_output__end();
+    if (!hs_output__append(&footer, ""))
+        return;
+    hs_slots__each(punch_if_free, NULL);
+    __atomic_store_n(&live->footer_offset, offset, __ATOMIC_RELAXED);
+    __atomic_store_n(&live->end_time, footer.last_time, __ATOMIC_RELAXED);
+    __atomic_store_n(&live->state, state, __ATOMIC_RELEASE);
+    hs_output__write_header_if_unmapped();
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From a filled slot to a chunk in the file. Called by the writer only, one slot at a time.
+#ifndef HEAPSONDE_RUNTIME_SEAL_H
+#define HEAPSONDE_RUNTIME_SEAL_H
+
+#include "runtime/slots.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Gets the working memory. Once per process and again after hs_seal__reset().
+bool hs_seal__prepare(void);
+
+// Encodes and appends what `slot` holds. The slot stays the caller's.
+void hs_seal__slot(struct hs_slot *slot);
+
+// Writes one META chunk of the records in [data, data + length).
+void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence);
+
+// Writes clock point, footer and state at the end of a trace, and returns the space of empty slots.
+void hs_seal__close(uint64_t state);
+
+void hs_seal__reset(void);
+
+#endif

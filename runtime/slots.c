@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/slots.h"
+
+#include "format/chunk.h"
+#include "runtime/lock.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { SLOTS_LIMIT = 8192 };
+
+static struct {
+    struct hs_slot table[SLOTS_LIMIT];
+    _Atomic uint32_t total;
+    _Atomic uint64_t free_head;
+    _Atomic uint32_t full_head;
+    _Atomic uint32_t free_count; // approximate: a hint for growing
+    _Atomic uint32_t submitted;
+    _Atomic uint64_t sequence;
+    _Atomic uint32_t returned;   // counts returned slots; threads without a slot sleep on it
+    _Atomic uint32_t waiting;    // threads asleep on `returned`
+} slots;
+
+static uint32_t index_of(const struct hs_slot *slot)
+{
+    return (uint32_t)(slot - slots.table);
+}
+
+static void push_free(struct hs_slot *slot)
+{
+    uint64_t head = atomic_load_explicit(&slots.free_head, memory_order_relaxed);
+    uint64_t next;
+    do {
+        atomic_store_explicit(&slot->next, (uint32_t)head, memory_order_relaxed);
+        next = ((head >> 32) + 1) << 32 | (index_of(slot) + 1);
+    } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_release,
+                                                    memory_order_relaxed));
+    atomic_fetch_add_explicit(&slots.free_count, 1, memory_order_relaxed);
+}
+
+static struct hs_slot *pop_free(void)
+{
+    uint64_t head = atomic_load_explicit(&slots.free_head, memory_order_acquire);
+    struct hs_slot *slot;
+    uint64_t next;
+    do {
+        if ((uint32_t)head == 0)
+            return NULL;
+        slot = &slots.table[(uint32_t)head - 1];
+        next = (head >> 32) << 32 | atomic_load_explicit(&slot->next, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_acquire,
+                                                    memory_order_acquire));
+    atomic_fetch_sub_explicit(&slots.free_count, 1, memory_order_relaxed);
+    return slot;
+}
+
+static void fill_chunk_header(uint8_t *memory)
+{
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_SLOT,
+        .flags = HS_CHUNK_LIVE,
+        .stored_length = HS_SLOT_SIZE - HS_CHUNK_HEADER_SIZE,
+        .plain_length = HS_SLOT_SIZE - HS_CHUNK_HEADER_SIZE,
+    };
+    hs_chunk_seal(&chunk, NULL, memory);
+}
+
+bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
+{
+    uint32_t total = atomic_load_explicit(&slots.total, memory_order_relaxed);
+    if (total + count > SLOTS_LIMIT)
+        return false;
+    atomic_store_explicit(&slots.total, total + count, memory_order_relaxed);
+    for (uint32_t i = count; i-- > 0;) {
+        struct hs_slot *slot = &slots.table[total + i];
+        slot->memory = memory + (size_t)i * HS_SLOT_SIZE;
+        slot->file_offset = file_offset ? file_offset + (uint64_t)i * HS_SLOT_SIZE : 0;
+        if (file_offset)
+            fill_chunk_header(slot->memory);
+        push_free(slot);
+    }
+    return true;
+}
+
+struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time)
+{
+    struct hs_slot *slot = pop_free();
+    if (!slot)
+        return NULL;
+    struct hs_slot_header *header = hs_slot__header(slot);
+    header->stream = stream;
+    header->sequence = atomic_fetch_add_explicit(&slots.sequence, 1, memory_order_relaxed) + 1;
+    header->base_time = base_time;
+    __atomic_store_n(&header->use, use, __ATOMIC_RELEASE);
+    return slot;
+}
+
+void hs_slots__submit(struct hs_slot *slot)
+{
+    atomic_fetch_add_explicit(&slots.submitted, 1, memory_order_relaxed);
+    uint32_t head = atomic_load_explicit(&slots.full_head, memory_order_relaxed);
+    do
+        atomic_store_explicit(&slot->next, head, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&slots.full_head, &head, index_of(slot) + 1, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+struct hs_slot *hs_slots__next(const struct hs_slot *slot)
+{
+    uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+    return next ? &slots.table[next - 1] : NULL;
+}
+
+struct hs_slot *hs_slots__collect(void)
+{
+    uint32_t head = atomic_exchange_explicit(&slots.full_head, 0, memory_order_acquire);
+    uint32_t ordered = 0, count = 0;
+    while (head) {
+        struct hs_slot *slot = &slots.table[head - 1];
+        uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+        atomic_store_explicit(&slot->next, ordered, memory_order_relaxed);
+        ordered = head;
+        head = next;
+        count++;
+    }
+    atomic_fetch_sub_explicit(&slots.submitted, count, memory_order_relaxed);
+    return ordered ? &slots.table[ordered - 1] : NULL;
+}
+
+void hs_slots__give_back(struct hs_slot *slot)
+{
+    struct hs_slot_header *header = hs_slot__header(slot);
+    __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
+    __builtin_memset(hs_slot__records(slot), 0, HS_SLOT_RECORDS_SIZE);
+    push_free(slot);
+    atomic_fetch_add_explicit(&slots.returned, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&slots.waiting, memory_order_seq_cst))
+        hs_futex__wake(&slots.returned, 1 << 30);
+}
+
+void hs_slots__wait(int64_t timeout_ns)
+{
+    uint32_t seen = atomic_load_explicit(&slots.returned, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&slots.waiting, 1, memory_order_seq_cst);
+    if ((uint32_t)atomic_load_explicit(&slots.free_head, memory_order_seq_cst) == 0)
+        hs_futex__wait(&slots.returned, seen, timeout_ns);
+    atomic_fetch_sub_explicit(&slots.waiting, 1, memory_order_relaxed);
+}
+
+uint32_t hs_slots__total(void)
+{
+    return atomic_load_explicit(&slots.total, memory_order_relaxed);
+}
+
+uint32_t hs_slots__free(void)
+{
+    return atomic_load_explicit(&slots.free_count, memory_order_relaxed);
+}
+
+uint32_t hs_slots__submitted(void)
+{
+    return atomic_load_explicit(&slots.submitted, memory_order_relaxed);
+}
+
+bool hs_slots__waited_for(void)
+{
+    return atomic_load_explicit(&slots.waiting, memory_order_relaxed) != 0;
+}
+
+void hs_slots__each(void (*visit)(struct hs_slot *slot, void *context), void *context)
+{
+    uint32_t total = hs_slots__total();
+    for (uint32_t i = 0; i < total; i++)
+        if (slots.table[i].memory)
+            visit(&slots.table[i], context);
+}
+
+void hs_slots__reset(void)
+{
+    uint32_t total = hs_slots__total();
+    for (uint32_t i = 0; i < total; i++)
+        slots.table[i] = (struct hs_slot){0};
+    atomic_store(&slots.total, 0);
+    atomic_store(&slots.free_head, 0);
+    atomic_store(&slots.full_head, 0);
+    atomic_store(&slots.free_count, 0);
+    atomic_store(&slots.submitted, 0);
+    atomic_store(&slots.sequence, 0);
+    atomic_store(&slots.waiting, 0);
+}

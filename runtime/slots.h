@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Slots: the buffers that threads record into (format/trace_format.h). A slot is free, or owned by one thread (or by
+// the journal), or submitted to the writer. Only its owner writes its contents.
+//
+// Shared words:
+//   free list   head = tag << 32 | index + 1; the tag changes with each push, so that a pop cannot be fooled
+//   full list   head = index + 1; pushed by threads, taken whole by the writer
+// A slot's contents pass from owner to owner by the release/acquire pair of the list it goes through.
+#ifndef HEAPSONDE_RUNTIME_SLOTS_H
+#define HEAPSONDE_RUNTIME_SLOTS_H
+
+#include "format/trace_format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hs_slot {
+    uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
+    uint64_t file_offset; // 0: not in the file
+    _Atomic uint32_t next;
+};
+
+// Adds `count` slots at `memory`, HS_SLOT_SIZE apart; `file_offset` as in struct hs_slot. The chunk headers are filled
+// here. Returns false when the table of slots is full. One thread at a time.
+bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count);
+
+// Takes a free slot for `stream` and prepares it: `use` is HS_SLOT_EVENTS or HS_SLOT_META, records are zero. NULL when
+// none is free. Lock-free.
+struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time);
+
+// Hands a filled slot to the writer. Lock-free; the caller wakes the writer.
+void hs_slots__submit(struct hs_slot *slot);
+
+// All submitted slots in order of submission, linked by hs_slots__next(). For the writer.
+struct hs_slot *hs_slots__collect(void);
+struct hs_slot *hs_slots__next(const struct hs_slot *slot);
+
+// Empties a slot and puts it on the free list, waking threads that wait for one.
+void hs_slots__give_back(struct hs_slot *slot);
+
+// Sleeps until a slot may be free, at most `timeout_ns`.
+void hs_slots__wait(int64_t timeout_ns);
+
+uint32_t hs_slots__total(void);
+uint32_t hs_slots__free(void);
+uint32_t hs_slots__submitted(void);
+bool hs_slots__waited_for(void);
+
+// Calls `visit` for every slot; for the end of a trace and for forked children.
+void hs_slots__each(void (*visit)(struct hs_slot *slot, void *context), void *context);
+
+// Forgets all slots. Only one thread may exist; the memory is the caller's.
+void hs_slots__reset(void);
+
+static inline struct hs_slot_header *hs_slot__header(const struct hs_slot *slot)
+{
+    return (struct hs_slot_header *)(slot->memory + HS_CHUNK_HEADER_SIZE);
+}
+
+static inline uint64_t *hs_slot__records(const struct hs_slot *slot)
+{
+    return (uint64_t *)(slot->memory + HS_SLOT_RECORDS_OFFSET);
+}
+
+#endif

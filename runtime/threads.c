@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/threads.h"
+
+#include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/journal.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/text.h"
+#include "runtime/writer.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+
+enum { LONGEST_RECORD_WORDS = 12, FIRST_SCAN = 16 };
+
+__thread struct hs_thread *hs_thread_self;
+
+static struct {
+    struct hs_thread *_Atomic first;
+    _Atomic uint32_t count;     // threads whose tid is not 0
+    _Atomic uint32_t streams;   // stream numbers given out
+    _Atomic uint32_t next_scan; // count at which the list is searched for dead threads
+} threads = {.next_scan = FIRST_SCAN};
+
+uint32_t hs_threads__count(void)
+{
+    return atomic_load_explicit(&threads.count, memory_order_relaxed);
+}
+
+static bool own(struct hs_thread *thread, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&thread->tid, &from, to, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
+void hs_thread__flush(struct hs_thread *thread)
+{
+    if (!thread->slot)
+        return;
+    hs_slots__submit(thread->slot);
+    thread->slot = NULL;
+    thread->at = thread->limit = NULL;
+}
+
+// Takes over what a dead thread left.
+static void retire(struct hs_thread *thread, uint32_t tid)
+{
+    if (!own(thread, tid, HS_THREAD_TAKEN))
+        return;
+    hs_thread__flush(thread);
+    atomic_fetch_sub(&threads.count, 1);
+    atomic_store_explicit(&thread->tid, 0, memory_order_release);
+}
+
+void hs_threads__collect_dead(void)
+{
+    long pid = hs_system_getpid();
+    struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
+    for (; thread; thread = thread->next) {
+        uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_acquire);
+        if (tid != 0 && tid != HS_THREAD_TAKEN && HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == -ESRCH)
+            retire(thread, tid);
+    }
+    hs_writer__notify();
+}
+
+static void collect_dead_sometimes(void)
+{
+    uint32_t at = atomic_load(&threads.next_scan);
+    if (hs_threads__count() < at)
+        return;
+    hs_threads__collect_dead();
+    uint32_t count = hs_threads__count();
+    atomic_store(&threads.next_scan, count * 2 > FIRST_SCAN ? count * 2 : FIRST_SCAN);
+}
+
+// A record that nobody uses. One with our own tid belongs to a dead thread whose number we got.
+static struct hs_thread *reuse(uint32_t tid)
+{
+    struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
+    struct hs_thread *found = NULL;
+    for (; thread; thread = thread->next) {
+        if (atomic_load_explicit(&thread->tid, memory_order_acquire) == tid)
+            retire(thread, tid);
+        if (!found && own(thread, 0, HS_THREAD_TAKEN))
+            found = thread;
+    }
+    return found;
+}
+
+static size_t record_size(void)
+{
+    return ((sizeof(struct hs_thread) + 63) & ~(size_t)63) + hs_memo_size((uint32_t)hs_config.max_depth);
+}
+
+static struct hs_thread *create(void)
+{
+    struct hs_thread *thread = hs_memory__map(record_size());
+    if (!thread)
+        return NULL;
+    thread->memo = hs_memo_create((char *)thread + ((sizeof *thread + 63) & ~(size_t)63), (uint32_t)hs_config.max_depth);
+    atomic_store_explicit(&thread->tid, HS_THREAD_TAKEN, memory_order_relaxed);
+    thread->next = atomic_load_explicit(&threads.first, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&threads.first, &thread->next, thread, memory_order_release,
+                                                  memory_order_relaxed))
+        continue;
+    return thread;
+}
+
+static void read_name(char *name)
+{
+    __builtin_memset(name, 0, 16);
+    HS_SYSTEM2(SYS_prctl, PR_GET_NAME, name);
+}
+
+struct hs_thread *hs_threads__register(void)
+{
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    collect_dead_sometimes();
+    struct hs_thread *thread = reuse(tid);
+    if (!thread)
+        thread = create();
+    if (!thread)
+        return NULL;
+    thread->memo->depth = 0;
+    thread->slot = NULL;
+    thread->at = thread->limit = NULL;
+    thread->last_time = 0;
+    thread->inside = HS_OUTSIDE;
+    thread->nested = 0;
+    thread->number = tid;
+    thread->last_recorded = 0;
+    thread->stream = atomic_fetch_add(&threads.streams, 1) + 1;
+    thread->name[0] = 0;
+    atomic_fetch_add(&threads.count, 1);
+    atomic_store_explicit(&thread->tid, tid, memory_order_release);
+    hs_thread_self = thread;
+    return thread;
+}
+
+// Threads are often named after they have begun to allocate.
+static void note_name(struct hs_thread *thread)
+{
+    char name[16];
+    read_name(name);
+    if (thread->name[0] && hs_text__equal(name, thread->name))
+        return;
+    __builtin_memcpy(thread->name, name, sizeof name);
+    hs_journal__thread(thread->stream, thread->number, name);
+}
+
+bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
+{
+    bool filled = thread->slot != NULL;
+    hs_thread__flush(thread);
+    if (filled)
+        hs_writer__notify();
+    thread->slot = hs_writer__take_slot(HS_SLOT_EVENTS, thread->stream, now);
+    if (!thread->slot)
+        return false;
+    note_name(thread);
+    thread->at = hs_slot__records(thread->slot);
+    thread->limit = thread->at + HS_SLOT_RECORDS_SIZE / 8 - LONGEST_RECORD_WORDS;
+    thread->last_time = now;
+    return true;
+}
+
+void hs_threads__reset(void)
+{
+    struct hs_thread *self = hs_thread_self;
+    struct hs_thread *thread = atomic_load(&threads.first);
+    while (thread) {
+        struct hs_thread *next = thread->next;
+        if (thread != self)
+            hs_memory__unmap(thread, record_size());
+        thread = next;
+    }
+    atomic_store(&threads.first, self);
+    atomic_store(&threads.count, self ? 1 : 0);
+    atomic_store(&threads.streams, self ? 1 : 0);
+    atomic_store(&threads.next_scan, FIRST_SCAN);
+    if (!self)
+        return;
+    self->next = NULL;
+    self->slot = NULL;
+    self->at = self->limit = NULL;
+    self->memo->depth = 0;
+    self->stream = 1;
+    self->number = (uint32_t)hs_system_gettid();
+    self->name[0] = 0;
+    atomic_store(&self->tid, self->number);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/writer.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/lock.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/process.h"
+#include "runtime/seal.h"
+#include "runtime/threads.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
+enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
+enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 4, POOL_SLOTS = 16, GROWTH = 8 };
+
+#define SECOND_NS 1000000000ll
+
+static struct {
+    _Atomic uint32_t state, signal, asleep, asked, answered;
+    _Atomic uint32_t close_state; // HS_STATE_* that ORDER_CLOSE writes
+    struct hs_lock role;          // held while sealing inline
+    uint32_t tid;                 // of the thread
+    uint8_t *stack;
+} writer;
+
+static void wake(void)
+{
+    atomic_fetch_add(&writer.signal, 1);
+    hs_futex__wake(&writer.signal, 1);
+}
+
+// ---- the work, the same for both writers --------------------------------------------------------------------------
+
+static void grow_pool(void)
+{
+    uint32_t wanted = hs_threads__count() + POOL_SLOTS;
+    if (hs_slots__free() < SPARE_SLOTS && hs_slots__total() < wanted)
+        hs_output__add_slots(GROWTH);
+}
+
+static void seal_submitted(void)
+{
+    struct hs_slot *slot = hs_slots__collect();
+    while (slot) {
+        struct hs_slot *next = hs_slots__next(slot);
+        hs_seal__slot(slot);
+        hs_slots__give_back(slot);
+        slot = next;
+    }
+    grow_pool();
+}
+
+static void carry_out(uint32_t orders)
+{
+    if (orders & ORDER_CLOSE)
+        hs_seal__close(atomic_load(&writer.close_state));
+    if (orders) {
+        atomic_fetch_add(&writer.answered, 1);
+        hs_futex__wake(&writer.answered, 1 << 30);
+    }
+}
+
+// ---- the thread -----------------------------------------------------------------------------------------------------
+
+static void close_others(int keep)
+{
+    if (keep > 0)
+        HS_SYSTEM3(SYS_close_range, 0, keep - 1, 0);
+    long result = HS_SYSTEM3(SYS_close_range, keep + 1, ~0u, 0);
+    if (result != -ENOSYS)
+        return;
+    for (int fd = 0; fd < 65536; fd++)
+        if (fd != keep)
+            hs_system_close(fd);
+}
+
+static void sleep_until_needed(void)
+{
+    uint32_t seen = atomic_load(&writer.signal);
+    atomic_store(&writer.asleep, 1);
+    bool needed = hs_slots__submitted() >= WAKE_AT || hs_slots__waited_for() || atomic_load(&writer.asked);
+    if (!needed)
+        hs_futex__wait(&writer.signal, seen, -1);
+    atomic_store(&writer.asleep, 0);
+}
+
+static void thread_main(void *unused)
+{
+    (void)unused;
+    HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
+    close_others(hs_output__descriptor());
+    for (;;) {
+        sleep_until_needed();
+        uint32_t orders = atomic_exchange(&writer.asked, 0);
+        seal_submitted();
+        carry_out(orders);
+        if (orders & ORDER_QUIT)
+            HS_SYSTEM1(SYS_exit, 0);
+    }
+}
+
+static bool start_thread(void)
+{
+    writer.stack = hs_memory__map(STACK_SIZE);
+    if (!writer.stack)
+        return false;
+    uint64_t all = ~0ull, before;
+    hs_output__own_descriptor();
+    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    long tid = hs_arch_clone_thread(CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+                                    writer.stack + STACK_SIZE, thread_main, NULL);
+    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    if (tid < 0) {
+        hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-tid);
+        hs_memory__unmap(writer.stack, STACK_SIZE);
+        writer.stack = NULL;
+        return false;
+    }
+    writer.tid = (uint32_t)tid;
+    hs_system_close(hs_output__descriptor());
+    return true;
+}
+
+bool hs_writer__start(bool inline_writer)
+{
+    if (!hs_seal__prepare())
+        return false;
+    bool thread = !inline_writer && start_thread();
+    if (!thread)
+        hs_output__share_descriptor();
+    atomic_store(&writer.state, thread ? STATE_THREAD : STATE_INLINE);
+    return true;
+}
+
+// ---- the program's threads ------------------------------------------------------------------------------------------
+
+// A signal handler may interrupt sealing; what it records waits for the next turn.
+static void seal_inline(uint32_t orders)
+{
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    uint64_t all = ~0ull, before;
+    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    if (hs_lock__acquire(&writer.role, tid)) {
+        seal_submitted();
+        carry_out(orders);
+        hs_lock__release(&writer.role);
+    }
+    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+}
+
+void hs_writer__notify(void)
+{
+    uint32_t state = atomic_load_explicit(&writer.state, memory_order_relaxed);
+    if (state == STATE_INLINE)
+        seal_inline(0);
+    else if (state == STATE_THREAD && hs_slots__submitted() >= WAKE_AT && atomic_load(&writer.asleep))
+        wake();
+}
+
+static bool make_room(void)
+{
+    switch (atomic_load(&writer.state)) {
+    case STATE_NONE:
+        return hs_process__materialize();
+    case STATE_INLINE:
+        seal_inline(0);
+        return true;
+    default:
+        if (atomic_load(&writer.asleep))
+            wake();
+        hs_slots__wait(SECOND_NS / 50);
+        return true;
+    }
+}
+
+struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        struct hs_slot *slot = hs_slots__take(use, stream, base_time);
+        if (slot)
+            return slot;
+        if (hs_output__stopped() || !make_room())
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool order(uint32_t orders, int64_t patience_ns)
+{
+    if (atomic_load(&writer.state) != STATE_THREAD) {
+        if (atomic_load(&writer.state) == STATE_INLINE)
+            seal_inline(orders);
+        return true;
+    }
+    // Two more turns: the writer may be in the middle of one that has missed the order.
+    uint32_t before = atomic_load(&writer.answered);
+    atomic_fetch_or(&writer.asked, orders);
+    wake();
+    uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
+    while (atomic_load(&writer.asked) & orders || atomic_load(&writer.answered) == before) {
+        if (hs_clock__monotonic_ns() > until)
+            return false;
+        hs_futex__wait(&writer.answered, before, SECOND_NS / 10);
+    }
+    return true;
+}
+
+bool hs_writer__sync(void)
+{
+    return order(ORDER_SYNC, 10 * SECOND_NS);
+}
+
+void hs_writer__close(uint64_t state)
+{
+    atomic_store(&writer.close_state, (uint32_t)state);
+    order(ORDER_CLOSE, 10 * SECOND_NS);
+}
+
+void hs_writer__become_inline(void)
+{
+    if (atomic_load(&writer.state) != STATE_THREAD || !order(ORDER_QUIT, 10 * SECOND_NS))
+        return;
+    long pid = hs_system_getpid();
+    for (int i = 0; i < 10000 && HS_SYSTEM3(SYS_tgkill, pid, writer.tid, 0) == 0; i++)
+        HS_SYSTEM0(SYS_sched_yield);
+    hs_output__share_descriptor();
+    atomic_store(&writer.state, STATE_INLINE);
+    hs_memory__unmap(writer.stack, STACK_SIZE);
+    writer.stack = NULL;
+}
+
+void hs_writer__reset(void)
+{
+    if (writer.stack)
+        hs_memory__unmap(writer.stack, STACK_SIZE);
+    writer.stack = NULL;
+    atomic_store(&writer.state, STATE_NONE);
+    atomic_store(&writer.asked, 0);
+    atomic_store(&writer.asleep, 0);
+    writer.role = (struct hs_lock){0};
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// operator new and delete. The usual ones call malloc and free, which are hooked: then these functions jump on and
+// leave no frame behind. An allocator that brings its own operators (tcmalloc, mimalloc, jemalloc) is recorded here.
+//
+// The real operator new may throw, through this frame: nothing is left to undo when it does.
+#include "runtime/process.h"
+#include "runtime/record.h"
+#include "shims/trace/real.h"
+
+#include <stdatomic.h>
+
+enum { UNKNOWN, CALLS_MALLOC, OWN_ALLOCATOR };
+
+// One operator: found on first use, because its library may be loaded long after the start.
+struct operator
+{
+    const char *name;
+    const char *fallback; // the unsized form, where an older library lacks the sized one
+    _Atomic int kind;
+    void *real;
+};
+
+// The search must not run for ever in a program that has no such function: it would not have been called.
+static int find_operator(struct operator* operator)
+{
+    void *real = hs_real__find(operator->name);
+    if (!real && operator->fallback)
+        real = hs_real__find(operator->fallback);
+    hs_real__resolve();
+    operator->real = real;
+    int kind = real && hs_real__same_module(real, (void *)hs_real.malloc) ? OWN_ALLOCATOR : CALLS_MALLOC;
+    atomic_store_explicit(&operator->kind, kind, memory_order_release);
+    return kind;
+}
+
+static inline int kind_of(struct operator* operator)
+{
+    int kind = atomic_load_explicit(&operator->kind, memory_order_acquire);
+    return HS_LIKELY(kind != UNKNOWN) ? kind : find_operator(operator);
+}
+
+// A nested hook may have recorded the block already.
+static void record_new(const struct hs_registers *caller, void *block, size_t size)
+{
+    if (!block || (hs_thread_self && hs_thread_self->last_recorded == (uintptr_t)block))
+        return;
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+    if (!thread)
+        return;
+    size_t usable = hs_real.malloc_usable_size(block);
+    hs_record__allocation(thread, caller, HS_RECORD_MALLOC, (uintptr_t)block, size, usable ? usable : size);
+    hs_record__leave(thread);
+}
+
+#define DEFINE_NEW(name, parameters, arguments)                                                                        \
+    HS_EXPORT void *name parameters;                                                                                   \
+    HS_EXPORT void *name parameters                                                                                    \
+    {                                                                                                                  \
+        static struct operator operator = {#name, NULL, UNKNOWN, NULL};                                                \
+        typedef void *function parameters;                                                                             \
+        if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC))                                                             \
+            return ((function *)operator.real) arguments;                                                              \
+        struct hs_registers caller;                                                                                    \
+        HS_CAPTURE_CALLER(&caller);                                                                                    \
+        if (hs_thread_self)                                                                                            \
+            hs_thread_self->last_recorded = 0;                                                                         \
+        void *block = ((function *)operator.real) arguments;                                                           \
+        record_new(&caller, block, size);                                                                              \
+        return block;                                                                                                  \
+    }
+
+#define DEFINE_DELETE(name, fallback, parameters, arguments)                                                           \
+    HS_EXPORT void name parameters;                                                                                    \
+    HS_EXPORT void name parameters                                                                                     \
+    {                                                                                                                  \
+        static struct operator operator = {#name, fallback, UNKNOWN, NULL};                                            \
+        typedef void function parameters;                                                                              \
+        if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC)) {                                                           \
+            ((function *)operator.real) arguments;                                                                     \
+            return;                                                                                                    \
+        }                                                                                                              \
+        struct hs_thread *thread = block ? hs_record__enter(HS_MODE_FREE) : NULL;                                      \
+        if (thread) {                                                                                                  \
+            struct hs_registers caller;                                                                                \
+            HS_CAPTURE_CALLER(&caller);                                                                                \
+            hs_record__free(thread, &caller, (uintptr_t)block);                                                        \
+            thread->inside = HS_INSIDE_REAL;                                                                           \
+        }                                                                                                              \
+        ((function *)operator.real) arguments;                                                                         \
+        if (thread)                                                                                                    \
+            hs_record__leave(thread);                                                                                  \
+    }
+
+// Itanium C++ ABI names: new, new[], each also nothrow, aligned, aligned nothrow. size_t is `m` where it is a long.
+DEFINE_NEW(_Znwm, (size_t size), (size))
+DEFINE_NEW(_Znam, (size_t size), (size))
+DEFINE_NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
+DEFINE_NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
+DEFINE_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
+DEFINE_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
+DEFINE_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
+           (size, alignment, nothrow))
+DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
+           (size, alignment, nothrow))
+
+DEFINE_DELETE(_ZdlPv, NULL, (void *block), (block))
+DEFINE_DELETE(_ZdaPv, NULL, (void *block), (block))
+DEFINE_DELETE(_ZdlPvm, "_ZdlPv", (void *block, size_t size), (block, size))
+DEFINE_DELETE(_ZdaPvm, "_ZdaPv", (void *block, size_t size), (block, size))
+DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv", (void *block, const void *nothrow), (block, nothrow))
+DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv", (void *block, const void *nothrow), (block, nothrow))
+DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
+DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
+DEFINE_DELETE(_ZdlPvmSt11align_val_t, NULL, (void *block, size_t size, size_t alignment), (block, size, alignment))
+DEFINE_DELETE(_ZdaPvmSt11align_val_t, NULL, (void *block, size_t size, size_t alignment), (block, size, alignment))
+DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t",
+              (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
+DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t",
+              (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The allocation family of C. Each function calls the real one first (a free: last) and changes nothing about it.
+#include "runtime/clock.h"
+#include "runtime/config.h"
+#include "runtime/memory.h"
+#include "runtime/record.h"
+#include "shims/trace/real.h"
+
+#include <errno.h>
+
+// ---- recording ----------------------------------------------------------------------------------------------------------
+
+static inline void allocated(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, void *block,
+                             size_t size)
+{
+    if (HS_LIKELY(block)) {
+        size_t usable = hs_real.malloc_usable_size(block);
+        thread->last_recorded = (uintptr_t)block;
+        hs_record__allocation(thread, caller, kind, (uintptr_t)block, size, usable ? usable : size);
+    }
+    hs_record__leave(thread);
+}
+
+#define ALLOCATE(kind, size, call)                                                                                     \
+    do {                                                                                                               \
+        struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);                                                    \
+        if (HS_UNLIKELY(!thread))                                                                                      \
+            return call;                                                                                               \
+        struct hs_registers caller;                                                                                    \
+        HS_CAPTURE_CALLER(&caller);                                                                                    \
+        void *block = call;                                                                                            \
+        allocated(thread, &caller, kind, block, size);                                                                 \
+        return block;                                                                                                  \
+    } while (0)
+
+// ---- allocation -----------------------------------------------------------------------------------------------------------
+
+HS_EXPORT void *calloc(size_t count, size_t size);
+HS_EXPORT void *malloc(size_t size);
+
+static void *malloc_zeroed(size_t size)
+{
+    ALLOCATE(HS_RECORD_MALLOC, size, hs_real.calloc(1, size));
+}
+
+HS_EXPORT void *malloc(size_t size)
+{
+    if (HS_UNLIKELY(hs_config.zero_memory))
+        return malloc_zeroed(size);
+    ALLOCATE(HS_RECORD_MALLOC, size, hs_real.malloc(size));
+}
+
+HS_EXPORT void *calloc(size_t count, size_t size)
+{
+    ALLOCATE(HS_RECORD_CALLOC, count * size, hs_real.calloc(count, size));
+}
+
+HS_EXPORT void *memalign(size_t alignment, size_t size);
+HS_EXPORT void *memalign(size_t alignment, size_t size)
+{
+    if (HS_UNLIKELY(!hs_real.memalign))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.memalign))
+        return hs_bootstrap__allocate(alignment, size);
+    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.memalign(alignment, size));
+}
+
+HS_EXPORT void *aligned_alloc(size_t alignment, size_t size);
+HS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    if (HS_UNLIKELY(!hs_real.aligned_alloc))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.aligned_alloc))
+        return memalign(alignment, size);
+    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.aligned_alloc(alignment, size));
+}
+
+static size_t page_rounded(size_t size)
+{
+    size_t page = hs_memory__page_size();
+    return (size + page - 1) & ~(page - 1);
+}
+
+HS_EXPORT void *valloc(size_t size);
+HS_EXPORT void *valloc(size_t size)
+{
+    if (HS_UNLIKELY(!hs_real.valloc))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.valloc))
+        return memalign(hs_memory__page_size(), size);
+    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.valloc(size));
+}
+
+HS_EXPORT void *pvalloc(size_t size);
+HS_EXPORT void *pvalloc(size_t size)
+{
+    if (HS_UNLIKELY(!hs_real.pvalloc))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.pvalloc))
+        return memalign(hs_memory__page_size(), page_rounded(size));
+    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.pvalloc(size));
+}
+
+HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size);
+HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    if (HS_UNLIKELY(!hs_real.posix_memalign))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.posix_memalign))
+        return ENOMEM;
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+    if (HS_UNLIKELY(!thread))
+        return hs_real.posix_memalign(result, alignment, size);
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    int failed = hs_real.posix_memalign(result, alignment, size);
+    allocated(thread, &caller, HS_RECORD_ALIGNED, failed ? NULL : *result, size);
+    return failed;
+}
+
+// ---- free -------------------------------------------------------------------------------------------------------------------
+
+#define RELEASE(block, call)                                                                                           \
+    do {                                                                                                               \
+        if (HS_UNLIKELY(!(block)) || HS_UNLIKELY(hs_bootstrap__owns(block)))                                           \
+            return;                                                                                                    \
+        struct hs_thread *thread = hs_record__enter(HS_MODE_FREE);                                                     \
+        if (HS_UNLIKELY(!thread)) {                                                                                    \
+            call;                                                                                                      \
+            return;                                                                                                    \
+        }                                                                                                              \
+        struct hs_registers caller;                                                                                    \
+        HS_CAPTURE_CALLER(&caller);                                                                                    \
+        hs_record__free(thread, &caller, (uintptr_t)(block));                                                          \
+        thread->inside = HS_INSIDE_REAL;                                                                               \
+        call;                                                                                                          \
+        hs_record__leave(thread);                                                                                      \
+    } while (0)
+
+HS_EXPORT void free(void *block);
+HS_EXPORT void free(void *block)
+{
+    RELEASE(block, hs_real.free(block));
+}
+
+HS_EXPORT void cfree(void *block);
+HS_EXPORT void cfree(void *block)
+{
+    RELEASE(block, hs_real.free(block));
+}
+
+HS_EXPORT void free_sized(void *block, size_t size);
+HS_EXPORT void free_sized(void *block, size_t size)
+{
+    RELEASE(block, hs_real.free_sized ? hs_real.free_sized(block, size) : hs_real.free(block));
+}
+
+HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
+HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+    RELEASE(block, hs_real.free_aligned_sized ? hs_real.free_aligned_sized(block, alignment, size)
+                                              : hs_real.free(block));
+}
+
+// ---- realloc ------------------------------------------------------------------------------------------------------------------
+
+// A block of the bootstrap arena moves to the real allocator.
+static void *move_from_bootstrap(void *old, size_t size)
+{
+    size_t length = hs_bootstrap__size(old);
+    void *block = hs_real.malloc(size);
+    if (block)
+        __builtin_memcpy(block, old, length < size ? length : size);
+    return block;
+}
+
+// What a real realloc did: a failed one changed nothing; one that returned NULL for size 0 freed the block. While
+// recording pauses only the end of the old block is noted.
+static void reallocated(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
+                        void *block, size_t size)
+{
+    bool released = old && (block || size == 0);
+    if (released && (!block || !hs_process__is_recording())) {
+        hs_record__free_at(thread, caller, old, began);
+    } else if (block && !old) {
+        if (hs_process__is_recording())
+            allocated(thread, caller, HS_RECORD_MALLOC, block, size);
+    } else if (block) {
+        size_t usable = hs_real.malloc_usable_size(block);
+        thread->last_recorded = (uintptr_t)block;
+        hs_record__reallocation(thread, caller, old, began, (uintptr_t)block, size, usable ? usable : size);
+    }
+    hs_record__leave(thread);
+}
+
+HS_EXPORT void *realloc(void *old, size_t size);
+HS_EXPORT void *realloc(void *old, size_t size)
+{
+    if (HS_UNLIKELY(old && hs_bootstrap__owns(old)))
+        ALLOCATE(HS_RECORD_MALLOC, size, move_from_bootstrap(old, size));
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC | HS_MODE_FREE);
+    if (HS_UNLIKELY(!thread))
+        return hs_real.realloc(old, size);
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    uint64_t began = hs_clock__now();
+    void *block = hs_real.realloc(old, size);
+    reallocated(thread, &caller, (uintptr_t)old, began, block, size);
+    return block;
+}
+
+HS_EXPORT void *reallocarray(void *old, size_t count, size_t size);
+HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total)) {
+        hs_real__set_errno(ENOMEM);
+        return NULL;
+    }
+    if (HS_UNLIKELY(old && hs_bootstrap__owns(old)))
+        ALLOCATE(HS_RECORD_MALLOC, total, move_from_bootstrap(old, total));
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC | HS_MODE_FREE);
+    if (HS_UNLIKELY(!thread))
+        return hs_real.reallocarray ? hs_real.reallocarray(old, count, size) : hs_real.realloc(old, total);
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    uint64_t began = hs_clock__now();
+    void *block = hs_real.reallocarray ? hs_real.reallocarray(old, count, size) : hs_real.realloc(old, total);
+    reallocated(thread, &caller, (uintptr_t)old, began, block, total);
+    return block;
+}
+
+// ---- queries ---------------------------------------------------------------------------------------------------------------------
+
+HS_EXPORT size_t malloc_usable_size(void *block);
+HS_EXPORT size_t malloc_usable_size(void *block)
+{
+    if (HS_UNLIKELY(block && hs_bootstrap__owns(block)))
+        return hs_bootstrap__size(block);
+    return hs_real.malloc_usable_size(block);
+}
+
+HS_EXPORT int mallopt(int parameter, int value);
+HS_EXPORT int mallopt(int parameter, int value)
+{
+    if (HS_UNLIKELY(!hs_real.mallopt))
+        hs_real__resolve();
+    if (HS_UNLIKELY(!hs_real.mallopt))
+        return 0;
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+    int result = hs_real.mallopt(parameter, value);
+    if (!thread)
+        return result;
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    uint64_t words[] = {(uint32_t)parameter | (uint64_t)(uint32_t)value << 32, (uint32_t)result};
+    hs_record__wide(thread, &caller, HS_WIDE_MALLOPT, words, 2, 1, 32);
+    hs_record__leave(thread);
+    return result;
+}

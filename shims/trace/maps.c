@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Memory that the program gets from the kernel: mmap, munmap, mremap, brk, sbrk.
+#include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/record.h"
+#include "shims/trace/real.h"
+
+#include <stdarg.h>
+#include <sys/mman.h>
+
+// Records between enter and leave like the allocation family, but also what an allocator maps for itself.
+#define ENTER_MAP(before) (hs_config.maps || !hs_mode() ? hs_record__enter_map(before) : NULL)
+
+static inline void leave_map(struct hs_thread *thread, uint32_t before)
+{
+    thread->inside = before;
+}
+
+static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    if (hs_real.mmap)
+        return hs_real.mmap(address, length, protection, flags, fd, offset);
+    long result = hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset);
+    if (!hs_system_failed(result))
+        return (void *)result;
+    hs_real__set_errno((int)-result);
+    return MAP_FAILED;
+}
+
+HS_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+HS_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    uint32_t before;
+    struct hs_thread *thread = ENTER_MAP(&before);
+    void *result = system_mmap(address, length, protection, flags, fd, offset);
+    if (!thread)
+        return result;
+    if (result != MAP_FAILED && hs_config.maps) {
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        uint64_t words[] = {(uintptr_t)result, length, (uint32_t)protection | (uint64_t)(uint32_t)flags << 32,
+                            (uint32_t)fd, (uint64_t)offset, (uintptr_t)address};
+        hs_record__wide(thread, &caller, HS_WIDE_MMAP, words, 6, 3, 32);
+    }
+    leave_map(thread, before);
+    return result;
+}
+
+// The same function where off_t has 64 bits.
+HS_EXPORT __attribute__((alias("mmap"), copy(mmap))) __typeof__(mmap) mmap64;
+
+// Recorded before the range can be given to somebody else; a call that will fail is left out as far as that is known.
+HS_EXPORT int munmap(void *address, size_t length);
+HS_EXPORT int munmap(void *address, size_t length)
+{
+    uint32_t before;
+    struct hs_thread *thread = length ? ENTER_MAP(&before) : NULL;
+    if (thread) {
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        uint64_t words[] = {(uintptr_t)address, length, 0};
+        if (hs_config.maps)
+            hs_record__wide(thread, &caller, HS_WIDE_MUNMAP, words, 3, 2, 0);
+        leave_map(thread, before);
+    }
+    if (hs_real.munmap)
+        return hs_real.munmap(address, length);
+    long result = hs_system_munmap(address, length);
+    if (result == 0)
+        return 0;
+    hs_real__set_errno((int)-result);
+    return -1;
+}
+
+static void *system_mremap(void *old, size_t old_length, size_t length, int flags, void *wanted)
+{
+    if (hs_real.mremap)
+        return hs_real.mremap(old, old_length, length, flags, wanted);
+    long result = HS_SYSTEM5(SYS_mremap, old, old_length, length, flags, wanted);
+    if (!hs_system_failed(result))
+        return (void *)result;
+    hs_real__set_errno((int)-result);
+    return MAP_FAILED;
+}
+
+HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...);
+HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
+{
+    void *wanted = NULL;
+    if (flags & MREMAP_FIXED) {
+        va_list arguments;
+        va_start(arguments, flags);
+        wanted = va_arg(arguments, void *);
+        va_end(arguments);
+    }
+    uint32_t before;
+    struct hs_thread *thread = ENTER_MAP(&before);
+    void *result = system_mremap(old, old_length, length, flags, wanted);
+    if (!thread)
+        return result;
+    if (result != MAP_FAILED && hs_config.maps) {
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        uint64_t words[] = {(uintptr_t)old, old_length, (uintptr_t)result, length, (uint32_t)flags};
+        hs_record__wide(thread, &caller, HS_WIDE_MREMAP, words, 5, 4, 32);
+    }
+    leave_map(thread, before);
+    return result;
+}
+
+static uintptr_t current_break(void)
+{
+    return (uintptr_t)HS_SYSTEM1(SYS_brk, 0);
+}
+
+HS_EXPORT int brk(void *address);
+HS_EXPORT int brk(void *address)
+{
+    if (!hs_real.brk)
+        hs_real__resolve();
+    uint32_t before;
+    struct hs_thread *thread = ENTER_MAP(&before);
+    uintptr_t old = thread ? current_break() : 0;
+    int result = hs_real.brk(address);
+    if (!thread)
+        return result;
+    if (result == 0 && hs_config.maps && old != (uintptr_t)address) {
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        uint64_t words[] = {old, (uintptr_t)address, 0};
+        hs_record__wide(thread, &caller, HS_WIDE_BRK, words, 3, 2, 0);
+    }
+    leave_map(thread, before);
+    return result;
+}
+
+HS_EXPORT void *sbrk(intptr_t increment);
+HS_EXPORT void *sbrk(intptr_t increment)
+{
+    if (!hs_real.sbrk)
+        hs_real__resolve();
+    uint32_t before;
+    struct hs_thread *thread = increment ? ENTER_MAP(&before) : NULL;
+    void *result = hs_real.sbrk(increment);
+    if (!thread)
+        return result;
+    if (result != (void *)-1 && hs_config.maps) {
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        uint64_t words[] = {(uintptr_t)result, (uintptr_t)result + (uintptr_t)increment, 0};
+        hs_record__wide(thread, &caller, HS_WIDE_BRK, words, 3, 2, 0);
+    }
+    leave_map(thread, before);
+    return result;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where the process itself changes: fork, exec, exit, credentials, namespaces, unloading of code.
+#include "runtime/process.h"
+
+#include "arch/system.h"
+#include "runtime/record.h"
+#include "shims/trace/real.h"
+#include "unwind/walk.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#define NEED(name)                                                                                                     \
+    do {                                                                                                               \
+        if (HS_UNLIKELY(!hs_real.name))                                                                                \
+            hs_real__resolve();                                                                                        \
+    } while (0)
+
+// ---- start and end ------------------------------------------------------------------------------------------------------
+
+static __attribute__((constructor)) void library_begins(void)
+{
+    hs_real__resolve();
+    hs_process__libc_is_ready();
+    if (!hs_config.track_children)
+        hs_config__hide_preload();
+}
+
+static __attribute__((destructor)) void library_ends(void)
+{
+    hs_process__exit();
+}
+
+HS_EXPORT void _exit(int status) __attribute__((noreturn));
+HS_EXPORT void _exit(int status)
+{
+    hs_process__exit();
+    for (;;)
+        HS_SYSTEM1(SYS_exit_group, status);
+}
+
+HS_EXPORT void _Exit(int status) __attribute__((noreturn));
+HS_EXPORT void _Exit(int status)
+{
+    _exit(status);
+}
+
+HS_EXPORT void quick_exit(int status) __attribute__((noreturn));
+HS_EXPORT void quick_exit(int status)
+{
+    NEED(quick_exit);
+    hs_process__exit();
+    if (hs_real.quick_exit)
+        hs_real.quick_exit(status);
+    _exit(status);
+}
+
+// ---- fork -----------------------------------------------------------------------------------------------------------------
+
+HS_EXPORT pid_t fork(void);
+HS_EXPORT pid_t fork(void)
+{
+    NEED(fork);
+    pid_t pid = hs_real.fork();
+    if (pid == 0)
+        hs_process__after_fork();
+    return pid;
+}
+
+HS_EXPORT pid_t _Fork(void);
+HS_EXPORT pid_t _Fork(void)
+{
+    NEED(_Fork);
+    pid_t pid = hs_real._Fork ? hs_real._Fork() : fork();
+    if (pid == 0 && hs_real._Fork)
+        hs_process__after_fork();
+    return pid;
+}
+
+// ---- exec -----------------------------------------------------------------------------------------------------------------
+
+#define EXECUTE(name, ...)                                                                                             \
+    do {                                                                                                               \
+        NEED(name);                                                                                                    \
+        if (!hs_real.name) {                                                                                           \
+            hs_real__set_errno(ENOSYS);                                                                                \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        hs_process__before_exec();                                                                                     \
+        int result = hs_real.name(__VA_ARGS__);                                                                        \
+        hs_process__after_failed_exec();                                                                               \
+        return result;                                                                                                 \
+    } while (0)
+
+HS_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+    EXECUTE(execve, path, arguments, environment);
+}
+
+HS_EXPORT int execv(const char *path, char *const arguments[])
+{
+    EXECUTE(execv, path, arguments);
+}
+
+HS_EXPORT int execvp(const char *file, char *const arguments[])
+{
+    EXECUTE(execvp, file, arguments);
+}
+
+HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]);
+HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+    EXECUTE(execvpe, file, arguments, environment);
+}
+
+HS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+    EXECUTE(fexecve, fd, arguments, environment);
+}
+
+// The forms with a list of arguments become the forms with a vector, on the stack as libc does it.
+#define COUNT_ARGUMENTS(first, count)                                                                                  \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, first);                                                                                    \
+        for (count = 1; va_arg(arguments, const char *); count++)                                                      \
+            continue;                                                                                                  \
+        va_end(arguments);                                                                                             \
+    } while (0)
+
+#define COLLECT_ARGUMENTS(first, vector, count, rest)                                                                  \
+    do {                                                                                                               \
+        va_start(rest, first);                                                                                         \
+        vector[0] = (char *)first;                                                                                     \
+        for (size_t i = 1; i <= count; i++)                                                                            \
+            vector[i] = va_arg(rest, char *);                                                                          \
+    } while (0)
+
+HS_EXPORT int execl(const char *path, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    va_end(rest);
+    return execv(path, vector);
+}
+
+HS_EXPORT int execlp(const char *file, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    va_end(rest);
+    return execvp(file, vector);
+}
+
+HS_EXPORT int execle(const char *path, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    char *const *environment = va_arg(rest, char *const *);
+    va_end(rest);
+    return execve(path, vector, environment);
+}
+
+// ---- what needs a single thread, or every thread -----------------------------------------------------------------------
+
+// The kernel keeps credentials and namespaces per thread, and libc does not know ours.
+#define SINGLE_THREADED(name, parameters, ...)                                                                         \
+    HS_EXPORT int name parameters;                                                                                     \
+    HS_EXPORT int name parameters                                                                                      \
+    {                                                                                                                  \
+        NEED(name);                                                                                                    \
+        if (!hs_real.name) {                                                                                           \
+            hs_real__set_errno(ENOSYS);                                                                                \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        hs_process__be_single_threaded();                                                                              \
+        return hs_real.name(__VA_ARGS__);                                                                              \
+    }
+
+SINGLE_THREADED(unshare, (int flags), flags)
+SINGLE_THREADED(setns, (int fd, int type), fd, type)
+SINGLE_THREADED(setuid, (uid_t user), user)
+SINGLE_THREADED(seteuid, (uid_t user), user)
+SINGLE_THREADED(setreuid, (uid_t real, uid_t effective), real, effective)
+SINGLE_THREADED(setresuid, (uid_t real, uid_t effective, uid_t saved), real, effective, saved)
+SINGLE_THREADED(setgid, (gid_t group), group)
+SINGLE_THREADED(setegid, (gid_t group), group)
+SINGLE_THREADED(setregid, (gid_t real, gid_t effective), real, effective)
+SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), real, effective, saved)
+SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), count, groups)
+
+// ---- code that goes and comes -------------------------------------------------------------------------------------------
+
+HS_EXPORT int dlclose(void *handle);
+HS_EXPORT int dlclose(void *handle)
+{
+    NEED(dlclose);
+    if (!hs_real.dlclose) {
+        hs_real__set_errno(ENOSYS);
+        return -1;
+    }
+    hs_unwind_forget_rules();
+    int result = hs_real.dlclose(handle);
+    hs_unwind_forget_rules();
+    hs_process__code_was_unloaded();
+    return result;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "shims/trace/real.h"
+
+#include "shims/trace/symbols.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+extern int *__errno_location(void) __attribute__((weak));
+
+enum { UNRESOLVED, RESOLVING, RESOLVED };
+
+static _Atomic int state;
+
+void hs_real__set_errno(int error)
+{
+    if (__errno_location)
+        *__errno_location() = error;
+}
+
+// ---- before the real functions are known ------------------------------------------------------------------------------
+
+static void *early_malloc(size_t size)
+{
+    hs_real__resolve();
+    return hs_real.malloc != early_malloc ? hs_real.malloc(size) : hs_bootstrap__allocate(16, size);
+}
+
+static void *early_calloc(size_t count, size_t size)
+{
+    hs_real__resolve();
+    if (hs_real.calloc != early_calloc)
+        return hs_real.calloc(count, size);
+    size_t total;
+    // The arena is zero and never reused.
+    return __builtin_mul_overflow(count, size, &total) ? NULL : hs_bootstrap__allocate(16, total);
+}
+
+static void *early_realloc(void *old, size_t size)
+{
+    hs_real__resolve();
+    if (hs_real.realloc != early_realloc)
+        return hs_real.realloc(old, size);
+    void *block = hs_bootstrap__allocate(16, size);
+    if (block && old && hs_bootstrap__owns(old)) {
+        size_t length = hs_bootstrap__size(old);
+        __builtin_memcpy(block, old, length < size ? length : size);
+    }
+    return block;
+}
+
+static void early_free(void *block)
+{
+    hs_real__resolve();
+    if (hs_real.free != early_free)
+        hs_real.free(block);
+}
+
+static size_t early_usable_size(void *block)
+{
+    hs_real__resolve();
+    if (hs_real.malloc_usable_size != early_usable_size)
+        return hs_real.malloc_usable_size(block);
+    return block && hs_bootstrap__owns(block) ? hs_bootstrap__size(block) : 0;
+}
+
+struct hs_real hs_real = {
+    .malloc = early_malloc,
+    .calloc = early_calloc,
+    .realloc = early_realloc,
+    .free = early_free,
+    .malloc_usable_size = early_usable_size,
+};
+
+// ---- the search ---------------------------------------------------------------------------------------------------------
+
+void *hs_real__find(const char *name)
+{
+    return hs_symbols__find(name);
+}
+
+bool hs_real__same_module(const void *a, const void *b)
+{
+    return hs_symbols__module_of(a) == hs_symbols__module_of(b);
+}
+
+bool hs_real__is_resolved(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == RESOLVED;
+}
+
+// Only the bare minimum of an allocator may be missing a size query; its blocks then count as what was asked for.
+static size_t unknown_usable_size(void *block)
+{
+    (void)block;
+    return 0;
+}
+
+void hs_real__resolve(void)
+{
+    int expected = UNRESOLVED;
+    if (!atomic_compare_exchange_strong(&state, &expected, RESOLVING))
+        return;
+    struct hs_real found = {0};
+#define FIND(name, result, parameters) found.name = (result(*) parameters)hs_real__find(#name);
+    HS_REAL_FUNCTIONS(FIND)
+#undef FIND
+    if (!found.malloc_usable_size)
+        found.malloc_usable_size = unknown_usable_size;
+    if (found.malloc && found.calloc && found.realloc && found.free)
+        hs_real = found;
+    atomic_store_explicit(&state, RESOLVED, memory_order_release);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "shims/trace/symbols.h"
+
+#include "arch/system.h"
+#include "runtime/text.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+extern struct r_debug _r_debug __attribute__((weak));
+
+struct module_tables {
+    const ElfW(Sym) *symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+    const uint32_t *hash;
+    const uint16_t *versions;
+};
+
+// ---- the list of loaded modules ---------------------------------------------------------------------------------------
+
+static uintptr_t auxiliary(unsigned long wanted)
+{
+    unsigned long pair[2];
+    uintptr_t value = 0;
+    long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    while (hs_system_read((int)fd, pair, sizeof pair) == (long)sizeof pair)
+        if (pair[0] == wanted)
+            value = pair[1];
+    hs_system_close((int)fd);
+    return value;
+}
+
+// The debugger's entrance: DT_DEBUG in the program's dynamic section.
+static const struct r_debug *search_debug(void)
+{
+    if (&_r_debug && _r_debug.r_map)
+        return &_r_debug;
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)auxiliary(AT_PHDR);
+    unsigned long count = auxiliary(AT_PHNUM);
+    uintptr_t bias = 0;
+    for (unsigned long i = 0; headers && i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            bias = (uintptr_t)headers - headers[i].p_vaddr;
+    for (unsigned long i = 0; headers && i < count; i++) {
+        if (headers[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(bias + headers[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == DT_DEBUG)
+                return (const struct r_debug *)entry->d_un.d_ptr;
+    }
+    return NULL;
+}
+
+static const struct r_debug *find_debug(void)
+{
+    static const struct r_debug *known;
+    const struct r_debug *debug = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!debug) {
+        debug = search_debug();
+        __atomic_store_n(&known, debug, __ATOMIC_RELAXED);
+    }
+    return debug;
+}
+
+// The loader relocates these pointers on some architectures and leaves them relative on others and in the vdso.
+static const void *table_at(const struct link_map *module, ElfW(Addr) value)
+{
+    return (const void *)(value < module->l_addr ? module->l_addr + value : value);
+}
+
+static struct module_tables read_tables(const struct link_map *module)
+{
+    struct module_tables tables = {0};
+    for (const ElfW(Dyn) *entry = module->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_SYMTAB)
+            tables.symbols = table_at(module, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_STRTAB)
+            tables.strings = table_at(module, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_GNU_HASH)
+            tables.gnu_hash = table_at(module, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_HASH)
+            tables.hash = table_at(module, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_VERSYM)
+            tables.versions = table_at(module, entry->d_un.d_ptr);
+    }
+    return tables;
+}
+
+// ---- one module's symbols -----------------------------------------------------------------------------------------------
+
+enum { NO_MATCH, OLD_VERSION, MATCH, HIDDEN_VERSION = 0x8000 };
+
+// A hidden version is one that only programs linked long ago mean.
+static int match(const struct module_tables *tables, uint32_t index, const char *name)
+{
+    const ElfW(Sym) *symbol = &tables->symbols[index];
+    unsigned type = symbol->st_info & 15;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
+        (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) ||
+        !hs_text__equal(tables->strings + symbol->st_name, name))
+        return NO_MATCH;
+    return tables->versions && tables->versions[index] & HIDDEN_VERSION ? OLD_VERSION : MATCH;
+}
+
+// Keeps the best match in *best; true when it cannot get better.
+static bool consider(const struct module_tables *tables, uint32_t index, const char *name, uint32_t *best)
+{
+    int quality = match(tables, index, name);
+    if (quality == MATCH || (quality == OLD_VERSION && *best == 0))
+        *best = index;
+    return quality == MATCH;
+}
+
+static uint32_t find_by_gnu_hash(const struct module_tables *tables, const char *name)
+{
+    uint32_t hash = 5381, best = 0;
+    for (const char *c = name; *c; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    uint32_t bucket_count = tables->gnu_hash[0], first = tables->gnu_hash[1], bloom_size = tables->gnu_hash[2];
+    const uint32_t *buckets = tables->gnu_hash + 4 + bloom_size * (sizeof(ElfW(Addr)) / 4);
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+    for (; index >= first && index != 0; index++) {
+        uint32_t seen = chain[index - first];
+        if ((seen | 1) == (hash | 1) && consider(tables, index, name, &best))
+            break;
+        if (seen & 1)
+            break;
+    }
+    return best;
+}
+
+static uint32_t find_by_hash(const struct module_tables *tables, const char *name)
+{
+    uint32_t count = tables->hash[1], best = 0;
+    for (uint32_t i = 1; i < count && !consider(tables, i, name, &best); i++)
+        continue;
+    return best;
+}
+
+static void *find_in(const struct link_map *module, const char *name)
+{
+    struct module_tables tables = read_tables(module);
+    if (!tables.symbols || !tables.strings)
+        return NULL;
+    uint32_t index = 0;
+    if (tables.gnu_hash)
+        index = find_by_gnu_hash(&tables, name);
+    else if (tables.hash)
+        index = find_by_hash(&tables, name);
+    if (!index)
+        return NULL;
+    const ElfW(Sym) *symbol = &tables.symbols[index];
+    void *address = (void *)(module->l_addr + symbol->st_value);
+    if ((symbol->st_info & 15) == STT_GNU_IFUNC)
+        address = ((void *(*)(void))address)();
+    return address;
+}
+
+static void *find_from(const struct link_map *module, const struct link_map *end, const char *name)
+{
+    for (; module && module != end; module = module->l_next) {
+        void *found = find_in(module, name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static const struct link_map *find_own(const struct link_map *first)
+{
+    const struct link_map *module = first;
+    while (module && module->l_ld != _DYNAMIC)
+        module = module->l_next;
+    return module;
+}
+
+void *hs_symbols__find(const char *name)
+{
+    const struct r_debug *debug = find_debug();
+    const struct link_map *first = debug ? debug->r_map : NULL;
+    const struct link_map *own = find_own(first);
+    void *found = own ? find_from(own->l_next, NULL, name) : NULL;
+    return found ? found : find_from(first, own, name);
+}
+
+uintptr_t hs_symbols__module_of(const void *address)
+{
+    const struct r_debug *debug = find_debug();
+    uintptr_t best = 0, wanted = (uintptr_t)address;
+    // Modules do not interleave: the nearest dynamic section's module whose base is below.
+    for (const struct link_map *module = debug ? debug->r_map : NULL; module; module = module->l_next)
+        if (module->l_addr <= wanted && module->l_addr >= best)
+            best = module->l_addr;
+    return best;
+}
