@@ -281,6 +281,8 @@ static void special_damage(void)
     fseek(file, 0, SEEK_END);
     size_t length = (size_t)ftell(file);
     rewind(file);
+    if (length == 0)
+        fail("%s is empty", traces[0]);
     unsigned char *good = malloc(length), *bad = malloc(length);
     if (!good || !bad || fread(good, 1, length, file) != length)
         fail("%s cannot be read", traces[0]);
