@@ -20,10 +20,10 @@ struct hs_codec_target {
 };
 
 // Memory that the encoder and the decoder work in: 16-byte aligned, contents without meaning before and after.
-#define HS_CODEC_SCRATCH_SIZE (224u << 10)
+#define HS_CODEC_SCRATCH_SIZE (288u << 10)
 // Most events that one slot can hold, and most bytes that one slot can become.
 #define HS_CODEC_MAX_EVENTS (HS_SLOT_RECORDS_SIZE / 8)
-#define HS_CODEC_MAX_OUTPUT (96u << 10)
+#define HS_CODEC_MAX_OUTPUT (128u << 10)
 
 struct hs_encoded {
     uint32_t length;     // bytes written

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/entropy.h"
+
+#include "format/varint.h"
+
+#define STATE_LOW (1u << 15) // states stay below 2^31, where the multiplication in make_code is exact
+#define STATES    4
+
+// ---- frequencies -----------------------------------------------------------------------------------------------------
+
+// A frequency is sent as a weight index: 2 per power of two (1, 2, 3, 4, 6, 8, 12, ...), 0 for a symbol that is absent.
+static uint32_t weight_value(unsigned index)
+{
+    return index < 3 ? index : (2 + (index & 1)) << ((index >> 1) - 1);
+}
+
+static unsigned weight_index(uint32_t count)
+{
+    if (count > 49151)
+        count = 49151; // indices fit five bits
+    if (count < 3)
+        return count;
+    unsigned top = 31 - (unsigned)__builtin_clz(count);
+    // Rounds to the nearer of the two weights around it.
+    uint32_t quarter = count >> (top >= 2 ? top - 2 : 0);
+    if (top < 2)
+        return 3;
+    switch (quarter) {
+    case 4:
+        return 2 * top;
+    case 5:
+    case 6:
+        return 2 * top + 1;
+    default:
+        return 2 * top + 2;
+    }
+}
+
+// Turns weights into frequencies that sum to HS_ENTROPY_SCALE, each at least 1. Both sides run this.
+static void normalize(const uint8_t *weights, unsigned limit, uint16_t *frequency)
+{
+    uint32_t total = 0, sum = 0;
+    for (unsigned i = 0; i < limit; i++)
+        total += weight_value(weights[i]);
+    uint64_t reciprocal = ((uint64_t)HS_ENTROPY_SCALE << 20) / total;
+    unsigned largest = 0;
+    for (unsigned i = 0; i < limit; i++) {
+        uint32_t f = (uint32_t)(weight_value(weights[i]) * reciprocal >> 20);
+        if (weights[i] && !f)
+            f = 1;
+        frequency[i] = (uint16_t)f;
+        sum += f;
+        if (f > frequency[largest])
+            largest = i;
+    }
+    frequency[largest] = (uint16_t)(frequency[largest] + HS_ENTROPY_SCALE - sum);
+    while (frequency[largest] == 0 || frequency[largest] > HS_ENTROPY_SCALE) {
+        // The many rare symbols took more than the largest had: every one above 1 gives.
+        frequency[largest] = 1;
+        sum = 0;
+        for (unsigned i = 0; i < limit; i++)
+            sum += frequency[i];
+        for (unsigned i = 0; i < limit && sum > HS_ENTROPY_SCALE; i++)
+            if (frequency[i] > 1)
+                frequency[i]--, sum--;
+        if (sum <= HS_ENTROPY_SCALE)
+            frequency[largest] = (uint16_t)(frequency[largest] + HS_ENTROPY_SCALE - sum);
+        else
+            frequency[largest] = 0;
+    }
+}
+
+// Symbols that occur: the gap to the previous one as a unary-like code, then the weight index in five bits.
+static void put_gap(struct hs_bit_writer *bits, unsigned gap)
+{
+    if (gap == 0)
+        hs_bits_put(bits, 1, 1);
+    else if (gap < 5)
+        hs_bits_put(bits, 2 | (gap - 1) << 2, 4);
+    else
+        hs_bits_put(bits, (gap - 5) << 2, 10);
+}
+
+static unsigned get_gap(struct hs_bit_reader *bits)
+{
+    if (hs_bits_get(bits, 1))
+        return 0;
+    if (hs_bits_get(bits, 1))
+        return 1 + (unsigned)hs_bits_get(bits, 2);
+    return 5 + (unsigned)hs_bits_get(bits, 8);
+}
+
+static void put_weights(struct hs_bit_writer *bits, const uint8_t *weights, unsigned limit)
+{
+    unsigned expected = 0;
+    for (unsigned i = 0; i < limit; i++) {
+        if (!weights[i])
+            continue;
+        put_gap(bits, i - expected);
+        hs_bits_put(bits, weights[i], 5);
+        expected = i + 1;
+    }
+    // End: a weight of zero.
+    put_gap(bits, 0);
+    hs_bits_put(bits, 0, 5);
+}
+
+// Returns one more than the largest symbol, or 0 when the bits are damaged.
+static unsigned get_weights(struct hs_bit_reader *bits, uint8_t *weights)
+{
+    unsigned symbol = 0, symbol_end = 0;
+    for (unsigned n = 0;; n++) {
+        symbol += get_gap(bits);
+        unsigned weight = (unsigned)hs_bits_get(bits, 5);
+        if (!weight)
+            return n && !bits->missing ? symbol_end : 0;
+        if (symbol > 255 || bits->missing)
+            return 0;
+        for (unsigned i = symbol_end; i < symbol; i++)
+            weights[i] = 0;
+        weights[symbol++] = (uint8_t)weight;
+        symbol_end = symbol;
+    }
+}
+
+// ---- encoding --------------------------------------------------------------------------------------------------------
+
+// Counts into `histogram` and returns one more than the largest symbol.
+static unsigned count_symbols(const struct hs_symbols *column, uint32_t *histogram)
+{
+    unsigned limit = 256;
+    for (unsigned i = 0; i < 256; i++)
+        histogram[i] = 0;
+    for (uint32_t i = 0; i < column->count; i++)
+        histogram[column->symbol[i]]++;
+    while (!histogram[limit - 1])
+        limit--;
+    return limit;
+}
+
+// Division by the frequency becomes a multiplication: floor(x / f) for every x below 2^31.
+static void make_code(struct hs_symbol_code *code, uint32_t start, uint32_t frequency)
+{
+    code->limit = frequency << (31 - HS_ENTROPY_SCALE_BITS);
+    code->complement = (uint16_t)(HS_ENTROPY_SCALE - frequency);
+    if (frequency < 2) {
+        code->reciprocal = ~(uint32_t)0;
+        code->shift = 0;
+        code->bias = (uint16_t)(start + HS_ENTROPY_SCALE - 1);
+        return;
+    }
+    unsigned shift = 32 - (unsigned)__builtin_clz(frequency - 1);
+    code->reciprocal = (uint32_t)((((uint64_t)1 << (shift + 31)) + frequency - 1) / frequency);
+    code->shift = (uint8_t)(shift - 1);
+    code->bias = (uint16_t)start;
+}
+
+static uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code, uint8_t **at)
+{
+    if (state >= code->limit) {
+        *at -= 2;
+        (*at)[0] = (uint8_t)state;
+        (*at)[1] = (uint8_t)(state >> 8);
+        state >>= 16;
+    }
+    uint32_t quotient = (uint32_t)((uint64_t)state * code->reciprocal >> 32) >> code->shift;
+    return state + code->bias + quotient * code->complement;
+}
+
+static void make_codes(const uint8_t *weights, unsigned limit, struct hs_entropy_scratch *scratch)
+{
+    uint32_t start = 0;
+    normalize(weights, limit, scratch->frequency);
+    for (unsigned i = 0; i < limit; i++) {
+        if (scratch->frequency[i])
+            make_code(&scratch->code[i], start, scratch->frequency[i]);
+        start += scratch->frequency[i];
+    }
+}
+
+// Writes a column's table; scratch->limit is 0 for a column without one.
+static void put_table(struct hs_bit_writer *bits, const struct hs_symbols *column, unsigned c,
+                      struct hs_entropy_scratch *scratch)
+{
+    uint8_t *weights = scratch->weights[c];
+    scratch->limit[c] = 0;
+    if (!column->count)
+        return;
+    unsigned limit = count_symbols(column, scratch->histogram);
+    int single = scratch->histogram[limit - 1] == column->count;
+    hs_bits_put(bits, (uint64_t)single, 1);
+    if (single) {
+        hs_bits_put(bits, limit - 1, 8);
+        return;
+    }
+    for (unsigned i = 0; i < limit; i++)
+        weights[i] = (uint8_t)weight_index(scratch->histogram[i]);
+    put_weights(bits, weights, limit);
+    scratch->limit[c] = (uint16_t)limit;
+}
+
+uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
+                           uint8_t *output, uint8_t *end)
+{
+    struct hs_bit_writer bits;
+    uint32_t symbols = 0;
+    for (unsigned c = 0; c < column_count; c++) {
+        output = hs_varint_put(output, end, columns[c].count);
+        if (!output)
+            return NULL;
+        symbols += columns[c].count;
+    }
+    hs_bits_start(&bits, output, end);
+    for (unsigned c = 0; c < column_count; c++)
+        put_table(&bits, &columns[c], c, scratch);
+    output = hs_bits_finish(&bits);
+    // The worst symbol takes 10 bits; the states 16 bytes.
+    size_t most = ((size_t)symbols * HS_ENTROPY_SCALE_BITS / 16 + STATES + 1) * 2 + 4 * STATES;
+    if (bits.full || (size_t)(end - output) < most + 8)
+        return NULL;
+    // Words are produced backwards, behind the place where they will stand.
+    uint8_t *stop = end, *at = end;
+    uint32_t state[STATES] = {STATE_LOW, STATE_LOW, STATE_LOW, STATE_LOW};
+    for (unsigned c = column_count; c--;) {
+        if (!scratch->limit[c])
+            continue;
+        make_codes(scratch->weights[c], scratch->limit[c], scratch);
+        for (uint32_t i = columns[c].count; i--;)
+            state[i % STATES] = put_symbol(state[i % STATES], &scratch->code[columns[c].symbol[i]], &at);
+    }
+    for (unsigned i = STATES; i--;) {
+        at -= 4;
+        for (unsigned b = 0; b < 4; b++)
+            at[b] = (uint8_t)(state[i] >> (8 * b));
+    }
+    size_t length = (size_t)(stop - at);
+    output = hs_varint_put(output, at, length);
+    if (!output)
+        return NULL;
+    for (size_t i = 0; i < length; i++)
+        output[i] = at[i];
+    return output + length;
+}
+
+// ---- decoding --------------------------------------------------------------------------------------------------------
+
+static void make_table(const uint8_t *weights, unsigned limit, struct hs_entropy_scratch *scratch)
+{
+    uint32_t *slot = scratch->table;
+    normalize(weights, limit, scratch->frequency);
+    for (uint32_t i = 0; i < limit; i++) {
+        uint32_t frequency = scratch->frequency[i];
+        for (uint32_t k = 0; k < frequency; k++)
+            *slot++ = i | frequency << 8 | k << 20;
+    }
+}
+
+static inline uint32_t get_symbol(uint32_t state, const uint32_t *table, uint8_t *symbol)
+{
+    uint32_t entry = table[state & (HS_ENTROPY_SCALE - 1)];
+    *symbol = (uint8_t)entry;
+    return (entry >> 8 & 0xfff) * (state >> HS_ENTROPY_SCALE_BITS) + (entry >> 20);
+}
+
+static inline uint32_t refill(uint32_t state, const uint8_t **at)
+{
+    if (state < STATE_LOW) {
+        state = state << 16 | (uint32_t)(*at)[0] | (uint32_t)(*at)[1] << 8;
+        *at += 2;
+    }
+    return state;
+}
+
+// Decodes one column. Each symbol takes at most one word; where fewer remain than could be taken, each is checked.
+static int get_column(struct hs_symbols *column, const uint32_t *table, uint32_t *state, const uint8_t **from,
+                      const uint8_t *end)
+{
+    const uint8_t *at = *from;
+    uint8_t *to = column->symbol;
+    uint32_t i = 0, s0 = state[0], s1 = state[1], s2 = state[2], s3 = state[3];
+    for (; i + STATES <= column->count && end - at >= 2 * STATES; i += STATES) {
+        s0 = get_symbol(s0, table, to + i);
+        s1 = get_symbol(s1, table, to + i + 1);
+        s2 = get_symbol(s2, table, to + i + 2);
+        s3 = get_symbol(s3, table, to + i + 3);
+        s0 = refill(s0, &at);
+        s1 = refill(s1, &at);
+        s2 = refill(s2, &at);
+        s3 = refill(s3, &at);
+    }
+    state[0] = s0, state[1] = s1, state[2] = s2, state[3] = s3;
+    for (; i < column->count; i++) {
+        uint32_t *s = &state[i % STATES];
+        *s = get_symbol(*s, table, to + i);
+        if (*s >= STATE_LOW)
+            continue;
+        if (end - at < 2)
+            return -1;
+        *s = refill(*s, &at);
+    }
+    *from = at;
+    return 0;
+}
+
+static void fill(struct hs_symbols *column, uint8_t symbol)
+{
+    for (uint32_t i = 0; i < column->count; i++)
+        column->symbol[i] = symbol;
+}
+
+const uint8_t *hs_entropy_decode(struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
+                                 uint8_t *pool, size_t pool_size, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t value;
+    for (unsigned c = 0; c < column_count; c++) {
+        at = hs_varint_get(at, end, &value);
+        if (!at || value > pool_size)
+            return NULL;
+        columns[c].symbol = pool;
+        columns[c].count = (uint32_t)value;
+        pool += value;
+        pool_size -= value;
+    }
+    struct hs_bit_reader bits;
+    hs_bits_open(&bits, at, end);
+    for (unsigned c = 0; c < column_count; c++) {
+        scratch->limit[c] = 0;
+        if (!columns[c].count)
+            continue;
+        if (hs_bits_get(&bits, 1)) {
+            fill(&columns[c], (uint8_t)hs_bits_get(&bits, 8));
+            continue;
+        }
+        scratch->limit[c] = (uint16_t)get_weights(&bits, scratch->weights[c]);
+        if (!scratch->limit[c])
+            return NULL;
+    }
+    if (bits.missing)
+        return NULL;
+    at = bits.at - bits.count / 8;
+    at = hs_varint_get(at, end, &value);
+    if (!at || value > (uint64_t)(end - at) || value < 4 * STATES)
+        return NULL;
+    end = at + value;
+    uint32_t state[STATES];
+    for (unsigned i = 0; i < STATES; i++, at += 4)
+        state[i] = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    for (unsigned c = 0; c < column_count; c++) {
+        if (!scratch->limit[c])
+            continue;
+        make_table(scratch->weights[c], scratch->limit[c], scratch);
+        if (get_column(&columns[c], scratch->table, state, &at, end))
+            return NULL;
+    }
+    for (unsigned i = 0; i < STATES; i++)
+        if (state[i] != STATE_LOW)
+            return NULL;
+    return at == end ? end : NULL;
+}

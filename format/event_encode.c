@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From the records of a slot to an EVENTS payload: one pass over the records fills the columns and the raw bits, then
+// the entropy stage writes the columns.
+#include "format/entropy.h"
+#include "format/event_model.h"
+#include "format/varint.h"
+
+#define BLOCK_HASH_BITS 13
+#define STACK_HASH_BITS 12
+#define FREE_COLUMN     HS_CODEC_MAX_EVENTS
+#define ALLOC_COLUMN    (HS_CODEC_MAX_EVENTS / 2 + 2)
+#define BITS_SIZE       (40u << 10)
+#define ESCAPE_SIZE     (48u << 10)
+
+struct encoder {
+    struct hs_model model;
+    struct hs_entropy_scratch entropy;
+    uint16_t block_hash[1 << BLOCK_HASH_BITS];
+    uint16_t stack_hash[1 << STACK_HASH_BITS];
+    struct hs_symbols column[HS_COLUMN_COUNT];
+    struct hs_bit_writer bits;
+    uint8_t *escape, *escape_end;
+    uint64_t time;
+    uint32_t count;
+    int free_stacks;
+    uint32_t frees;
+    uint64_t first_time;
+    uint8_t symbols[];
+};
+
+// The columns that frees use have room for an event per word; the others for one per two words.
+static int is_free_column(unsigned column)
+{
+    return column <= HS_COLUMN_OLD_DISTANCE || column >= HS_COLUMN_FREE_STACK;
+}
+
+_Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN + 14u * ALLOC_COLUMN <= HS_CODEC_SCRATCH_SIZE,
+               "the encoder fits its scratch memory");
+
+static inline void put(struct encoder *encoder, unsigned column, unsigned symbol)
+{
+    struct hs_symbols *symbols = &encoder->column[column];
+    symbols->symbol[symbols->count++] = (uint8_t)symbol;
+}
+
+static inline unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
+{
+    unsigned symbol = hs_number_symbol(value);
+    put(encoder, column, symbol);
+    hs_bits_put(&encoder->bits, value, hs_number_extra_bits(symbol));
+    return symbol;
+}
+
+// ---- finding blocks and stacks -----------------------------------------------------------------------------------------
+
+static inline uint32_t hash_unit(uint64_t unit)
+{
+    return ((uint32_t)unit ^ (uint32_t)(unit >> 32) * 0x85ebca77u) * 0x9e3779b1u >> (32 - BLOCK_HASH_BITS);
+}
+
+static inline uint32_t find_block(const struct encoder *encoder, uint64_t unit, uint32_t *slot)
+{
+    uint32_t at = hash_unit(unit);
+    for (;; at = (at + 1) & ((1u << BLOCK_HASH_BITS) - 1)) {
+        uint32_t number = encoder->block_hash[at];
+        if (!number || hs_block_unit(&encoder->model.block[number]) == unit) {
+            *slot = at;
+            return number;
+        }
+    }
+}
+
+static inline uint32_t find_stack(const struct encoder *encoder, uint32_t id, uint32_t *slot)
+{
+    uint32_t at = id * 0x9e3779b1u >> (32 - STACK_HASH_BITS);
+    for (;; at = (at + 1) & ((1u << STACK_HASH_BITS) - 1)) {
+        uint32_t number = encoder->stack_hash[at];
+        if (!number || encoder->model.stack[number].id == id) {
+            *slot = at;
+            return number;
+        }
+    }
+}
+
+// ---- which event -------------------------------------------------------------------------------------------------------
+
+// Says what the event is: by a guess when one is right, else by `op`. Returns the op that was written.
+static inline unsigned put_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
+{
+    struct hs_model *model = &encoder->model;
+    uint32_t c3 = hs_context3(model), c2 = hs_context2(model), c1 = hs_context1(model);
+    if (op == HS_OP_ALLOC || op == HS_OP_FREE || op == HS_OP_FREE_OLD) {
+        if (model->context3[c3] == token)
+            op = HS_OP_GUESS_3;
+        else if (model->context2[c2] == token)
+            op = HS_OP_GUESS_2;
+        else if (model->context1[c1] == token)
+            op = HS_OP_GUESS_1;
+    }
+    put(encoder, HS_COLUMN_OP + model->op_context, op);
+    model->op_context = hs_next_op_context(op, is_free);
+    hs_model_learn(model, c3, c2, c1, token);
+    return op;
+}
+
+static inline void put_time(struct encoder *encoder, uint64_t time, int is_free)
+{
+    uint32_t context = hs_context3(&encoder->model);
+    unsigned symbol = put_number(encoder, hs_time_column(&encoder->model, context, is_free), time - encoder->time);
+    hs_model_learn_time(&encoder->model, context, symbol);
+    encoder->time = time;
+    encoder->count++;
+}
+
+// Rank of a live block among those of its stack, or what else names it.
+static inline unsigned find_rank(const struct hs_model *model, uint32_t number)
+{
+    const struct hs_local_stack *local = &model->stack[model->block[number].stack];
+    uint32_t at = local->newest;
+    for (unsigned rank = 0; rank < HS_RANK_WALK && at; rank++, at = model->block[at].next)
+        if (at == number)
+            return rank;
+    return local->oldest == number ? HS_RANK_OLDEST : HS_RANK_BLOCK;
+}
+
+static void put_old(struct encoder *encoder, uint64_t unit)
+{
+    struct hs_model *model = &encoder->model;
+    unsigned best = 0;
+    uint64_t least = UINT64_MAX;
+    for (unsigned k = 0; k < HS_CURSORS; k++) {
+        uint64_t distance = hs_zigzag(unit - model->old_cursor[k]);
+        if (distance < least)
+            least = distance, best = k;
+    }
+    if (unit == model->old_cursor[0] + model->old_step) {
+        put(encoder, HS_COLUMN_OLD, HS_OLD_STEP);
+        best = 0;
+    } else {
+        uint64_t difference = unit - model->old_cursor[best];
+        int down = (int)(difference >> 63);
+        put(encoder, HS_COLUMN_OLD, (down ? HS_OLD_DOWN : HS_OLD_UP) + best);
+        put_number(encoder, HS_COLUMN_OLD_DISTANCE, down ? 0 - difference : difference);
+    }
+    hs_model_old_freed(model, best, unit);
+}
+
+// ---- frees -------------------------------------------------------------------------------------------------------------
+
+static void put_free_stack(struct encoder *encoder, uint32_t local, int given, uint32_t stack)
+{
+    struct hs_model *model = &encoder->model;
+    if (!encoder->free_stacks && given) {
+        encoder->free_stacks = 1;
+        for (uint32_t i = 0; i < encoder->frees; i++)
+            put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
+    }
+    encoder->frees++;
+    if (!encoder->free_stacks)
+        return;
+    if (!given) {
+        put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
+        return;
+    }
+    if (stack == model->stack[local].free_stack) {
+        put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_SAME);
+    } else {
+        uint32_t up = stack - model->last_free_stack;
+        int down = (int)(up >> 31);
+        put(encoder, HS_COLUMN_FREE_STACK, down ? HS_FREE_STACK_DOWN : HS_FREE_STACK_UP);
+        put_number(encoder, HS_COLUMN_FREE_STACK_DISTANCE, down ? 0 - up : up);
+    }
+    model->last_free_stack = model->stack[local].free_stack = stack;
+}
+
+static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, int stack_given, uint32_t stack)
+{
+    struct hs_model *model = &encoder->model;
+    uint32_t slot, number = find_block(encoder, unit, &slot), local = 0;
+    if (number && model->block[number].state == HS_BLOCK_LIVE) {
+        local = model->block[number].stack;
+        unsigned op = put_op(encoder, HS_TOKEN_FREE | local, HS_OP_FREE, 1);
+        unsigned rank = op == HS_OP_FREE ? HS_RANK_BLOCK : find_rank(model, number);
+        if (op != HS_OP_FREE)
+            put(encoder, HS_COLUMN_RANK, rank);
+        if (rank == HS_RANK_BLOCK)
+            put_number(encoder, HS_COLUMN_BLOCK, model->block_count - number);
+        hs_model_unlink_live(model, number);
+        hs_model_add_freed(model, number);
+    } else {
+        put_op(encoder, HS_TOKEN_FREE, HS_OP_FREE_OLD, 1);
+        put_old(encoder, unit);
+        encoder->block_hash[slot] = (uint16_t)hs_model_add_unknown(model, unit);
+    }
+    put_time(encoder, time, 1);
+    put_free_stack(encoder, local, stack_given, stack);
+}
+
+// ---- allocations -------------------------------------------------------------------------------------------------------
+
+struct allocation {
+    uint64_t unit, usable, old_unit, since;
+    uint32_t size, stack;
+    unsigned form;
+};
+
+static inline void put_fresh_stack(struct encoder *encoder, uint32_t id)
+{
+    struct hs_model *model = &encoder->model;
+    uint32_t up = id - model->last_stack;
+    int down = (int)(up >> 31);
+    uint32_t distance = down ? 0 - up : up;
+    if (id > model->max_stack && id - model->max_stack <= distance) {
+        put(encoder, HS_COLUMN_FRESH, HS_FRESH_ABOVE);
+        distance = id - model->max_stack - 1;
+    } else {
+        put(encoder, HS_COLUMN_FRESH, down ? HS_FRESH_DOWN : HS_FRESH_UP);
+    }
+    put_number(encoder, HS_COLUMN_FRESH_DISTANCE, distance);
+}
+
+static inline void put_size(struct encoder *encoder, struct hs_local_stack *local, int fresh, uint32_t size)
+{
+    if (!fresh) {
+        put(encoder, HS_COLUMN_SIZE_SAME, local->size != size);
+        if (local->size == size)
+            return;
+    }
+    put_number(encoder, HS_COLUMN_SIZE_HIGH, size >> 3);
+    put(encoder, HS_COLUMN_SIZE_LOW, size & 7);
+    local->size = size;
+}
+
+// Writes which stack allocates, and returns its local number.
+static inline uint32_t put_stack(struct encoder *encoder, const struct allocation *allocation)
+{
+    struct hs_model *model = &encoder->model;
+    uint32_t slot, number = find_stack(encoder, allocation->stack, &slot);
+    int fresh = !number;
+    if (fresh) {
+        put_op(encoder, model->stack_count + 1, HS_OP_ALLOC_FRESH, 0);
+        put_fresh_stack(encoder, allocation->stack);
+        put(encoder, HS_COLUMN_FORM, allocation->form);
+        number = hs_model_new_stack(model, allocation->stack, allocation->form);
+        encoder->stack_hash[slot] = (uint16_t)number;
+    } else {
+        int same = model->stack[number].form == allocation->form;
+        unsigned op = put_op(encoder, number, same ? HS_OP_ALLOC : HS_OP_ALLOC_FORM, 0);
+        if (op >= HS_OP_ALLOC)
+            put_number(encoder, HS_COLUMN_STACK, model->block_count - model->stack[number].last);
+        if (op == HS_OP_ALLOC_FORM) {
+            put(encoder, HS_COLUMN_FORM, allocation->form);
+            model->stack[number].form = (uint8_t)allocation->form;
+        }
+    }
+    model->last_stack = allocation->stack;
+    put_size(encoder, &model->stack[number], fresh, allocation->size);
+    return number;
+}
+
+// Writes which block is reallocated and takes it out of the live ones. Returns its number.
+static uint32_t put_old_block(struct encoder *encoder, uint32_t local, uint64_t unit)
+{
+    struct hs_model *model = &encoder->model;
+    uint32_t slot, number = find_block(encoder, unit, &slot);
+    if (!number || model->block[number].state != HS_BLOCK_LIVE) {
+        put(encoder, HS_COLUMN_REALLOC, HS_RANK_OLD);
+        put_old(encoder, unit);
+        number = hs_model_new_block(model, unit, 0, HS_BLOCK_GONE);
+        model->block[number].stack = 0;
+        encoder->block_hash[slot] = (uint16_t)number;
+        return number;
+    }
+    unsigned rank = model->block[number].stack == local ? find_rank(model, number) : HS_RANK_BLOCK;
+    put(encoder, HS_COLUMN_REALLOC, rank);
+    if (rank == HS_RANK_BLOCK)
+        put_number(encoder, HS_COLUMN_BLOCK, model->block_count - number);
+    hs_model_unlink_live(model, number);
+    return number;
+}
+
+// Rank of a freed block in its list among those that are not gone, or HS_PLACE_WALK.
+static inline unsigned find_freed(const struct hs_model *model, uint32_t head, uint32_t number)
+{
+    unsigned rank = 0;
+    for (unsigned steps = 0; steps < 3 * HS_PLACE_WALK && head && rank < HS_PLACE_WALK; steps++) {
+        if (head == number)
+            return rank;
+        rank += model->block[head].state != HS_BLOCK_GONE;
+        head = model->block[head].next;
+    }
+    return HS_PLACE_WALK;
+}
+
+static void put_distant_place(struct encoder *encoder, unsigned column, uint64_t unit, uint64_t end)
+{
+    struct hs_model *model = &encoder->model;
+    unsigned best = 0;
+    uint64_t least = UINT64_MAX;
+    for (unsigned k = 0; k < HS_CURSORS; k++) {
+        uint64_t distance = hs_zigzag(unit - model->cursor[k]);
+        if (distance < least)
+            least = distance, best = k;
+    }
+    uint64_t difference = unit - model->cursor[best];
+    int down = (int)(difference >> 63);
+    if (!difference) {
+        put(encoder, column, HS_PLACE_CURSOR + best);
+    } else {
+        put(encoder, column, (down ? HS_PLACE_DOWN : HS_PLACE_UP) + best);
+        put_number(encoder, HS_COLUMN_PLACE_DISTANCE, down ? 0 - difference : difference);
+    }
+    hs_cursor_push(model->cursor, best, end);
+}
+
+static inline void put_place(struct encoder *encoder, const struct allocation *allocation, uint32_t local)
+{
+    struct hs_model *model = &encoder->model;
+    uint64_t unit = allocation->unit;
+    unsigned size_class = hs_size_class(model, allocation->usable);
+    uint16_t *head = &model->class_head[size_class];
+    unsigned column = HS_COLUMN_PLACE + (*head != 0), rank;
+    uint32_t slot, number = find_block(encoder, unit, &slot);
+    unsigned state = number ? model->block[number].state : HS_BLOCK_GONE;
+    if (allocation->form % HS_FORM_USABLE == HS_FORM_REALLOC && unit == allocation->old_unit) {
+        put(encoder, column, HS_PLACE_SAME);
+    } else if (state == HS_BLOCK_FREED && model->block[number].size_class == size_class &&
+               (rank = find_freed(model, *head, number)) < HS_PLACE_WALK) {
+        put(encoder, column, HS_PLACE_CLASS + rank);
+        hs_model_take(model, head, rank);
+    } else if (state == HS_BLOCK_UNKNOWN &&
+               (rank = find_freed(model, model->unknown_head, number)) < HS_PLACE_WALK) {
+        put(encoder, column, HS_PLACE_UNKNOWN + rank);
+        hs_model_take(model, &model->unknown_head, rank);
+    } else if (state >= HS_BLOCK_FREED) {
+        put(encoder, column, HS_PLACE_BLOCK);
+        put_number(encoder, HS_COLUMN_PLACE_BLOCK, model->block_count - number);
+        model->block[number].state = HS_BLOCK_GONE;
+    } else {
+        put_distant_place(encoder, column, unit, hs_block_end(model, unit, allocation->usable));
+    }
+    hs_model_add_live(model, unit, size_class, local);
+    encoder->block_hash[slot] = (uint16_t)model->block_count;
+}
+
+static void encode_allocation(struct encoder *encoder, const struct allocation *allocation, uint64_t time)
+{
+    struct hs_model *model = &encoder->model;
+    int reallocation = allocation->form % HS_FORM_USABLE == HS_FORM_REALLOC;
+    uint32_t old = 0, local = put_stack(encoder, allocation);
+    if (allocation->form >= HS_FORM_USABLE) {
+        uint64_t expected = hs_usable_model(allocation->size, model->pointer_size);
+        put_number(encoder, HS_COLUMN_USABLE, hs_zigzag(allocation->usable - expected));
+    }
+    if (reallocation) {
+        put_number(encoder, HS_COLUMN_SINCE, allocation->since);
+        old = put_old_block(encoder, local, allocation->old_unit);
+    }
+    put_place(encoder, allocation, local);
+    if (reallocation && allocation->unit != allocation->old_unit)
+        hs_model_add_freed(model, old);
+    put_time(encoder, time, 0);
+}
+
+// ---- records -----------------------------------------------------------------------------------------------------------
+
+// The rare records: their words as they are, as varints behind everything else.
+static int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)
+{
+    unsigned type = first >> 4 & 0xff, count = first >> 12 & 0xff;
+    if ((size_t)(encoder->escape_end - encoder->escape) < (count + 1u) * HS_VARINT_MAX)
+        return -1;
+    put(encoder, HS_COLUMN_OP + encoder->model.op_context, HS_OP_ESCAPE);
+    encoder->model.op_context = hs_next_op_context(HS_OP_ESCAPE, 0);
+    encoder->escape = hs_varint_put(encoder->escape, encoder->escape_end, type | count << 8);
+    for (unsigned i = 0; i < count; i++)
+        encoder->escape = hs_varint_put(encoder->escape, encoder->escape_end, words[i]);
+    put_time(encoder, time, 1);
+    return 0;
+}
+
+static inline uint64_t record_unit(uint64_t first)
+{
+    return first >> HS_RECORD_ADDRESS_POS & (((uint64_t)1 << HS_RECORD_ADDRESS_BITS) - 1);
+}
+
+// Encodes one record of the short forms. Returns the words it takes, 0 when it makes no sense.
+static inline size_t encode_short(struct encoder *encoder, const uint64_t *record, size_t left, uint64_t time)
+{
+    unsigned kind = record[0] & HS_RECORD_KIND_MASK, base = kind & ~HS_RECORD_USABLE;
+    if (base == HS_RECORD_FREE) {
+        int stack_given = kind == HS_RECORD_FREE_STACK;
+        if (left < 1u + (unsigned)stack_given)
+            return 0;
+        encode_free(encoder, record_unit(record[0]), time, stack_given, stack_given ? (uint32_t)record[1] : 0);
+        return 1u + (unsigned)stack_given;
+    }
+    struct allocation allocation = {.form = kind - HS_RECORD_MALLOC, .unit = record_unit(record[0])};
+    size_t words = base == HS_RECORD_REALLOC ? 3 : 2;
+    if (kind & HS_RECORD_USABLE)
+        allocation.form = base - HS_RECORD_MALLOC + HS_FORM_USABLE, words++;
+    if (left < words)
+        return 0;
+    allocation.size = (uint32_t)record[1];
+    allocation.stack = (uint32_t)(record[1] >> 32);
+    allocation.usable = kind & HS_RECORD_USABLE ? record[words - 1]
+                                                : hs_usable_model(allocation.size, encoder->model.pointer_size);
+    if (base == HS_RECORD_REALLOC) {
+        uint64_t address = record[2] & (((uint64_t)1 << 48) - 1);
+        allocation.since = record[2] >> 48;
+        allocation.old_unit = address >> encoder->model.address_shift;
+        if (address & (encoder->model.unit_bytes - 1)) {
+            const uint64_t wide[6] = {allocation.unit << encoder->model.address_shift, allocation.size,
+                                      allocation.usable, allocation.stack, address, allocation.since};
+            return encode_escape(encoder, HS_WIDE_REALLOC << 4 | 6 << 12, wide, time) ? 0 : words;
+        }
+    }
+    encode_allocation(encoder, &allocation, time);
+    return words;
+}
+
+// Goes through the records; returns how many words made sense.
+static size_t encode_records(struct encoder *encoder, const uint64_t *record, size_t words, uint64_t time)
+{
+    size_t at = 0;
+    while (at < words && record[at] && !encoder->bits.full) {
+        uint64_t first = record[at];
+        unsigned kind = first & HS_RECORD_KIND_MASK;
+        size_t taken = 1;
+        if (kind == HS_RECORD_TIME) {
+            time = first >> 4;
+            at++;
+            continue;
+        }
+        time += first >> HS_RECORD_DELTA_POS;
+        if (kind == HS_RECORD_WIDE) {
+            taken = 1 + (first >> 12 & 0xff);
+            if (taken > words - at || encode_escape(encoder, first, record + at + 1, time))
+                break;
+        } else if (kind == 8 || kind > HS_RECORD_REALLOC_USABLE) {
+            break;
+        } else {
+            taken = encode_short(encoder, record + at, words - at, time);
+            if (!taken)
+                break;
+        }
+        if (encoder->count == 1) {
+            unsigned base = kind & ~HS_RECORD_USABLE;
+            encoder->first_time = time;
+            if (base == HS_RECORD_REALLOC)
+                encoder->first_time -= record[at + 2] >> 48;
+            else if (kind == HS_RECORD_WIDE && (first >> 4 & 0xff) == HS_WIDE_REALLOC && taken > 6)
+                encoder->first_time -= record[at + 6];
+        }
+        at += taken;
+    }
+    return at;
+}
+
+static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
+{
+    hs_model_start(&encoder->model, target);
+    for (size_t i = 0; i < sizeof encoder->block_hash / sizeof *encoder->block_hash; i++)
+        encoder->block_hash[i] = 0;
+    for (size_t i = 0; i < sizeof encoder->stack_hash / sizeof *encoder->stack_hash; i++)
+        encoder->stack_hash[i] = 0;
+    uint8_t *symbols = encoder->symbols;
+    for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
+        encoder->column[c] = (struct hs_symbols){symbols, 0};
+        symbols += is_free_column(c) ? FREE_COLUMN : ALLOC_COLUMN;
+    }
+    // Raw bits and escapes wait at the end of the output until the columns are written.
+    encoder->escape_end = output + HS_CODEC_MAX_OUTPUT;
+    encoder->escape = encoder->escape_end - ESCAPE_SIZE;
+    hs_bits_start(&encoder->bits, encoder->escape - BITS_SIZE, encoder->escape);
+    encoder->count = 0;
+    encoder->free_stacks = 0;
+    encoder->frees = 0;
+    encoder->first_time = 0;
+}
+
+static uint8_t *append(uint8_t *to, const uint8_t *from, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        to[i] = from[i];
+    return to + length;
+}
+
+void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
+                      void *scratch, uint8_t *output, struct hs_encoded *result)
+{
+    struct encoder *encoder = scratch;
+    if (words > HS_CODEC_MAX_EVENTS)
+        words = HS_CODEC_MAX_EVENTS;
+    start(encoder, target, output);
+    encoder->time = base_time;
+    size_t understood = encode_records(encoder, records, words, base_time);
+    *result = (struct hs_encoded){.words = (uint32_t)understood};
+    if (!encoder->count)
+        return;
+    const uint8_t *bits = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
+    const uint8_t *escape = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE;
+    size_t bits_length = (size_t)(hs_bits_finish(&encoder->bits) - bits);
+    size_t escape_length = (size_t)(encoder->escape - escape);
+    uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
+    *at++ = HS_CODEC_VERSION;
+    *at++ = encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0;
+    at = hs_varint_put(at, end, encoder->count);
+    at = hs_varint_put(at, end, base_time);
+    at = hs_varint_put(at, end, bits_length);
+    at = hs_varint_put(at, end, escape_length);
+    at = hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
+    if (!at)
+        return;
+    at = append(at, bits, bits_length);
+    at = append(at, escape, escape_length);
+    result->length = (uint32_t)(at - output);
+    result->count = encoder->count;
+    result->first_time = encoder->first_time;
+    result->last_time = encoder->time;
+}
