@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/command.h"
+#include "host/cli/values.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// getopt's value for the option with index i is FIRST_VALUE + i; letters map to it.
+enum { FIRST_VALUE = 0x1000, HELP_VALUE = 0xfff };
+
+struct tables {
+    struct option *longs;
+    char *shorts;
+    size_t count;
+};
+
+void hs_complain(const struct hs_command *command, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "heapsonde%s%s: ", command ? " " : "", command ? command->name : "");
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+static size_t count_options(const struct hs_command *command)
+{
+    size_t count = 0;
+    while (command->options[count].name)
+        count++;
+    return count;
+}
+
+static bool make_tables(struct tables *tables, const struct hs_command *command)
+{
+    tables->count = count_options(command);
+    tables->longs = calloc(tables->count + 2, sizeof(*tables->longs));
+    tables->shorts = calloc(tables->count * 2 + 8, 1);
+    if (!tables->longs || !tables->shorts)
+        return false;
+    // "+": what follows the program of `run` is the program's. ":": a missing value is told apart.
+    char *shorts = tables->shorts;
+    if (command->operand == HS_OPERAND_PROGRAM)
+        *shorts++ = '+';
+    *shorts++ = ':';
+    *shorts++ = 'h';
+    for (size_t i = 0; i < tables->count; i++) {
+        const struct hs_option *option = &command->options[i];
+        int has_argument = option->kind == HS_OPTION_FLAG ? no_argument : required_argument;
+        tables->longs[i] = (struct option){option->name, has_argument, NULL, FIRST_VALUE + (int)i};
+        if (option->letter)
+            *shorts++ = option->letter;
+        if (option->letter && has_argument)
+            *shorts++ = ':';
+    }
+    tables->longs[tables->count] = (struct option){"help", no_argument, NULL, HELP_VALUE};
+    return true;
+}
+
+static const struct hs_option *option_of(const struct hs_command *command, size_t count, int value)
+{
+    if (value >= FIRST_VALUE && value < FIRST_VALUE + (int)count)
+        return &command->options[value - FIRST_VALUE];
+    for (size_t i = 0; i < count; i++) {
+        if (command->options[i].letter && command->options[i].letter == value)
+            return &command->options[i];
+    }
+    return NULL;
+}
+
+static bool read_value(struct hs_given *given)
+{
+    switch (given->option->kind) {
+    case HS_OPTION_NUMBER:
+        return hs_value__number(given->text, &given->number);
+    case HS_OPTION_SIZE:
+        return hs_value__size(given->text, &given->number);
+    case HS_OPTION_DURATION:
+        return hs_value__duration(given->text, &given->number);
+    case HS_OPTION_PERCENT:
+        return hs_value__percent(given->text, &given->percent);
+    case HS_OPTION_CHOICE:
+        return hs_value__choice(given->text, given->option->choices);
+    default:
+        return true;
+    }
+}
+
+static void complain_value(const struct hs_command *command, const struct hs_given *given)
+{
+    static const char *const expected[] = {
+        [HS_OPTION_NUMBER] = "a whole number such as 10",
+        [HS_OPTION_SIZE] = "a size such as 4096, 64K or 1.5M",
+        [HS_OPTION_DURATION] = "a time such as 2s, 300ms or 1.5min",
+        [HS_OPTION_PERCENT] = "a percentage from 0 to 100",
+    };
+    const struct hs_option *option = given->option;
+    if (option->kind == HS_OPTION_CHOICE)
+        hs_complain(command, "--%s does not know '%s'; give one of: %s", option->name, given->text, option->choices);
+    else
+        hs_complain(command, "--%s cannot use '%s'; give %s", option->name, given->text, expected[option->kind]);
+}
+
+static enum hs_parse_result take_option(struct hs_arguments *arguments, const struct hs_option *option,
+                                        const char *text)
+{
+    struct hs_given *given = &arguments->given[arguments->given_count];
+    *given = (struct hs_given){.option = option, .text = text ? text : ""};
+    if (!read_value(given)) {
+        complain_value(arguments->command, given);
+        return HS_PARSE_WRONG;
+    }
+    arguments->given_count++;
+    return HS_PARSE_OK;
+}
+
+static void complain_option(const struct hs_command *command, int problem, const char *word)
+{
+    const char *text = problem == ':' ? "needs a value" : "is not an option of it, or could be several";
+    if (problem == '?' && optopt >= HELP_VALUE)
+        text = "takes no value";
+    // getopt tells an unknown letter apart only by optopt.
+    if (optopt && optopt < HELP_VALUE && word[0] == '-' && word[1] != '-')
+        hs_complain(command, "-%c %s; see 'heapsonde %s --help'", optopt, text, command->name);
+    else
+        hs_complain(command, "%s %s; see 'heapsonde %s --help'", word, text, command->name);
+}
+
+static enum hs_parse_result parse_options(struct hs_arguments *arguments, const struct tables *tables, int argc,
+                                          char **argv)
+{
+    optind = 0; // starts getopt afresh
+    opterr = 0;
+    for (;;) {
+        int index = -1;
+        int value = getopt_long(argc, argv, tables->shorts, tables->longs, &index);
+        if (value == -1)
+            return HS_PARSE_OK;
+        if (value == 'h' || value == HELP_VALUE)
+            return HS_PARSE_HELP;
+        if (value == '?' || value == ':') {
+            complain_option(arguments->command, value, argv[optind > 1 ? optind - 1 : 1]);
+            return HS_PARSE_WRONG;
+        }
+        const struct hs_option *option = option_of(arguments->command, tables->count, value);
+        if (take_option(arguments, option, optarg) != HS_PARSE_OK)
+            return HS_PARSE_WRONG;
+    }
+}
+
+static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
+{
+    const struct hs_command *command = arguments->command;
+    if (arguments->operand_count < command->least_operands) {
+        const char *what = command->operand == HS_OPERAND_PROGRAM ? "a program to run" : "a trace file";
+        hs_complain(command, "needs %s: heapsonde %s %s", what, command->name, command->synopsis);
+        return HS_PARSE_WRONG;
+    }
+    if (command->most_operands >= 0 && arguments->operand_count > command->most_operands) {
+        hs_complain(command, "does not know what to do with '%s'; usage: heapsonde %s %s",
+                    arguments->operands[command->most_operands], command->name, command->synopsis);
+        return HS_PARSE_WRONG;
+    }
+    return HS_PARSE_OK;
+}
+
+enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,
+                                         char **argv)
+{
+    struct tables tables = {0};
+    *arguments = (struct hs_arguments){.command = command};
+    arguments->given = calloc((size_t)argc + 1, sizeof(*arguments->given));
+    enum hs_parse_result result = HS_PARSE_WRONG;
+    if (make_tables(&tables, command) && arguments->given)
+        result = parse_options(arguments, &tables, argc, argv);
+    else
+        hs_complain(command, "out of memory");
+    free(tables.longs);
+    free(tables.shorts);
+    if (result != HS_PARSE_OK)
+        return result;
+    arguments->operand_count = argc - optind;
+    arguments->operands = argv + optind;
+    return check_operands(arguments);
+}
+
+void hs_arguments__free(struct hs_arguments *arguments)
+{
+    free(arguments->given);
+    arguments->given = NULL;
+}
+
+const struct hs_given *hs_arguments__given(const struct hs_arguments *arguments, const char *name)
+{
+    for (size_t i = arguments->given_count; i-- > 0;) {
+        if (!strcmp(arguments->given[i].option->name, name))
+            return &arguments->given[i];
+    }
+    return NULL;
+}
+
+bool hs_arguments__flag(const struct hs_arguments *arguments, const char *name)
+{
+    return hs_arguments__given(arguments, name) != NULL;
+}
+
+const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *otherwise)
+{
+    const struct hs_given *given = hs_arguments__given(arguments, name);
+    return given ? given->text : otherwise;
+}
+
+uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t otherwise)
+{
+    const struct hs_given *given = hs_arguments__given(arguments, name);
+    return given ? given->number : otherwise;
+}
+
+double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double otherwise)
+{
+    const struct hs_given *given = hs_arguments__given(arguments, name);
+    return given ? given->percent : otherwise;
+}
+
+const char **hs_arguments__texts(const struct hs_arguments *arguments, const char *name, size_t *count)
+{
+    const char **texts = calloc(arguments->given_count + 1, sizeof(*texts));
+    *count = 0;
+    for (size_t i = 0; texts && i < arguments->given_count; i++) {
+        if (!strcmp(arguments->given[i].option->name, name))
+            texts[(*count)++] = arguments->given[i].text;
+    }
+    return texts;
+}

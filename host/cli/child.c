@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paths.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
+#define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
+
+static volatile sig_atomic_t child_pid;
+
+static void forward(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    int kept = errno;
+    // The kernel sends the terminal's signals to the whole foreground group: the program has got this one already.
+    if (child_pid > 0 && info->si_code != SI_KERNEL)
+        kill(child_pid, signal);
+    errno = kept;
+}
+
+static void catch_signals(struct sigaction *before)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+    action.sa_sigaction = forward;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < FORWARDED_COUNT; i++)
+        sigaction(forwarded[i], &action, &before[i]);
+}
+
+static void restore_signals(const struct sigaction *before)
+{
+    for (size_t i = 0; i < FORWARDED_COUNT; i++)
+        sigaction(forwarded[i], &before[i], NULL);
+}
+
+// As execvp: a file that the kernel does not know how to start is given to the shell.
+static void execute(const char *path, char **arguments, char **environment)
+{
+    execve(path, arguments, environment);
+    if (errno != ENOEXEC)
+        return;
+    size_t count = 0;
+    while (arguments[count])
+        count++;
+    char **shell = calloc(count + 2, sizeof(*shell));
+    if (!shell)
+        return;
+    shell[0] = (char *)_PATH_BSHELL;
+    shell[1] = (char *)path;
+    if (count)
+        memcpy(shell + 2, arguments + 1, (count - 1) * sizeof(*shell));
+    execve(_PATH_BSHELL, shell, environment);
+}
+
+static void wait_for(struct hs_child *child)
+{
+    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+int hs_child__run(struct hs_child *child, const char *path, char **arguments, char **environment)
+{
+    int report[2];
+    struct sigaction before[FORWARDED_COUNT];
+    sigset_t all;
+    sigset_t mask;
+    *child = (struct hs_child){0};
+    if (pipe2(report, O_CLOEXEC))
+        return -errno;
+    // No signal may come between fork and the moment at which it can be passed on.
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &mask);
+    catch_signals(before);
+    child->pid = fork();
+    if (child->pid == 0) {
+        restore_signals(before);
+        sigprocmask(SIG_SETMASK, &mask, NULL);
+        execute(path, arguments, environment);
+        int problem = errno;
+        ssize_t written = write(report[1], &problem, sizeof(problem));
+        _exit(written < 0 ? 126 : 127);
+    }
+    int result = child->pid < 0 ? -errno : 0;
+    child_pid = child->pid;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    close(report[1]);
+    if (!result) {
+        if (read(report[0], &child->exec_problem, sizeof(child->exec_problem)) != sizeof(child->exec_problem))
+            child->exec_problem = 0;
+        wait_for(child);
+    }
+    child_pid = 0;
+    restore_signals(before);
+    close(report[0]);
+    return result;
+}

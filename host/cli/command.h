@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Sub-commands and their options, as data. Parsing, --help, the man page and the shell completion are all made from
+// the one table in commands.c, so they cannot disagree.
+#ifndef HEAPSONDE_HOST_CLI_COMMAND_H
+#define HEAPSONDE_HOST_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_EXIT_OK = 0, HS_EXIT_FAILURE = 1, HS_EXIT_USAGE = 2 };
+
+enum hs_option_kind {
+    HS_OPTION_FLAG,
+    HS_OPTION_TEXT,
+    HS_OPTION_FILE,
+    HS_OPTION_DIRECTORY,
+    HS_OPTION_NUMBER,   // a whole number
+    HS_OPTION_SIZE,     // bytes: 4096, 64K, 1.5M, 2G
+    HS_OPTION_DURATION, // 2, 1.5s, 300ms, 20us, 2min: kept in nanoseconds
+    HS_OPTION_PERCENT,
+    HS_OPTION_CHOICE // one of the words in `choices`
+};
+
+struct hs_option {
+    const char *name; // without the dashes; NULL ends an array
+    char letter;      // 0: none
+    enum hs_option_kind kind;
+    const char *argument; // how the value is called in the help; NULL for flags
+    const char *help;     // one sentence, no full stop
+    const char *choices;  // HS_OPTION_CHOICE: words with one space between
+    bool repeatable;
+    // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag.
+    const char *variable;
+    const char *flag_value;
+};
+
+enum hs_operand_kind { HS_OPERAND_NONE, HS_OPERAND_TRACE, HS_OPERAND_PROGRAM, HS_OPERAND_COMMAND };
+
+struct hs_arguments;
+
+struct hs_command {
+    const char *name;
+    const char *synopsis; // what follows the options
+    const char *summary;  // one line
+    const char *description;
+    enum hs_operand_kind operand;
+    int least_operands;
+    int most_operands; // -1: any
+    const struct hs_option *options;
+    int (*run)(const struct hs_arguments *arguments); // returns the exit status
+};
+
+extern const struct hs_command *const hs_commands[]; // NULL ends it
+const struct hs_command *hs_command__find(const char *name);
+
+// ---- what was given ------------------------------------------------------------------------------------------------
+
+struct hs_given {
+    const struct hs_option *option;
+    const char *text;
+    uint64_t number; // NUMBER, SIZE, DURATION
+    double percent;
+};
+
+struct hs_arguments {
+    const struct hs_command *command;
+    struct hs_given *given;
+    size_t given_count;
+    int operand_count;
+    char **operands; // NULL ends it
+};
+
+enum hs_parse_result { HS_PARSE_OK, HS_PARSE_HELP, HS_PARSE_WRONG };
+
+// Parses what follows the sub-command's name (argv[0] is that name). On HS_PARSE_WRONG a line is on standard error.
+enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,
+                                         char **argv);
+void hs_arguments__free(struct hs_arguments *arguments);
+
+// The last value given for an option of the command, or NULL / false / `otherwise`.
+const struct hs_given *hs_arguments__given(const struct hs_arguments *arguments, const char *name);
+bool hs_arguments__flag(const struct hs_arguments *arguments, const char *name);
+const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *otherwise);
+uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t otherwise);
+double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double otherwise);
+// All values of a repeatable option; the array is the caller's to free, its strings are not.
+const char **hs_arguments__texts(const struct hs_arguments *arguments, const char *name, size_t *count);
+
+// One line on standard error: "heapsonde NAME: ...".
+void hs_complain(const struct hs_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+
+#include <string.h>
+
+const struct hs_command *const hs_commands[] = {
+    &hs_command_run, &hs_command_report, &hs_command_export, &hs_command_help, NULL,
+};
+
+const struct hs_command *hs_command__find(const char *name)
+{
+    for (size_t i = 0; hs_commands[i]; i++) {
+        if (!strcmp(hs_commands[i]->name, name))
+            return hs_commands[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The sub-commands: a file each. A new one is that file, a line here and a line in commands.c.
+#ifndef HEAPSONDE_HOST_CLI_COMMANDS_H
+#define HEAPSONDE_HOST_CLI_COMMANDS_H
+
+#include "host/cli/command.h"
+
+extern const struct hs_command hs_command_run;
+extern const struct hs_command hs_command_report;
+extern const struct hs_command hs_command_export;
+extern const struct hs_command hs_command_help;
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/documents.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define COLUMNS     96
+#define HELP_COLUMN 28
+
+static const char tagline[] =
+    "tells where a program's memory went: which call stacks allocated it, when, for how long, "
+    "and what is still there";
+
+// Writes `text` from column `at`, broken at spaces, with later lines indented to `indent`.
+static void wrap(FILE *out, const char *text, int at, int indent)
+{
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (at > indent && at + length > COLUMNS) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        }
+        fprintf(out, "%.*s", length, text);
+        at += length;
+        text += length;
+        if (*text == '\n') {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+            text++;
+        } else if (*text == ' ') {
+            if (at + 1 + (int)strcspn(text + 1, " \n") <= COLUMNS)
+                fputc(' ', out);
+            at++;
+            text++;
+        }
+    }
+    fputc('\n', out);
+}
+
+void hs_documents__overview(FILE *out)
+{
+    fputs("heapsonde ", out);
+    wrap(out, tagline, 10, 0);
+    fputs("\nUsage: heapsonde COMMAND [OPTIONS] ...\n\nCommands:\n", out);
+    for (size_t i = 0; hs_commands[i]; i++)
+        fprintf(out, "  %-10s %s\n", hs_commands[i]->name, hs_commands[i]->summary);
+    fputs("\n'heapsonde COMMAND --help' explains a command; 'heapsonde --version' prints the version.\n"
+          "To begin: heapsonde run -- PROGRAM ARGUMENTS\n",
+          out);
+}
+
+static void print_option(FILE *out, char letter, const char *name, const char *argument, const char *help,
+                         const char *choices, bool repeatable)
+{
+    char left[64];
+    char letters[8] = "    ";
+    if (letter)
+        snprintf(letters, sizeof(letters), "-%c, ", letter);
+    int used =
+        snprintf(left, sizeof(left), "  %s--%s%s%s", letters, name, argument ? " " : "", argument ? argument : "");
+    fputs(left, out);
+    if (used + 2 > HELP_COLUMN) {
+        fputc('\n', out);
+        used = 0;
+    }
+    fprintf(out, "%*s", HELP_COLUMN - used, "");
+    char text[512];
+    snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? ": " : "", choices ? choices : "",
+             repeatable ? " (may be given several times)" : "");
+    wrap(out, text, HELP_COLUMN, HELP_COLUMN);
+}
+
+void hs_documents__help(FILE *out, const struct hs_command *command)
+{
+    fprintf(out, "heapsonde %s: %s\n\nUsage: heapsonde %s %s\n\n", command->name, command->summary, command->name,
+            command->synopsis);
+    wrap(out, command->description, 0, 0);
+    fputs("\nOptions:\n", out);
+    for (const struct hs_option *option = command->options; option->name; option++)
+        print_option(out, option->letter, option->name, option->argument, option->help, option->choices,
+                     option->repeatable);
+    print_option(out, 'h', "help", NULL, "show this text", NULL, false);
+}
+
+// ---- man page ------------------------------------------------------------------------------------------------------
+
+static void roff(FILE *out, const char *text)
+{
+    bool line_start = true;
+    for (; *text; text++) {
+        if (line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", out);
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+        line_start = *text == '\n';
+    }
+}
+
+static void man_option(FILE *out, const struct hs_option *option)
+{
+    fputs(".TP\n", out);
+    if (option->letter)
+        fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
+    fputs("\\fB\\-\\-", out);
+    roff(out, option->name);
+    fputs("\\fR", out);
+    if (option->argument)
+        fprintf(out, " \\fI%s\\fR", option->argument);
+    fputc('\n', out);
+    roff(out, option->help);
+    if (option->choices) {
+        fputs(": ", out);
+        roff(out, option->choices);
+    }
+    fputs(option->repeatable ? " (may be given several times).\n" : ".\n", out);
+    if (option->variable)
+        fprintf(out, "Sets \\fBHEAPSONDE_%s\\fR.\n", option->variable);
+}
+
+static void man_command(FILE *out, const struct hs_command *command)
+{
+    fprintf(out, ".SS heapsonde %s ", command->name);
+    roff(out, command->synopsis);
+    fputc('\n', out);
+    roff(out, command->description);
+    fputc('\n', out);
+    for (const struct hs_option *option = command->options; option->name; option++)
+        man_option(out, option);
+}
+
+void hs_documents__man(FILE *out)
+{
+    fputs(".\\\" SPDX-License-Identifier: MIT OR Apache-2.0\n.TH HEAPSONDE 1\n.SH NAME\nheapsonde \\- ", out);
+    roff(out, tagline);
+    fputs("\n.SH SYNOPSIS\n", out);
+    for (size_t i = 0; hs_commands[i]; i++) {
+        fprintf(out, "%s.B heapsonde %s\n", i ? ".br\n" : "", hs_commands[i]->name);
+        roff(out, hs_commands[i]->synopsis);
+        fputc('\n', out);
+    }
+    fputs(".SH COMMANDS\nEvery command also takes \\fB\\-h\\fR, \\fB\\-\\-help\\fR.\n", out);
+    for (size_t i = 0; hs_commands[i]; i++)
+        man_command(out, hs_commands[i]);
+    fputs(
+        ".SH EXIT STATUS\n"
+        "0 on success, 1 when something failed, 2 when the command line is wrong. \\fBheapsonde run\\fR ends with the\n"
+        "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
+        "program cannot be run and with 127 when it is not found.\n"
+        ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
+        ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
+        ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n",
+        out);
+}
+
+// ---- bash completion -----------------------------------------------------------------------------------------------
+
+static void completion_values(FILE *out, const struct hs_option *option)
+{
+    if (option->kind == HS_OPTION_FLAG)
+        return;
+    fprintf(out, "            --%s", option->name);
+    if (option->letter)
+        fprintf(out, "|-%c", option->letter);
+    fputs(") ", out);
+    if (option->choices)
+        fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", option->choices);
+    else if (option->kind == HS_OPTION_FILE)
+        fputs("COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", out);
+    else if (option->kind == HS_OPTION_DIRECTORY)
+        fputs("COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", out);
+    else
+        fputs("return ;;\n", out);
+}
+
+static void completion_operands(FILE *out, const struct hs_command *command)
+{
+    switch (command->operand) {
+    case HS_OPERAND_TRACE:
+        fputs("        COMPREPLY=($(compgen -f -- \"$word\"))\n", out);
+        break;
+    case HS_OPERAND_PROGRAM:
+        fputs("        COMPREPLY=($(compgen -c -f -- \"$word\"))\n", out);
+        break;
+    case HS_OPERAND_COMMAND:
+        fputs("        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n", out);
+        break;
+    case HS_OPERAND_NONE:
+        break;
+    }
+}
+
+static void completion_command(FILE *out, const struct hs_command *command)
+{
+    fprintf(out, "    %s)\n        case $previous in\n", command->name);
+    for (const struct hs_option *option = command->options; option->name; option++)
+        completion_values(out, option);
+    fputs("        esac\n        if [[ $word == -* ]]; then\n            COMPREPLY=($(compgen -W '", out);
+    for (const struct hs_option *option = command->options; option->name; option++)
+        fprintf(out, "--%s ", option->name);
+    fputs("--help' -- \"$word\"))\n            return\n        fi\n", out);
+    completion_operands(out, command);
+    fputs("        ;;\n", out);
+}
+
+void hs_documents__completion(FILE *out)
+{
+    fputs("# SPDX-License-Identifier: MIT OR Apache-2.0\n# bash completion for heapsonde\n_heapsonde()\n{\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} commands='",
+          out);
+    for (size_t i = 0; hs_commands[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", hs_commands[i]->name);
+    fputs("'\n    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n"
+          "        COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$word\"))\n        return\n    fi\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          out);
+    for (size_t i = 0; hs_commands[i]; i++)
+        completion_command(out, hs_commands[i]);
+    fputs("    esac\n}\ncomplete -o filenames -F _heapsonde heapsonde\n", out);
+}

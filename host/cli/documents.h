@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is written from the table of commands: help, the man page, the completion for bash.
+#ifndef HEAPSONDE_HOST_CLI_DOCUMENTS_H
+#define HEAPSONDE_HOST_CLI_DOCUMENTS_H
+
+#include "host/cli/command.h"
+
+#include <stdio.h>
+
+void hs_documents__overview(FILE *out);
+void hs_documents__help(FILE *out, const struct hs_command *command);
+void hs_documents__man(FILE *out);
+void hs_documents__completion(FILE *out);
+
+#endif

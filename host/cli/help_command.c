@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/documents.h"
+
+static int help(const struct hs_arguments *arguments)
+{
+    if (hs_arguments__flag(arguments, "man")) {
+        hs_documents__man(stdout);
+        return HS_EXIT_OK;
+    }
+    if (hs_arguments__flag(arguments, "completion")) {
+        hs_documents__completion(stdout);
+        return HS_EXIT_OK;
+    }
+    if (!arguments->operand_count) {
+        hs_documents__overview(stdout);
+        return HS_EXIT_OK;
+    }
+    const struct hs_command *command = hs_command__find(arguments->operands[0]);
+    if (!command) {
+        hs_complain(arguments->command, "there is no command '%s'; 'heapsonde help' lists them",
+                    arguments->operands[0]);
+        return HS_EXIT_USAGE;
+    }
+    hs_documents__help(stdout, command);
+    return HS_EXIT_OK;
+}
+
+static const struct hs_option options[] = {
+    {.name = "man", .help = "print the manual page, for 'man -l -'"},
+    {.name = "completion", .help = "print the completion script for bash, to be sourced"},
+    {0},
+};
+
+const struct hs_command hs_command_help = {
+    .name = "help",
+    .synopsis = "[OPTIONS] [COMMAND]",
+    .summary = "explain a command, print the manual or the shell completion",
+    .description = "Explains one command, or lists all of them.",
+    .operand = HS_OPERAND_COMMAND,
+    .most_operands = 1,
+    .options = options,
+    .run = help,
+};

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/documents.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef HEAPSONDE_VERSION
+#define HEAPSONDE_VERSION "unknown"
+#endif
+
+static int run_command(const struct hs_command *command, int argc, char **argv)
+{
+    struct hs_arguments arguments;
+    enum hs_parse_result result = hs_arguments__parse(&arguments, command, argc, argv);
+    int status = HS_EXIT_USAGE;
+    if (result == HS_PARSE_HELP) {
+        hs_documents__help(stdout, command);
+        status = HS_EXIT_OK;
+    } else if (result == HS_PARSE_OK) {
+        status = command->run(&arguments);
+    }
+    hs_arguments__free(&arguments);
+    return status;
+}
+
+// A full disk or a closed pipe must not look like success.
+static int finish(int status)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    if (errno != EPIPE)
+        hs_complain(NULL, "standard output: %s; the output is not complete", strerror(errno));
+    return status ? status : HS_EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (!word) {
+        hs_documents__overview(stderr);
+        return HS_EXIT_USAGE;
+    }
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        hs_documents__overview(stdout);
+        return finish(HS_EXIT_OK);
+    }
+    if (!strcmp(word, "--version")) {
+        puts("heapsonde " HEAPSONDE_VERSION);
+        return finish(HS_EXIT_OK);
+    }
+    const struct hs_command *command = hs_command__find(word);
+    if (command)
+        return finish(run_command(command, argc - 1, argv + 1));
+    hs_complain(NULL, "there is no command '%s'; 'heapsonde --help' lists them", word);
+    return HS_EXIT_USAGE;
+}

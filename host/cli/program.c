@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/program.h"
+
+#include "host/symbols/elf_probe.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define MOST_INTERPRETERS 4 // as in the kernel
+
+// ---- finding -------------------------------------------------------------------------------------------------------
+
+static int check_file(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EISDIR;
+    return access(path, X_OK) ? EACCES : 0;
+}
+
+static char *find_in_path(const char *name, int *problem)
+{
+    const char *path = getenv("PATH");
+    *problem = ENOENT;
+    if (!path)
+        path = "/bin:/usr/bin";
+    for (;;) {
+        char full[PATH_MAX];
+        size_t length = strcspn(path, ":");
+        int written = snprintf(full, sizeof(full), "%.*s%s%s", (int)length, path, length ? "/" : "./", name);
+        int result = written > 0 && (size_t)written < sizeof(full) ? check_file(full) : ENAMETOOLONG;
+        if (!result)
+            return strdup(full);
+        if (result == EACCES)
+            *problem = EACCES;
+        if (!path[length])
+            return NULL;
+        path += length + 1;
+    }
+}
+
+static int find_program(const char *name, char **path, struct hs_error *error)
+{
+    int problem = 0;
+    bool direct = strchr(name, '/') != NULL;
+    if (direct)
+        problem = check_file(name);
+    *path = !direct ? find_in_path(name, &problem) : problem ? NULL : strdup(name);
+    if (*path)
+        return 0;
+    switch (problem) {
+    case EACCES:
+        hs_error__set(error, EACCES,
+                      "%s is not executable by this user; 'chmod +x' it, or name the program that runs it", name);
+        return HS_EXIT_CANNOT_RUN;
+    case EISDIR:
+        hs_error__set(error, EISDIR, "%s is a folder; name a program in it", name);
+        return HS_EXIT_CANNOT_RUN;
+    case ENOENT:
+    case ENOTDIR:
+        hs_error__set(error, ENOENT, "%s was not found%s; check the name", name,
+                      direct ? "" : " in any folder of PATH");
+        return HS_EXIT_NOT_FOUND;
+    default:
+        hs_error__set(error, problem, "%s cannot be run: %s", name, strerror(problem));
+        return HS_EXIT_CANNOT_RUN;
+    }
+}
+
+// ---- can it be recorded? -------------------------------------------------------------------------------------------
+
+// The kernel starts such a program in secure mode, in which the loader takes no library from LD_PRELOAD.
+static const char *elevation(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return NULL;
+    if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
+        return "set-uid";
+    if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
+        return "set-gid";
+    if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+        return "given file capabilities";
+    return NULL;
+}
+
+static void describe(const struct hs_probe *probe, char *text, size_t size)
+{
+    char buffer[32];
+    snprintf(text, size, "%d-bit %s%s", probe->pointer_size * 8, hs_machine_name(probe->machine, buffer),
+             probe->machine == EM_MIPS ? (probe->big_endian ? " (big-endian)" : " (little-endian)") : "");
+}
+
+static bool same_machine(const struct hs_probe *program, const struct hs_probe *library)
+{
+    return library->kind != HS_PROBE_ELF ||
+           (program->machine == library->machine && program->pointer_size == library->pointer_size &&
+            program->big_endian == library->big_endian);
+}
+
+// As the user should read it: the file, or the interpreter of the script that was named.
+static void name_target(char *text, size_t size, const char *typed, const char *path)
+{
+    const char *base = strrchr(path, '/');
+    bool same = !strcmp(typed, path) || (base && !strcmp(typed, base + 1));
+    if (same)
+        snprintf(text, size, "%s", path);
+    else
+        snprintf(text, size, "%s, which runs %s,", path, typed);
+}
+
+static int check_elf(const char *typed, const char *path, const struct hs_probe *probe, const char *library,
+                     struct hs_error *error)
+{
+    char target[512];
+    char program_machine[80];
+    char library_machine[80];
+    struct hs_probe library_probe;
+    name_target(target, sizeof(target), typed, path);
+    if (probe->damaged) {
+        hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    if (!hs_probe__file(&library_probe, library) && !same_machine(probe, &library_probe)) {
+        describe(probe, program_machine, sizeof(program_machine));
+        describe(&library_probe, library_machine, sizeof(library_machine));
+        hs_error__set(error, ENOEXEC,
+                      "heapsonde cannot record %s: it is a %s program and the recording library %s is for %s; "
+                      "name the library for its machine in HEAPSONDE_LIBRARY, or record on such a machine",
+                      target, program_machine, library, library_machine);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    if (!probe->has_interpreter) {
+        hs_error__set(error, ENOEXEC,
+                      "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
+                      "to it; link it dynamically, or link libheapsonde-trace.so into it",
+                      target);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    const char *elevated = elevation(path);
+    if (elevated) {
+        hs_error__set(error, EPERM,
+                      "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
+                      "record a copy without that ('cp' drops it), or run heapsonde as the file's owner",
+                      target, elevated);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    return 0;
+}
+
+// ---- scripts -------------------------------------------------------------------------------------------------------
+
+// What stands behind "#! /usr/bin/env", when that is one plain program name.
+static bool env_program(const char *script, char *name, size_t size)
+{
+    char line[512];
+    FILE *file = fopen(script, "re");
+    bool read = file && fgets(line, sizeof(line), file);
+    if (file)
+        fclose(file);
+    if (!read)
+        return false;
+    char *rest = NULL;
+    strtok_r(line + 2, " \t\r\n", &rest);
+    const char *word = strtok_r(NULL, " \t\r\n", &rest);
+    const char *more = strtok_r(NULL, " \t\r\n", &rest);
+    if (!word || more || word[0] == '-' || strchr(word, '=') || strlen(word) >= size)
+        return false;
+    strcpy(name, word);
+    return true;
+}
+
+static bool is_env(const char *interpreter)
+{
+    const char *base = strrchr(interpreter, '/');
+    return !strcmp(base ? base + 1 : interpreter, "env");
+}
+
+// env would replace itself by the interpreter, and a program that is executed later is not recorded: run the
+// interpreter directly, with what env would have given it.
+static int replace_env(struct hs_program *program, const char *interpreter, struct hs_error *error)
+{
+    size_t count = 0;
+    while (program->arguments[count])
+        count++;
+    char **arguments = calloc(count + 2, sizeof(*arguments));
+    char *path = NULL;
+    int result = find_program(interpreter, &path, error);
+    if (result || !arguments) {
+        free(arguments);
+        return result ? result : HS_EXIT_CANNOT_RUN;
+    }
+    program->interpreter = strdup(interpreter);
+    program->script = program->path;
+    arguments[0] = program->interpreter;
+    arguments[1] = program->script;
+    memcpy(arguments + 2, program->arguments + 1, (count - 1) * sizeof(*arguments));
+    free(program->arguments);
+    program->arguments = arguments;
+    program->path = path;
+    return 0;
+}
+
+static int check_target(struct hs_program *program, const char *library, struct hs_error *error)
+{
+    char path[PATH_MAX];
+    char env_name[256];
+    struct hs_probe probe;
+    snprintf(path, sizeof(path), "%s", program->path);
+    for (int depth = 0; depth <= MOST_INTERPRETERS; depth++) {
+        int result = hs_probe__file(&probe, path);
+        // A program may be executable but not readable; the kernel will know.
+        if (result == -EACCES)
+            return 0;
+        if (result) {
+            hs_error__set(error, -result, "%s, which #! of %s asks for, cannot be run: %s; install it", path,
+                          program->name, strerror(-result));
+            return result == -ENOENT ? HS_EXIT_NOT_FOUND : HS_EXIT_CANNOT_RUN;
+        }
+        if (probe.kind == HS_PROBE_ELF)
+            return check_elf(program->name, path, &probe, library, error);
+        // The shell runs files without a known beginning.
+        if (probe.kind == HS_PROBE_OTHER)
+            snprintf(path, sizeof(path), "/bin/sh");
+        else if (depth == 0 && is_env(probe.interpreter) && env_program(path, env_name, sizeof(env_name))) {
+            int replaced = replace_env(program, env_name, error);
+            if (replaced)
+                return replaced;
+            snprintf(path, sizeof(path), "%s", program->path);
+        } else
+            snprintf(path, sizeof(path), "%s", probe.interpreter);
+    }
+    hs_error__set(error, ELOOP, "%s: its #! lines lead from script to script; name the interpreter itself",
+                  program->name);
+    return HS_EXIT_CANNOT_RUN;
+}
+
+int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error)
+{
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    *program = (struct hs_program){.name = argv[0], .arguments = calloc(count + 1, sizeof(char *))};
+    if (!program->arguments) {
+        hs_error__set(error, ENOMEM, "%s: out of memory", argv[0]);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    memcpy(program->arguments, argv, count * sizeof(char *));
+    int result = find_program(argv[0], &program->path, error);
+    return result ? result : check_target(program, library, error);
+}
+
+void hs_program__free(struct hs_program *program)
+{
+    free(program->path);
+    free(program->arguments);
+    free(program->interpreter);
+    free(program->script);
+}

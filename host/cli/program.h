@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Looking at a program before it is run: is it there, and will the loader take the recording library into it?
+#ifndef HEAPSONDE_HOST_CLI_PROGRAM_H
+#define HEAPSONDE_HOST_CLI_PROGRAM_H
+
+#include "host/store/error.h"
+
+enum { HS_EXIT_CANNOT_RUN = 126, HS_EXIT_NOT_FOUND = 127 };
+
+struct hs_program {
+    char *path;        // what is executed
+    char **arguments;  // argv for it, NULL ends it
+    char *name;        // for messages: what the user typed
+    char *interpreter; // what stands in `arguments` when the script's interpreter is run instead of env
+    char *script;
+};
+
+// Finds argv[0] as execvp does and checks it (of a script: its interpreter) against the recording library. Returns 0,
+// or the exit status for the shell with `error` filled.
+int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error);
+void hs_program__free(struct hs_program *program);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/subject.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TOP_OF_EACH 5
+#define TOP_OF_ONE  10
+
+static void print_threads(const struct hs_store *store)
+{
+    size_t count = 0;
+    const struct hs_thread *threads = hs_store__threads(store, &count);
+    printf("%10s  %s\n", "tid", "name");
+    for (size_t i = 0; i < count; i++)
+        printf("%10" PRIu32 "  %s\n", threads[i].tid, threads[i].name);
+}
+
+static int write_report(const struct hs_arguments *arguments, const struct hs_subject *subject)
+{
+    bool json = hs_arguments__flag(arguments, "json");
+    bool one_cost = hs_arguments__flag(arguments, "sort");
+    struct hs_report_options options = {
+        .top = (unsigned)hs_arguments__number(arguments, "top", one_cost || json ? TOP_OF_ONE : TOP_OF_EACH),
+        .one_cost = one_cost,
+        .cost = hs_cost__parse(hs_arguments__text(arguments, "sort", "peak")),
+        .full_stacks = hs_arguments__flag(arguments, "full-stacks"),
+        .least_percent = hs_arguments__percent(arguments, "min-percent", 1),
+        .inverted = hs_arguments__flag(arguments, "bottom-up"),
+    };
+    if (json)
+        return hs_report__json(stdout, subject, &options);
+    int result = hs_arguments__flag(arguments, "tree") || options.inverted ? hs_report__tree(stdout, subject, &options)
+                                                                           : hs_report__text(stdout, subject, &options);
+    fflush(stdout);
+    hs_trace_symbols__print_problems(subject->symbols, stderr, 5);
+    return result;
+}
+
+static int report(const struct hs_arguments *arguments)
+{
+    struct hs_opened opened;
+    int status = hs_opened__open(&opened, arguments);
+    if (status)
+        return status;
+    int result = 0;
+    if (hs_arguments__flag(arguments, "threads"))
+        print_threads(opened.store);
+    else
+        result = write_report(arguments, &opened.subject);
+    if (result)
+        hs_complain(arguments->command, "%s: out of memory; give a smaller --top or a narrower filter",
+                    opened.subject.path);
+    hs_opened__close(&opened);
+    return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
+static const struct hs_option options[] = {
+    {.name = "top",
+     .letter = 'n',
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .help = "show this many call sites: 5 of each kind, or 10 with --sort and --json, when not given"},
+    {.name = "sort",
+     .letter = 's',
+     .kind = HS_OPTION_CHOICE,
+     .argument = "COST",
+     .choices = HS_COST_CHOICES,
+     .help = "show only the call sites by this"},
+    {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
+    {.name = "tree", .help = "show who calls whom down to the allocations, with shares"},
+    {.name = "bottom-up", .help = "show the functions that allocate and below them their callers"},
+    {.name = "min-percent",
+     .kind = HS_OPTION_PERCENT,
+     .argument = "PERCENT",
+     .help = "leave out branches of the tree below this share, 1 when not given"},
+    {.name = "threads", .help = "list the threads"},
+    {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
+    HS_SUBJECT_OPTIONS,
+    {0},
+};
+
+const struct hs_command hs_command_report = {
+    .name = "report",
+    .synopsis = "[OPTIONS] FILE",
+    .summary = "say where the memory of a recorded program went",
+    .description = "Reads a trace and writes a summary and the call sites that matter most: by what was live at the "
+                   "peak, what was live at the end, what was allocated in total and what was only used for a moment. "
+                   "Frames of allocators are left out; the first frame is the code that asked for memory.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = options,
+    .run = report,
+};

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/child.h"
+#include "host/cli/commands.h"
+#include "host/cli/program.h"
+#include "host/cli/run_summary.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIBRARY_NAME   "libheapsonde-trace.so"
+#define DEFAULT_OUTPUT "memory-profiling_%e_%t_%p.dat"
+
+#ifndef HEAPSONDE_LIBDIR
+#define HEAPSONDE_LIBDIR "/usr/local/lib/heapsonde"
+#endif
+
+extern char **environ;
+
+// ---- the recording library -----------------------------------------------------------------------------------------
+
+static bool beside_binary(const char *folder, char *path, size_t size)
+{
+    char self[PATH_MAX];
+    char full[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (length <= 0)
+        return false;
+    self[length] = 0;
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    snprintf(full, sizeof(full), "%s/%s/" LIBRARY_NAME, self, folder);
+    char *real = access(full, R_OK) ? NULL : realpath(full, NULL);
+    if (real)
+        snprintf(path, size, "%s", real);
+    free(real);
+    return real != NULL;
+}
+
+static int find_library(const struct hs_command *command, char *path, size_t size)
+{
+    const char *given = getenv("HEAPSONDE_LIBRARY");
+    if (given && *given) {
+        char *real = realpath(given, NULL);
+        if (!real) {
+            hs_complain(command, "HEAPSONDE_LIBRARY is %s: %s; correct it or unset it", given, strerror(errno));
+            return -ENOENT;
+        }
+        snprintf(path, size, "%s", real);
+        free(real);
+    } else if (!beside_binary("../lib", path, size) && !beside_binary("../lib/heapsonde", path, size)) {
+        snprintf(path, size, "%s/" LIBRARY_NAME, HEAPSONDE_LIBDIR);
+        if (access(path, R_OK)) {
+            hs_complain(command,
+                        "the recording library " LIBRARY_NAME " is neither in ../lib beside this program nor in %s; "
+                        "name it in HEAPSONDE_LIBRARY",
+                        HEAPSONDE_LIBDIR);
+            return -ENOENT;
+        }
+    }
+    if (!strpbrk(path, ": \t"))
+        return 0;
+    hs_complain(command,
+                "the path of the recording library, %s, holds a space or a colon, which LD_PRELOAD cannot; copy "
+                "it to another folder and name it in HEAPSONDE_LIBRARY",
+                path);
+    return -EINVAL;
+}
+
+// ---- the environment -----------------------------------------------------------------------------------------------
+
+static void preload(const char *library)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char *both = NULL;
+    if (before && *before && asprintf(&both, "%s:%s", library, before) > 0)
+        setenv("LD_PRELOAD", both, 1);
+    else
+        setenv("LD_PRELOAD", library, 1);
+    free(both);
+}
+
+// Options that stand for a variable set it; `%s` of a text or the number's digits, or the flag's own value.
+static void set_variables(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        char name[128];
+        char number[24];
+        if (!given->option->variable)
+            continue;
+        const char *value = given->text;
+        if (given->option->kind == HS_OPTION_FLAG)
+            value = given->option->flag_value;
+        else if (given->option->kind == HS_OPTION_NUMBER || given->option->kind == HS_OPTION_SIZE) {
+            snprintf(number, sizeof(number), "%llu", (unsigned long long)given->number);
+            value = number;
+        }
+        snprintf(name, sizeof(name), "HEAPSONDE_%s", given->option->variable);
+        setenv(name, value, 1);
+    }
+    // The threshold alone says nothing without the switch.
+    if (hs_arguments__flag(arguments, "cull"))
+        setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
+}
+
+static const char *wanted_output(const struct hs_arguments *arguments)
+{
+    const char *given = hs_arguments__text(arguments, "output", NULL);
+    if (!given)
+        given = getenv("HEAPSONDE_OUTPUT");
+    if (!given)
+        given = getenv("MEMORY_PROFILER_OUTPUT");
+    return given && *given ? given : DEFAULT_OUTPUT;
+}
+
+// The program may change its folder before the recorder opens the file: the pattern must not depend on it.
+static char *absolute_pattern(const char *pattern)
+{
+    char *folder = pattern[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&escaped, &size);
+    for (const char *at = folder; stream && at && *at; at++) {
+        putc(*at, stream);
+        if (*at == '%')
+            putc('%', stream);
+    }
+    if (stream) {
+        fprintf(stream, "%s%s", folder ? "/" : "", pattern);
+        fclose(stream);
+    }
+    free(folder);
+    return escaped;
+}
+
+static int check_output(const struct hs_command *command, const char *pattern)
+{
+    struct stat status;
+    char folder[PATH_MAX];
+    if (!stat(pattern, &status) && S_ISDIR(status.st_mode)) {
+        hs_complain(command, "--output %s is a folder; name a file in it", pattern);
+        return -EISDIR;
+    }
+    snprintf(folder, sizeof(folder), "%s", pattern);
+    char *slash = strrchr(folder, '/');
+    if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
+        return 0;
+    slash[slash == folder] = 0;
+    if (!access(folder, W_OK | X_OK))
+        return 0;
+    int problem = errno;
+    hs_complain(command,
+                "the trace cannot be written to the folder %s: %s; create it or choose another place with "
+                "--output",
+                folder, strerror(problem));
+    return -problem;
+}
+
+// ---- running -------------------------------------------------------------------------------------------------------
+
+static double seconds_between(const struct timespec *from, const struct timespec *to)
+{
+    return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
+}
+
+static int exit_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *pattern)
+{
+    struct hs_child child;
+    struct timespec began;
+    struct timespec ended;
+    struct hs_recording recording = {.program = program->name, .pattern = pattern};
+    recording.disabled = hs_arguments__flag(arguments, "disabled");
+    clock_gettime(CLOCK_REALTIME, &recording.started);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    int result = hs_child__run(&child, program->path, program->arguments, environ);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    if (result) {
+        hs_complain(arguments->command, "%s could not be started: %s; try again later", program->name,
+                    strerror(-result));
+        return HS_EXIT_CANNOT_RUN;
+    }
+    if (child.exec_problem) {
+        hs_complain(arguments->command, "%s cannot be run: %s; check that its loader or interpreter is installed",
+                    program->name, strerror(child.exec_problem));
+        return child.exec_problem == ENOENT ? HS_EXIT_NOT_FOUND : HS_EXIT_CANNOT_RUN;
+    }
+    recording.pid = child.pid;
+    recording.status = child.status;
+    recording.seconds = seconds_between(&began, &ended);
+    if (!hs_arguments__flag(arguments, "quiet"))
+        hs_recording__summarize(&recording);
+    return exit_status(child.status);
+}
+
+static int prepare_and_run(const struct hs_arguments *arguments, const char *library)
+{
+    struct hs_program program;
+    struct hs_error error = {.message = ""};
+    int status = hs_program__prepare(&program, arguments->operands, library, &error);
+    char *pattern = status ? NULL : absolute_pattern(wanted_output(arguments));
+    if (status) {
+        hs_complain(arguments->command, "%s", error.message);
+    } else if (!pattern || check_output(arguments->command, pattern)) {
+        status = HS_EXIT_FAILURE;
+    } else {
+        set_variables(arguments);
+        setenv("HEAPSONDE_OUTPUT", pattern, 1);
+        preload(library);
+        status = run_program(arguments, &program, pattern);
+    }
+    hs_program__free(&program);
+    free(pattern);
+    return status;
+}
+
+static int run(const struct hs_arguments *arguments)
+{
+    char library[PATH_MAX];
+    if (find_library(arguments->command, library, sizeof(library)))
+        return HS_EXIT_FAILURE;
+    return prepare_and_run(arguments, library);
+}
+
+static const struct hs_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .variable = "OUTPUT",
+     .help =
+         "the trace to write; %p is the process, %e the program, %t the time in seconds, %n a counter, %% a percent "
+         "sign; " DEFAULT_OUTPUT " when not given"},
+    {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
+    {.name = "free-stacks",
+     .variable = "GRAB_BACKTRACES_ON_FREE",
+     .flag_value = "1",
+     .help = "also record where blocks are freed"},
+    {.name = "cull",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "MS",
+     .variable = "TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD",
+     .help = "keep only sums of allocations that live shorter than this many milliseconds, for long runs"},
+    {.name = "cull-pending",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .variable = "TEMPORARY_ALLOCATION_PENDING_THRESHOLD",
+     .help = "with --cull, hold back at most this many allocations"},
+    {.name = "follow-children",
+     .variable = "TRACK_CHILD_PROCESSES",
+     .flag_value = "1",
+     .help = "also record the programs that it starts, each into a file of its own (use %p)"},
+    {.name = "disabled",
+     .variable = "DISABLE_BY_DEFAULT",
+     .flag_value = "1",
+     .help = "record nothing until the program gets SIGUSR1 or SIGUSR2, which switch recording on and off"},
+    {.name = "no-sigusr1", .variable = "REGISTER_SIGUSR1", .flag_value = "0", .help = "leave SIGUSR1 to the program"},
+    {.name = "no-sigusr2", .variable = "REGISTER_SIGUSR2", .flag_value = "0", .help = "leave SIGUSR2 to the program"},
+    {.name = "maps", .variable = "GATHER_MAPS", .flag_value = "1", .help = "also record mmap, munmap, mremap and brk"},
+    {.name = "no-binaries",
+     .variable = "WRITE_BINARIES_TO_OUTPUT",
+     .flag_value = "0",
+     .help = "do not put the program's files into the trace"},
+    {.name = "include-file",
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .variable = "INCLUDE_FILE",
+     .help = "put this file (or the files of a pattern) into the trace"},
+    {.name = "inline-writer",
+     .variable = "WRITER",
+     .flag_value = "inline",
+     .help = "no thread inside the program; each thread writes its own full buffers"},
+    {.name = "max-depth",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .variable = "MAX_DEPTH",
+     .help = "keep at most this many frames of a stack, the innermost"},
+    {.name = "zero-memory", .variable = "ZERO_MEMORY", .flag_value = "1", .help = "give the program zeroed memory"},
+    {.name = "no-memo",
+     .variable = "USE_SHADOW_STACK",
+     .flag_value = "0",
+     .help = "walk every stack from scratch, for finding faults in the recorder"},
+    {.name = "chown",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "UID",
+     .variable = "CHOWN_OUTPUT_TO",
+     .help = "give the trace to this user"},
+    {.name = "log",
+     .kind = HS_OPTION_CHOICE,
+     .argument = "LEVEL",
+     .variable = "LOG",
+     .choices = "off error warn info debug",
+     .help = "what the recorder says about itself"},
+    {.name = "log-file",
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .variable = "LOGFILE",
+     .help = "where it says that, standard error when not given"},
+    {0},
+};
+
+const struct hs_command hs_command_run = {
+    .name = "run",
+    .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .summary = "run a program and record its allocations",
+    .description = "Runs the program with its standard streams untouched, records every allocation into a trace, and "
+                   "prints five lines at the end. The exit status is the program's. SIGINT, SIGTERM, SIGQUIT, SIGHUP, "
+                   "SIGUSR1 and SIGUSR2 are passed on to it.",
+    .operand = HS_OPERAND_PROGRAM,
+    .least_operands = 1,
+    .most_operands = -1,
+    .options = options,
+    .run = run,
+};

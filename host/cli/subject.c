@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/subject.h"
+
+#include "host/cli/progress.h"
+#include "host/cli/stack_filter.h"
+#include "host/cli/values.h"
+#include "host/import/import.h"
+#include "host/query/query.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int open_store(struct hs_opened *opened, const char *path, struct hs_error *error)
+{
+    struct hs_progress progress;
+    char what[256];
+    snprintf(what, sizeof(what), "reading %s", path);
+    hs_progress__start(&progress, what, true);
+    struct hs_import_options options = {.progress = hs_progress__update, .context = &progress};
+    int result = hs_import__open(path, &options, &opened->store, error);
+    hs_progress__end(&progress);
+    return result;
+}
+
+static int open_symbols(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    struct hs_symbols_options options = {.sysroot = hs_arguments__text(arguments, "sysroot", NULL)};
+    opened->debug_dirs = hs_arguments__texts(arguments, "debug-dir", &options.debug_dir_count);
+    options.debug_dirs = opened->debug_dirs;
+    opened->subject.symbols = hs_trace_symbols__create(opened->store, &options);
+    return opened->subject.symbols ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
+}
+
+// ---- the filter ----------------------------------------------------------------------------------------------------
+
+static bool is_thread(const struct hs_thread *thread, const char *text)
+{
+    uint64_t tid;
+    return !strcmp(thread->name, text) || (hs_value__number(text, &tid) && tid == thread->tid);
+}
+
+static int add_threads(struct hs_opened *opened, struct hs_filter *filter, const char *text, struct hs_error *error)
+{
+    size_t count = 0;
+    bool found = false;
+    const struct hs_thread *threads = hs_store__threads(opened->store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_thread(&threads[i], text) || threads[i].stream >= filter->streams.count)
+            continue;
+        opened->stream_words[threads[i].stream / 64] |= (uint64_t)1 << (threads[i].stream % 64);
+        found = true;
+    }
+    if (found)
+        return 0;
+    return hs_error__set(error, ENOENT, "%s has no thread '%s'; 'heapsonde report --threads %s' lists them",
+                         opened->subject.path, text, opened->subject.path);
+}
+
+static int filter_threads(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
+                          struct hs_error *error)
+{
+    size_t name_count = 0;
+    size_t count = 0;
+    uint32_t highest = 0;
+    const char **names = hs_arguments__texts(arguments, "thread", &name_count);
+    const struct hs_thread *threads = hs_store__threads(opened->store, &count);
+    for (size_t i = 0; i < count; i++)
+        highest = threads[i].stream > highest ? threads[i].stream : highest;
+    int result = 0;
+    if (name_count) {
+        opened->stream_words = calloc((size_t)highest / 64 + 1, sizeof(uint64_t));
+        filter->streams = (struct hs_set){opened->stream_words, (size_t)highest + 1};
+        if (!opened->stream_words)
+            result = hs_error__set(error, ENOMEM, "--thread: out of memory");
+    }
+    for (size_t i = 0; !result && i < name_count; i++)
+        result = add_threads(opened, filter, names[i], error);
+    free(names);
+    return result;
+}
+
+static int filter_function(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
+                           struct hs_error *error)
+{
+    const char *pattern = hs_arguments__text(arguments, "function", NULL);
+    if (!pattern)
+        return 0;
+    return hs_stack_filter__by_function(opened->subject.symbols, pattern, &opened->stack_words, &filter->stacks, error);
+}
+
+// The restriction as the user wrote it, for headings.
+static char *restriction_text(const struct hs_arguments *arguments)
+{
+    static const char *const names[] = {"thread", "min-size", "max-size", "from", "to", "function"};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    for (size_t i = 0; stream && i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            if (!strcmp(given->option->name, names[k]))
+                fprintf(stream, "%s%s %s", ftell(stream) > 0 ? ", " : "", names[k], given->text);
+        }
+    }
+    if (stream)
+        fclose(stream);
+    if (text && *text)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int make_filter(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
+                       struct hs_error *error)
+{
+    hs_filter__init(filter);
+    filter->size_min = hs_arguments__number(arguments, "min-size", filter->size_min);
+    filter->size_max = hs_arguments__number(arguments, "max-size", filter->size_max);
+    filter->time_min = hs_arguments__number(arguments, "from", filter->time_min);
+    filter->time_max = hs_arguments__number(arguments, "to", filter->time_max);
+    if (filter->size_min > filter->size_max)
+        return hs_error__set(error, EINVAL, "--min-size is larger than --max-size: nothing can match; swap them");
+    if (filter->time_min > filter->time_max)
+        return hs_error__set(error, EINVAL, "--from is later than --to: nothing can match; swap them");
+    int result = filter_threads(opened, arguments, filter, error);
+    return result ? result : filter_function(opened, arguments, filter, error);
+}
+
+static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct hs_error *error)
+{
+    struct hs_subject *subject = &opened->subject;
+    const struct hs_summary *summary = hs_store__summary(opened->store);
+    struct hs_progress progress;
+    hs_progress__start(&progress, "adding up", false);
+    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};
+    int result = hs_query__totals(opened->store, filter, &control, &subject->totals, error);
+    subject->peak = summary->peak;
+    subject->peak_time = summary->peak_time;
+    if (!result && subject->restriction)
+        result = hs_query__peak(opened->store, filter, &control, &subject->peak, &subject->peak_time, error);
+    hs_progress__end(&progress);
+    return result;
+}
+
+int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    struct hs_error error = {.message = ""};
+    struct hs_filter filter;
+    *opened = (struct hs_opened){.subject = {.path = arguments->operands[0]}};
+    int result = open_store(opened, opened->subject.path, &error);
+    opened->subject.store = opened->store;
+    if (!result)
+        result = open_symbols(opened, arguments, &error);
+    opened->restriction = restriction_text(arguments);
+    opened->subject.restriction = opened->restriction;
+    if (!result)
+        result = make_filter(opened, arguments, &filter, &error);
+    if (!result)
+        result = ask(opened, &filter, &error);
+    if (!result)
+        return 0;
+    hs_complain(arguments->command, "%s", error.message);
+    hs_opened__close(opened);
+    return HS_EXIT_FAILURE;
+}
+
+void hs_opened__close(struct hs_opened *opened)
+{
+    hs_totals__free(&opened->subject.totals);
+    hs_trace_symbols__destroy(opened->subject.symbols);
+    if (opened->store)
+        hs_store__close(opened->store);
+    free(opened->debug_dirs);
+    free(opened->restriction);
+    free(opened->stack_words);
+    free(opened->stream_words);
+    *opened = (struct hs_opened){0};
+}

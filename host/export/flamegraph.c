@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The flame graph as one SVG file, callers above callees. All places are percentages, so the picture has the width of
+// the window even without its script; the script adds zoom, search and details.
+#include "host/export/export.h"
+#include "host/report/call_tree.h"
+#include "host/report/frames.h"
+#include "host/report/text.h"
+
+#include "flamegraph_script.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PICTURE_WIDTH 1200.0 // what a usual window shows: decides which boxes are too small to draw
+#define LEAST_PIXELS  0.1
+#define ROW           18
+#define TOP           64
+#define BOTTOM        12
+#define DEEPEST       4000
+#define LETTER_PIXELS 7
+
+struct drawing {
+    FILE *out;
+    const struct hs_subject *subject;
+    const struct hs_export_options *options;
+    const char *executable;
+    uint64_t whole;
+    uint64_t least;
+    uint64_t *left; // by depth: where the next box begins
+    unsigned deepest;
+    bool measuring; // only find out how deep it gets
+};
+
+// ---- text ----------------------------------------------------------------------------------------------------------
+
+static void write_xml_byte(FILE *out, unsigned char byte)
+{
+    switch (byte) {
+    case '<':
+        fputs("&lt;", out);
+        return;
+    case '>':
+        fputs("&gt;", out);
+        return;
+    case '&':
+        fputs("&amp;", out);
+        return;
+    case '"':
+        fputs("&quot;", out);
+        return;
+    case '\'':
+        fputs("&#39;", out);
+        return;
+    default:
+        putc_unlocked(byte < 0x20 || byte == 0x7f ? '?' : byte, out);
+    }
+}
+
+// Names may hold any bytes; XML may not.
+static void write_xml(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t sequence = hs_utf8__length(text + i, length - i);
+        if (sequence == 1)
+            write_xml_byte(out, (unsigned char)text[i]);
+        else if (sequence)
+            fwrite_unlocked(text + i, 1, sequence, out);
+        else
+            putc_unlocked('?', out);
+        i += sequence ? sequence : 1;
+    }
+}
+
+static void write_xml_text(FILE *out, const char *text)
+{
+    write_xml(out, text, strlen(text));
+}
+
+static uint64_t value_of(const struct drawing *drawing, const struct hs_tree_node *node)
+{
+    return drawing->options->blocks ? node->blocks : node->bytes;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+// ---- colour --------------------------------------------------------------------------------------------------------
+
+// The hue tells where the code comes from, the shade tells neighbours apart and is the same in every picture.
+static void write_colour(FILE *out, const char *function, enum hs_origin origin)
+{
+    static const struct {
+        int hue, hue_range, saturation, lightness;
+    } colours[] = {[HS_ORIGIN_PROGRAM] = {18, 26, 88, 68},
+                   [HS_ORIGIN_LIBRARY] = {196, 26, 60, 71},
+                   [HS_ORIGIN_RUNTIME] = {96, 26, 38, 72},
+                   [HS_ORIGIN_UNKNOWN] = {270, 20, 25, 76},
+                   [HS_ORIGIN_CUT] = {350, 6, 70, 62}};
+    uint32_t hash = 2166136261u;
+    for (const char *at = function; *at && *at != '('; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    hash ^= hash >> 15;
+    int hue = colours[origin].hue + (int)(hash % (unsigned)colours[origin].hue_range);
+    int lightness = colours[origin].lightness - 5 + (int)((hash >> 8) % 11);
+    fprintf(out, "hsl(%d,%d%%,%d%%)", hue, colours[origin].saturation, lightness);
+}
+
+// ---- boxes ---------------------------------------------------------------------------------------------------------
+
+static void write_title(const struct drawing *drawing, const char *name, const struct hs_tree_node *node)
+{
+    FILE *out = drawing->out;
+    fputs("<title>", out);
+    write_xml_text(out, name);
+    if (*node->module && strcmp(name, node->function) == 0) {
+        fputs(" (", out);
+        write_xml_text(out, base_name(node->module));
+        fputs(node->inlined ? ", inlined)" : ")", out);
+    }
+    fprintf(out, ": %s, %s in %s %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
+            hs_text__bytes(node->bytes).text, hs_text__count(node->blocks).text,
+            node->blocks == 1 ? "block" : "blocks");
+}
+
+static void write_label(const struct drawing *drawing, const char *name, double x, double width, unsigned row)
+{
+    size_t length = strlen(name);
+    double room = (width / 100 * PICTURE_WIDTH - 6) / LETTER_PIXELS;
+    size_t letters = room > 0 ? (size_t)room : 0;
+    fprintf(drawing->out, "<text x=\"%.4f%%\" dx=\"3\" y=\"%u\">", x, TOP + row * ROW + 13);
+    if (letters >= length) {
+        write_xml(drawing->out, name, length);
+    } else if (letters >= 3) {
+        write_xml(drawing->out, name, letters - 2);
+        fputs("..", drawing->out);
+    }
+    fputs("</text>", drawing->out);
+}
+
+static void write_box(const struct drawing *drawing, const struct hs_tree_node *node, const char *name, uint64_t left,
+                      unsigned row, enum hs_origin origin)
+{
+    FILE *out = drawing->out;
+    double x = 100.0 * (double)left / (double)drawing->whole;
+    double width = 100.0 * (double)value_of(drawing, node) / (double)drawing->whole;
+    fputs("<g data-n=\"", out);
+    write_xml_text(out, name);
+    fprintf(out, "\" data-l=\"%" PRIu64 "\" data-v=\"%" PRIu64 "\" data-d=\"%u\">", left, value_of(drawing, node), row);
+    write_title(drawing, name, node);
+    fprintf(out, "<rect x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" height=\"%d\" fill=\"", x, TOP + row * ROW, width,
+            ROW - 1);
+    write_colour(out, name, origin);
+    fputs("\"/>", out);
+    write_label(drawing, name, x, width, row);
+    fputs("</g>\n", out);
+}
+
+static bool draw_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+{
+    struct drawing *drawing = context;
+    const struct hs_tree_node *node = &tree->node[index];
+    uint64_t value = value_of(drawing, node);
+    uint64_t left = drawing->left[depth];
+    drawing->left[depth] += value;
+    if (value < drawing->least || !value)
+        return false;
+    if (depth + 1 > drawing->deepest)
+        drawing->deepest = depth + 1;
+    if (!drawing->measuring) {
+        enum hs_origin origin = hs_frame__origin(node->function, node->module, drawing->executable);
+        write_box(drawing, node, node->function, left, depth + 1, origin);
+    }
+    if (depth + 1 >= DEEPEST)
+        return false;
+    drawing->left[depth + 1] = left;
+    return true;
+}
+
+// ---- the page ------------------------------------------------------------------------------------------------------
+
+static void write_style(FILE *out)
+{
+    fputs("<style>\n"
+          "svg { font: 12px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; background: #fdfdfb }\n"
+          "text { fill: #1b1b1b; pointer-events: none }\n"
+          "#boxes g { cursor: pointer }\n"
+          "#boxes g:hover rect { stroke: #000; stroke-width: 1 }\n"
+          "#boxes g.caller rect { opacity: .55 }\n"
+          "#boxes g.match rect { fill: #d81bd8 }\n"
+          "#boxes g.match text { fill: #fff }\n"
+          "#heading { font-size: 16px; font-weight: bold }\n"
+          ".button { cursor: pointer; pointer-events: all; fill: #0645ad }\n"
+          ".hidden { display: none }\n"
+          "input { font: inherit; width: 20em; padding: 1px 4px }\n"
+          "</style>\n",
+          out);
+}
+
+static void write_heading(const struct drawing *drawing, const struct hs_call_tree *tree)
+{
+    FILE *out = drawing->out;
+    const char *program = base_name(drawing->executable);
+    fputs("<rect id=\"background\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\" fill=\"#fdfdfb\"/>\n"
+          "<text id=\"heading\" x=\"8\" y=\"20\">",
+          out);
+    write_xml_text(out, *program ? program : "heapsonde");
+    fprintf(out, ": memory %s, %s in %s blocks", hs_cost__title(drawing->options->cost),
+            hs_text__bytes(tree->node[0].bytes).text, hs_text__count(tree->node[0].blocks).text);
+    if (drawing->subject->restriction) {
+        fputs(", only ", out);
+        write_xml_text(out, drawing->subject->restriction);
+    }
+    fputs("</text>\n<text id=\"details\" x=\"8\" y=\"52\"></text>\n"
+          "<text id=\"reset\" class=\"button hidden\" x=\"8\" y=\"36\">Reset zoom (Esc)</text>\n"
+          "<text id=\"search\" class=\"button\" x=\"180\" y=\"36\">Search (Ctrl-F)</text>\n"
+          "<text id=\"matched\" x=\"320\" y=\"36\"></text>\n"
+          "<foreignObject id=\"search-field\" class=\"hidden\" x=\"480\" y=\"20\" width=\"300\" height=\"26\">"
+          "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search-input\" type=\"text\" "
+          "placeholder=\"part of a name, or a regular expression\"/></foreignObject>\n",
+          out);
+}
+
+static void write_legend(FILE *out)
+{
+    static const struct {
+        const char *name;
+        enum hs_origin origin;
+    } kinds[] = {{"program", HS_ORIGIN_PROGRAM},
+                 {"libraries", HS_ORIGIN_LIBRARY},
+                 {"C and C++ runtime", HS_ORIGIN_RUNTIME},
+                 {"unknown", HS_ORIGIN_UNKNOWN},
+                 {"cut", HS_ORIGIN_CUT}};
+    fputs("<g id=\"legend\">", out);
+    unsigned x = 820;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        fprintf(out, "<rect x=\"%u\" y=\"26\" width=\"11\" height=\"11\" fill=\"", x);
+        write_colour(out, "", kinds[i].origin);
+        fprintf(out, "\"/><text x=\"%u\" y=\"36\">%s</text>", x + 15, kinds[i].name);
+        x += 26 + LETTER_PIXELS * (unsigned)strlen(kinds[i].name);
+    }
+    fputs("</g>\n", out);
+}
+
+static void write_page(struct drawing *drawing, const struct hs_call_tree *tree)
+{
+    FILE *out = drawing->out;
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"100%%\" height=\"%u\">\n",
+            TOP + (drawing->deepest + 1) * ROW + BOTTOM);
+    write_style(out);
+    write_heading(drawing, tree);
+    write_legend(out);
+    fputs("<g id=\"boxes\">\n", out);
+    struct hs_tree_node root = tree->node[0];
+    root.module = "";
+    write_box(drawing, &root, "all", 0, 0, HS_ORIGIN_UNKNOWN);
+    drawing->left[0] = 0;
+    hs_call_tree__walk(tree, draw_node, drawing);
+    fputs("</g>\n<script><![CDATA[\n", out);
+    fwrite(flamegraph_script, 1, sizeof(flamegraph_script), out);
+    fputs("]]></script>\n</svg>\n", out);
+}
+
+int hs_export__flamegraph(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
+{
+    struct hs_call_tree tree;
+    int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
+    if (result)
+        return result;
+    struct drawing drawing = {.out = out,
+                              .subject = subject,
+                              .options = options,
+                              .executable = hs_program_name(subject->store),
+                              .whole = options->blocks ? tree.node[0].blocks : tree.node[0].bytes,
+                              .left = calloc(DEEPEST + 1, sizeof(uint64_t)),
+                              .measuring = true};
+    drawing.least = (uint64_t)((double)drawing.whole * LEAST_PIXELS / PICTURE_WIDTH);
+    if (!drawing.whole)
+        drawing.whole = 1;
+    if (drawing.left) {
+        hs_call_tree__walk(&tree, draw_node, &drawing);
+        drawing.measuring = false;
+        write_page(&drawing, &tree);
+    }
+    result = drawing.left ? 0 : -ENOMEM;
+    free(drawing.left);
+    hs_call_tree__free(&tree);
+    return result;
+}

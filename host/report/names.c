@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/trace_format.h"
+#include "host/report/report.h"
+
+#include <elf.h>
+#include <string.h>
+
+const char *hs_arch_name(const struct hs_summary *summary)
+{
+    bool big = summary->byte_order == HS_BYTE_ORDER_BIG;
+    switch (summary->machine) {
+    case EM_X86_64:
+        return "x86_64";
+    case EM_386:
+        return "i386";
+    case EM_AARCH64:
+        return big ? "aarch64_be" : "aarch64";
+    case EM_ARM:
+        return big ? "armeb" : "arm";
+    case EM_MIPS:
+        if (summary->pointer_size == 8)
+            return big ? "mips64" : "mips64el";
+        return big ? "mips" : "mipsel";
+    default:
+        return "unknown";
+    }
+}
+
+const char *hs_program_name(const struct hs_store *store)
+{
+    const char *name = hs_store__info(store, "executable");
+    return name ? name : "";
+}
+
+void hs_command_line(const struct hs_store *store, char *text, size_t size)
+{
+    const char *command = hs_store__info(store, "command");
+    snprintf(text, size, "%s", command && *command ? command : hs_program_name(store));
+    size_t length = strlen(text);
+    while (length && text[length - 1] == ' ')
+        text[--length] = 0;
+    for (char *at = text; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    }
+}
+
+static const struct {
+    const char *name;
+    const char *explanation;
+} drops[] = {
+    [HS_DROP_NESTED] = {"nested", "a signal handler allocated while its thread was inside the recorder"},
+    [HS_DROP_BUFFER] = {"buffer", "no buffer became free in time"},
+    [HS_DROP_MEMORY] = {"memory", "the recorder could not get memory for itself"},
+    [HS_DROP_STOPPED] = {"stopped", "recording had ended early"},
+    [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
+};
+
+const char *hs_drop_reason(unsigned reason)
+{
+    return reason < sizeof(drops) / sizeof(drops[0]) ? drops[reason].name : "unknown";
+}
+
+const char *hs_drop_explanation(unsigned reason)
+{
+    return reason < sizeof(drops) / sizeof(drops[0]) ? drops[reason].explanation
+                                                     : "a reason this version does not know";
+}
+
+const char *hs_truncation_name(unsigned reason)
+{
+    static const char *const names[] = {"complete", "no_rule", "bad_rule", "bad_stack", "too_deep"};
+    return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/trace_format.h"
+#include "host/report/json.h"
+#include "host/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_reasons(struct hs_json *json, const char *key, const uint64_t *counts, unsigned from,
+                          const char *(*name)(unsigned))
+{
+    uint64_t unknown = 0;
+    hs_json__open_object(json, key);
+    for (unsigned i = from; i < 16; i++) {
+        if (counts[i] && !strcmp(name(i), "unknown"))
+            unknown += counts[i];
+        else if (counts[i])
+            hs_json__number(json, name(i), counts[i]);
+    }
+    if (unknown)
+        hs_json__number(json, "unknown", unknown);
+    hs_json__close_object(json);
+}
+
+static const char *state_name(uint64_t state)
+{
+    static const char *const names[] = {"recording", "closed", "stopped", "exec"};
+    return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+static void write_program(struct hs_json *json, const struct hs_subject *subject)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    char command[4096];
+    hs_command_line(subject->store, command, sizeof(command));
+    hs_json__string(json, "program", hs_program_name(subject->store));
+    hs_json__string(json, "command", command);
+    hs_json__string(json, "trace", subject->path);
+    hs_json__string(json, "trace_id", summary->trace_id);
+    hs_json__string(json, "arch", hs_arch_name(summary));
+    hs_json__number(json, "pointer_size", summary->pointer_size);
+    hs_json__number(json, "pid", summary->pid);
+    hs_json__number(json, "start_realtime_ns", summary->start_realtime_ns);
+    hs_json__number(json, "duration_ns", summary->end_time);
+    hs_json__string(json, "state", state_name(summary->state));
+    hs_json__string(json, "restriction", subject->restriction);
+}
+
+static void write_numbers(struct hs_json *json, const struct hs_subject *subject)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    const struct hs_total *sum = &subject->totals.sum;
+    size_t threads = 0;
+    hs_store__threads(subject->store, &threads);
+    hs_json__number(json, "allocations", sum->allocated_count);
+    // Blocks that ceased to be, by a free or by a realloc.
+    hs_json__number(json, "deallocations", sum->allocated_count - sum->live_count);
+    hs_json__number(json, "reallocations", summary->reallocations);
+    hs_json__number(json, "allocated_bytes", sum->allocated_bytes);
+    hs_json__number(json, "allocated_usable_bytes", sum->allocated_usable);
+    hs_json__number(json, "live_count", sum->live_count);
+    hs_json__number(json, "live_bytes", sum->live_bytes);
+    hs_json__number(json, "live_usable_bytes", sum->live_usable);
+    hs_json__number(json, "peak_bytes", subject->peak.bytes);
+    hs_json__number(json, "peak_usable_bytes", subject->peak.usable);
+    hs_json__number(json, "peak_count", subject->peak.count);
+    hs_json__number(json, "peak_time_ns", subject->peak_time);
+    hs_json__number(json, "temporary_count", sum->temporary_count);
+    hs_json__number(json, "temporary_bytes", sum->temporary_bytes);
+    hs_json__number(json, "threads", threads);
+    hs_json__number(json, "stacks", subject->totals.count);
+    hs_json__number(json, "unknown_frees", summary->unknown_frees);
+    hs_json__number(json, "missed_frees", summary->missed_frees);
+    hs_json__number(json, "guessed_stacks", summary->guessed);
+    hs_json__number(json, "damaged_chunks", summary->damaged_chunks);
+    hs_json__number(json, "damaged_bytes", summary->damaged_bytes);
+    write_reasons(json, "truncated", summary->truncated, 1, hs_truncation_name);
+    write_reasons(json, "dropped", summary->dropped, 0, hs_drop_reason);
+}
+
+static void write_frame(struct hs_json *json, const struct hs_frame *frame)
+{
+    char address[32];
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)frame->address);
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "function", frame->function);
+    hs_json__string(json, "file", frame->file);
+    if (frame->line)
+        hs_json__number(json, "line", frame->line);
+    else
+        hs_json__null(json, "line");
+    hs_json__string(json, "module", frame->module);
+    hs_json__string(json, "address", address);
+    hs_json__boolean(json, "inlined", frame->inlined);
+    hs_json__close_object(json);
+}
+
+static void write_stack(struct hs_json *json, const struct hs_subject *subject, const struct hs_total *total)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__number(json, "live_bytes", total->live_bytes);
+    hs_json__number(json, "live_count", total->live_count);
+    hs_json__number(json, "peak_bytes", total->peak_bytes);
+    hs_json__number(json, "peak_count", total->peak_count);
+    hs_json__number(json, "allocated_bytes", total->allocated_bytes);
+    hs_json__number(json, "allocations", total->allocated_count);
+    hs_json__number(json, "temporary_bytes", total->temporary_bytes);
+    hs_json__number(json, "temporary_count", total->temporary_count);
+    hs_json__open_array(json, "frames");
+    for (uint32_t node = total->stack; node; node = hs_trace_symbols__parent(subject->symbols, node)) {
+        if (hs_trace_symbols__is_cut(subject->symbols, node))
+            break;
+        const struct hs_frames *frames = hs_trace_symbols__node(subject->symbols, node);
+        for (uint32_t i = 0; i < frames->count; i++)
+            write_frame(json, &frames->frame[i]);
+    }
+    hs_json__close_array(json);
+    unsigned cut = HS_CUT_NONE;
+    hs_store__frames(subject->store, total->stack, NULL, 0, &cut);
+    hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
+    hs_json__close_object(json);
+}
+
+// Marks the first `top` stacks by a cost, those without any left out.
+static void choose(uint8_t *chosen, struct hs_totals *totals, enum hs_cost cost, unsigned top)
+{
+    hs_totals__sort(totals, hs_cost__key(cost));
+    for (size_t i = 0; i < totals->count && i < top; i++) {
+        if (hs_cost__blocks(&totals->total[i], cost))
+            chosen[totals->total[i].stack] = 1;
+    }
+}
+
+// The first stacks by the cost that was asked for, else those of each cost together.
+static int write_top(struct hs_json *json, const struct hs_subject *subject, const struct hs_report_options *options)
+{
+    size_t nodes = 0;
+    hs_store__nodes(subject->store, &nodes);
+    uint32_t highest = 0;
+    for (size_t i = 0; i < subject->totals.count; i++)
+        highest = subject->totals.total[i].stack > highest ? subject->totals.total[i].stack : highest;
+    uint8_t *chosen = calloc((size_t)highest + 1, 1);
+    struct hs_totals sorted = subject->totals;
+    sorted.total = malloc((sorted.count + 1) * sizeof(*sorted.total));
+    if (!chosen || !sorted.total) {
+        free(chosen);
+        free(sorted.total);
+        return -ENOMEM;
+    }
+    if (sorted.count)
+        memcpy(sorted.total, subject->totals.total, sorted.count * sizeof(*sorted.total));
+    for (int cost = 0; cost < HS_COST_COUNT; cost++) {
+        if (!options->one_cost || options->cost == (enum hs_cost)cost)
+            choose(chosen, &sorted, (enum hs_cost)cost, options->top);
+    }
+    hs_totals__sort(&sorted, hs_cost__key(options->cost));
+    hs_json__open_array(json, "top");
+    for (size_t i = 0; i < sorted.count; i++) {
+        if (chosen[sorted.total[i].stack])
+            write_stack(json, subject, &sorted.total[i]);
+    }
+    hs_json__close_array(json);
+    free(chosen);
+    free(sorted.total);
+    return 0;
+}
+
+static int write_problems(struct hs_json *json, const struct hs_subject *subject)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return -ENOMEM;
+    hs_trace_symbols__print_problems(subject->symbols, stream, SIZE_MAX);
+    fclose(stream);
+    hs_json__open_array(json, "symbol_problems");
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        hs_json__string(json, NULL, line);
+    hs_json__close_array(json);
+    free(text);
+    return 0;
+}
+
+int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
+{
+    struct hs_json json;
+    hs_json__start(&json, out, true);
+    hs_json__open_object(&json, NULL);
+    write_program(&json, subject);
+    write_numbers(&json, subject);
+    int result = write_top(&json, subject, options);
+    if (!result)
+        result = write_problems(&json, subject);
+    hs_json__close_object(&json);
+    return result;
+}

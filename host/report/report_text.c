@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/frames.h"
+#include "host/report/report.h"
+#include "host/report/sites.h"
+#include "host/report/text.h"
+
+#define SHOWN_FRAMES 6
+
+static void print_site(FILE *out, const struct hs_style *style, const struct hs_site *site, unsigned rank,
+                       enum hs_cost cost, uint64_t whole)
+{
+    uint64_t bytes = hs_cost__bytes(&site->sum, cost);
+    uint64_t blocks = hs_cost__blocks(&site->sum, cost);
+    fprintf(out, "%s%4u. %s%s  %s in %s %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
+            hs_text__percent(bytes, whole).text, hs_text__count(blocks).text, blocks == 1 ? "block" : "blocks");
+    if (cost != HS_COST_ALLOCATED)
+        fprintf(out, "; allocated %s in %s", hs_text__bytes(site->sum.allocated_bytes).text,
+                hs_text__count(site->sum.allocated_count).text);
+    if (cost != HS_COST_TEMPORARY && site->sum.temporary_count)
+        fprintf(out, ", %s temporary", hs_text__percent(site->sum.temporary_count, site->sum.allocated_count).text);
+    if (site->stack_count > 1)
+        fprintf(out, "; %s stacks", hs_text__count(site->stack_count).text);
+    putc('\n', out);
+    for (uint32_t i = 0; i < site->frame_count; i++) {
+        fputs("        ", out);
+        hs_frame__print(out, style, site->frames[i]);
+    }
+    if (!site->frame_count)
+        fputs("        [no stack]\n", out);
+    if (site->more)
+        fprintf(out, "        %s...%s\n", style->faint, style->plain);
+}
+
+static void print_sites(FILE *out, const struct hs_subject *subject, struct hs_sites *sites, enum hs_cost cost,
+                        unsigned top)
+{
+    const struct hs_style *style = hs_style__for(out);
+    uint64_t whole = hs_cost__bytes(&subject->totals.sum, cost);
+    uint64_t blocks = hs_cost__blocks(&subject->totals.sum, cost);
+    fprintf(out, "\n%sCall sites by memory %s%s", style->heading, hs_cost__title(cost), style->plain);
+    if (!blocks) {
+        fputs(": none\n", out);
+        return;
+    }
+    fprintf(out, " (%s in %s blocks)\n", hs_text__bytes(whole).text, hs_text__count(blocks).text);
+    hs_sites__sort(sites, cost);
+    for (unsigned i = 0; i < top && i < sites->count; i++) {
+        if (!hs_cost__blocks(&sites->site[i].sum, cost))
+            return;
+        print_site(out, style, &sites->site[i], i + 1, cost, whole);
+    }
+}
+
+int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
+{
+    struct hs_sites sites;
+    hs_report__summary(out, subject);
+    int result =
+        hs_sites__build(&sites, subject->symbols, &subject->totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
+    if (result)
+        return result;
+    for (int cost = 0; cost < HS_COST_COUNT; cost++) {
+        if (!options->one_cost || options->cost == (enum hs_cost)cost)
+            print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
+    }
+    hs_sites__free(&sites);
+    return 0;
+}

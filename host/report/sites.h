@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Allocations grouped by what a reader sees of their stacks: the innermost frames that are not an allocator's. Stacks
+// that look the same are one site.
+#ifndef HEAPSONDE_HOST_REPORT_SITES_H
+#define HEAPSONDE_HOST_REPORT_SITES_H
+
+#include "host/query/query.h"
+#include "host/report/cost.h"
+#include "host/symbols/trace_symbols.h"
+
+struct hs_site {
+    struct hs_total sum;            // without times and lifetimes; .stack is the first of its stacks
+    const struct hs_frame **frames; // innermost first
+    uint32_t frame_count;
+    uint32_t stack_count;
+    bool more; // at least one of its stacks has further frames
+};
+
+struct hs_sites {
+    struct hs_site *site;
+    size_t count;
+    void *memory; // private
+};
+
+// `most` frames make a site; UINT32_MAX: whole stacks.
+int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
+                    uint32_t most);
+void hs_sites__sort(struct hs_sites *sites, enum hs_cost cost);
+void hs_sites__free(struct hs_sites *sites);
+
+#endif

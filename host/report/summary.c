@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/trace_format.h"
+#include "host/import/import.h"
+#include "host/report/report.h"
+#include "host/report/style.h"
+#include "host/report/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+struct writer {
+    FILE *out;
+    const struct hs_style *style;
+};
+
+__attribute__((format(printf, 3, 4))) static void row(const struct writer *to, const char *name, const char *format,
+                                                      ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(to->out, "%s%-13s%s ", to->style->heading, name, to->style->plain);
+    vfprintf(to->out, format, list);
+    putc('\n', to->out);
+    va_end(list);
+}
+
+static void print_program(const struct writer *to, const struct hs_subject *subject)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    char command[400];
+    char when[64] = "";
+    time_t seconds = (time_t)(summary->start_realtime_ns / 1000000000u);
+    struct tm parts;
+    if (seconds && gmtime_r(&seconds, &parts))
+        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC, ", &parts);
+    hs_command_line(subject->store, command, sizeof(command));
+    row(to, "program", "%s", command);
+    row(to, "recorded", "%s%s, process %u", when, hs_arch_name(summary), summary->pid);
+    row(to, "duration", "%s", hs_text__time(summary->end_time).text);
+}
+
+static void print_numbers(const struct writer *to, const struct hs_subject *subject)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    const struct hs_total *sum = &subject->totals.sum;
+    size_t threads = 0;
+    hs_store__threads(subject->store, &threads);
+    if (subject->restriction)
+        row(to, "only", "%s", subject->restriction);
+    row(to, "allocations", "%s (%s), %s in total", hs_text__count(sum->allocated_count).text,
+        hs_text__rate(sum->allocated_count, summary->end_time).text, hs_text__bytes(sum->allocated_bytes).text);
+    row(to, "peak", "%s in %s blocks, %s after the start", hs_text__bytes(subject->peak.bytes).text,
+        hs_text__count(subject->peak.count).text, hs_text__time(subject->peak_time).text);
+    row(to, "live at end", "%s in %s blocks", hs_text__bytes(sum->live_bytes).text,
+        hs_text__count(sum->live_count).text);
+    row(to, "temporary", "%s of all allocations: freed before their thread allocated again",
+        hs_text__percent(sum->temporary_count, sum->allocated_count).text);
+    row(to, "threads", "%s", hs_text__count(threads).text);
+    row(to, "stacks", "%s different ones that allocate", hs_text__count(subject->totals.count).text);
+}
+
+static void print_ending(const struct writer *to, const struct hs_summary *summary)
+{
+    static const char *const reasons[] = {"no reason given", "the disk was full",
+                                          "the limit for the size of a file was reached",
+                                          "the trace could not be written", "of an error inside the recorder"};
+    switch (summary->state) {
+    case HS_STATE_RECORDING:
+        row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
+        break;
+    case HS_STATE_STOPPED:
+        row(to, "ending", "recording ended early because %s (%s); what came later is missing",
+            summary->stop_reason < 5 ? reasons[summary->stop_reason] : "of an unknown reason",
+            strerror((int)summary->stop_errno));
+        break;
+    case HS_STATE_EXEC:
+        row(to, "ending",
+            "the program replaced itself by another one (exec); 'heapsonde run --follow-children' also "
+            "records that one");
+        break;
+    default:
+        break;
+    }
+}
+
+static void print_damage(const struct writer *to, const struct hs_summary *summary)
+{
+    static const char *const kinds[HS_DAMAGE_COUNT] = {[HS_DAMAGE_HEADER] = "bytes that are no chunk",
+                                                       [HS_DAMAGE_CHECKSUM] = "wrong checksum",
+                                                       [HS_DAMAGE_DECODE] = "undecodable",
+                                                       [HS_DAMAGE_TRUNCATED] = "cut off by the end of the file",
+                                                       [HS_DAMAGE_SLOT] = "senseless live record",
+                                                       [HS_DAMAGE_META] = "senseless meta record",
+                                                       [HS_DAMAGE_INDEX] = "wrong index"};
+    if (!summary->damaged_chunks)
+        return;
+    char list[400] = "";
+    for (unsigned i = 0; i < HS_DAMAGE_COUNT; i++) {
+        size_t used = strlen(list);
+        if (summary->damage[i])
+            snprintf(list + used, sizeof(list) - used, "%s%s: %" PRIu64, used ? ", " : "", kinds[i],
+                     summary->damage[i]);
+    }
+    row(to, "damaged", "%s parts of the file, %s, cannot be read (%s)", hs_text__count(summary->damaged_chunks).text,
+        hs_text__bytes(summary->damaged_bytes).text, list);
+}
+
+// Only what is not zero: whoever reads this far has a reason to.
+static void print_losses(const struct writer *to, const struct hs_summary *summary)
+{
+    for (unsigned i = 0; i < 16; i++) {
+        if (summary->dropped[i])
+            row(to, "dropped", "%s events: %s", hs_text__count(summary->dropped[i]).text, hs_drop_explanation(i));
+    }
+    for (unsigned i = 1; i < 16; i++) {
+        if (summary->truncated[i])
+            row(to, "cut stacks", "%s: %s", hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
+    }
+    if (summary->guessed)
+        row(to, "guessed", "%s stacks hold a frame that was guessed", hs_text__count(summary->guessed).text);
+    if (summary->unknown_frees)
+        row(to, "unknown", "%s frees of blocks that were allocated before recording",
+            hs_text__count(summary->unknown_frees).text);
+    if (summary->missed_frees)
+        row(to, "missed", "%s blocks whose free was not seen; they end where their address was handed out again",
+            hs_text__count(summary->missed_frees).text);
+    print_damage(to, summary);
+}
+
+void hs_report__summary(FILE *out, const struct hs_subject *subject)
+{
+    struct writer to = {out, hs_style__for(out)};
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    print_program(&to, subject);
+    print_numbers(&to, subject);
+    print_ending(&to, summary);
+    print_losses(&to, summary);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct hs_text hs_text__bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    struct hs_text result;
+    unsigned unit = 0;
+    double value = (double)bytes;
+    // 1023.96 would print as 1024.0: take the next unit a little earlier.
+    while (value >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        snprintf(result.text, sizeof(result.text), "%" PRIu64 " B", bytes);
+    else
+        snprintf(result.text, sizeof(result.text), value < 9.995 ? "%.2f %s" : "%.1f %s", value, units[unit]);
+    return result;
+}
+
+struct hs_text hs_text__count(uint64_t count)
+{
+    struct hs_text result;
+    char digits[24];
+    int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+    char *to = result.text;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return result;
+}
+
+struct hs_text hs_text__time(uint64_t ns)
+{
+    struct hs_text result;
+    double seconds = (double)ns / 1e9;
+    uint64_t whole = ns / 1000000000u;
+    if (ns < 1000)
+        snprintf(result.text, sizeof(result.text), "%" PRIu64 " ns", ns);
+    else if (ns < 1000000)
+        snprintf(result.text, sizeof(result.text), "%.3g us", (double)ns / 1e3);
+    else if (ns < 1000000000)
+        snprintf(result.text, sizeof(result.text), "%.3g ms", (double)ns / 1e6);
+    else if (whole < 60)
+        snprintf(result.text, sizeof(result.text), "%.2f s", seconds);
+    else if (whole < 3600)
+        snprintf(result.text, sizeof(result.text), "%" PRIu64 " min %" PRIu64 " s", whole / 60, whole % 60);
+    else
+        snprintf(result.text, sizeof(result.text), "%" PRIu64 " h %" PRIu64 " min", whole / 3600, whole % 3600 / 60);
+    return result;
+}
+
+struct hs_text hs_text__percent(uint64_t part, uint64_t whole)
+{
+    struct hs_text result;
+    double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+    snprintf(result.text, sizeof(result.text), "%.1f%%", percent);
+    return result;
+}
+
+struct hs_text hs_text__rate(uint64_t count, uint64_t ns)
+{
+    double rate = ns ? (double)count * 1e9 / (double)ns : 0;
+    struct hs_text result = hs_text__count((uint64_t)(rate + 0.5));
+    strcat(result.text, " per second");
+    return result;
+}
+
+size_t hs_utf8__length(const char *bytes, size_t left)
+{
+    const unsigned char *text = (const unsigned char *)bytes;
+    unsigned char first = text[0];
+    size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
+    if (first >= 0x80 && (first < 0xc2 || first > 0xf4))
+        return 0;
+    if (length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool no_character = length == 3 && first == 0xef && text[1] == 0xbf && text[2] >= 0xbe;
+    bool wrong = no_character || (first == 0xe0 && text[1] < 0xa0) || (first == 0xed && text[1] > 0x9f) ||
+                 (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f);
+    return wrong ? 0 : length;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Numbers as people read them.
+#ifndef HEAPSONDE_HOST_REPORT_TEXT_H
+#define HEAPSONDE_HOST_REPORT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_text {
+    char text[48];
+};
+
+struct hs_text hs_text__bytes(uint64_t bytes);                  // 512 B, 12.3 MiB
+struct hs_text hs_text__count(uint64_t count);                  // 1,234,567
+struct hs_text hs_text__time(uint64_t ns);                      // 12 us, 3.21 s, 4 min 5 s
+struct hs_text hs_text__percent(uint64_t part, uint64_t whole); // 12.3%
+struct hs_text hs_text__rate(uint64_t count, uint64_t ns);      // 1,234 per second
+
+// Length of the UTF-8 sequence at `bytes`, 0 when it is none (also overlong, surrogate, beyond U+10FFFF, no character).
+size_t hs_utf8__length(const char *bytes, size_t left);
+
+#endif

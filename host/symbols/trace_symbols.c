@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/trace_symbols.h"
+
+#include "format/trace_format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LARGEST_COPY (1ull << 32)
+
+struct module_copy {
+    const struct hs_store *store;
+    const char *path;
+};
+
+struct hs_trace_symbols {
+    const struct hs_store *store;
+    struct hs_symbols *symbols;
+    const struct hs_module *modules;
+    size_t module_count;
+    const struct hs_node *nodes;
+    size_t node_count;
+    const struct hs_frames **frames; // by node, NULL: not asked yet
+    struct module_copy *copies;      // by module
+};
+
+static const struct hs_frame nothing = {.function = "[unknown]", .module = "", .kind = HS_FRAME_ADDRESS};
+static const struct hs_frames nothing_frames = {&nothing, 1};
+
+// ---- embedded copies -----------------------------------------------------------------------------------------------
+
+static int write_all(int fd, const uint8_t *bytes, uint64_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, bytes, length);
+        if (written <= 0)
+            return -EIO;
+        bytes += written;
+        length -= (uint64_t)written;
+    }
+    return 0;
+}
+
+static int copy_to_memory_file(const struct hs_store *store, size_t index, uint64_t length)
+{
+    uint8_t *bytes = length <= LARGEST_COPY ? malloc(length + 1) : NULL;
+    if (!bytes)
+        return -ENOMEM;
+    int result = hs_store__read_embedded(store, index, bytes, NULL);
+    int fd = result ? result : memfd_create("heapsonde-module", MFD_CLOEXEC);
+    if (fd >= 0 && write_all(fd, bytes, length)) {
+        close(fd);
+        fd = -EIO;
+    }
+    free(bytes);
+    return fd;
+}
+
+static int open_copy(void *context)
+{
+    const struct module_copy *copy = context;
+    size_t count = 0;
+    const struct hs_embedded *embedded = hs_store__embedded(copy->store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(embedded[i].name, copy->path))
+            return copy_to_memory_file(copy->store, i, embedded[i].length);
+    }
+    return -ENOENT;
+}
+
+// ---- the session ---------------------------------------------------------------------------------------------------
+
+static int add_modules(struct hs_trace_symbols *self)
+{
+    for (size_t i = 0; i < self->module_count; i++) {
+        const struct hs_module *module = &self->modules[i];
+        self->copies[i] = (struct module_copy){self->store, module->path};
+        struct hs_symbols_module description = {.start = module->start,
+                                                .bias = module->bias,
+                                                .path = module->path,
+                                                .build_id = module->build_id,
+                                                .build_id_length = module->build_id_length,
+                                                .open_copy = open_copy,
+                                                .context = &self->copies[i]};
+        int result = hs_symbols__add_module(self->symbols, &description);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
+                                                  const struct hs_symbols_options *options)
+{
+    struct hs_trace_symbols *self = calloc(1, sizeof(*self));
+    if (!self)
+        return NULL;
+    struct hs_symbols_options used = options ? *options : (struct hs_symbols_options){0};
+    used.machine = hs_store__summary(store)->machine;
+    self->store = store;
+    self->modules = hs_store__modules(store, &self->module_count);
+    self->nodes = hs_store__nodes(store, &self->node_count);
+    self->symbols = hs_symbols__create(&used);
+    self->frames = calloc(self->node_count + 1, sizeof(*self->frames));
+    self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
+    if (self->symbols && self->frames && self->copies && !add_modules(self))
+        return self;
+    hs_trace_symbols__destroy(self);
+    return NULL;
+}
+
+void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
+{
+    if (!self)
+        return;
+    hs_symbols__destroy(self->symbols);
+    free(self->frames);
+    free(self->copies);
+    free(self);
+}
+
+const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self)
+{
+    return self->store;
+}
+
+uint32_t hs_trace_symbols__parent(const struct hs_trace_symbols *self, uint32_t node)
+{
+    if (node >= self->node_count)
+        return 0;
+    uint32_t parent = self->nodes[node].parent;
+    return parent < node ? parent : 0;
+}
+
+bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node)
+{
+    return node && node < self->node_count && !self->nodes[node].parent && self->nodes[node].pc < HS_CUT_LIMIT;
+}
+
+const char *hs_cut_reason(uint64_t reason)
+{
+    static const char *const reasons[] = {"complete", "no unwind information", "damaged unwind information",
+                                          "broken stack", "too deep"};
+    return reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[reason] : "unknown reason";
+}
+
+static const struct hs_frames *cut_frames(uint64_t reason)
+{
+    static const struct hs_frame cuts[] = {{.function = "[cut: complete]", .module = ""},
+                                           {.function = "[cut: no unwind information]", .module = ""},
+                                           {.function = "[cut: damaged unwind information]", .module = ""},
+                                           {.function = "[cut: broken stack]", .module = ""},
+                                           {.function = "[cut: too deep]", .module = ""},
+                                           {.function = "[cut: unknown reason]", .module = ""}};
+    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1},
+                                              {&cuts[3], 1}, {&cuts[4], 1}, {&cuts[5], 1}};
+    size_t last = sizeof(frames) / sizeof(frames[0]) - 1;
+    return &frames[reason < last ? reason : last];
+}
+
+static const struct hs_frames *resolve(struct hs_trace_symbols *self, uint32_t node)
+{
+    const struct hs_node *it = &self->nodes[node];
+    if (hs_trace_symbols__is_cut(self, node))
+        return cut_frames(it->pc);
+    const struct hs_module *module = hs_store__module_at(self->store, it->pc, it->time);
+    int index = module ? (int)(module - self->modules) : -1;
+    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, index, it->pc);
+    return frames ? frames : &nothing_frames;
+}
+
+const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node)
+{
+    if (!node || node >= self->node_count)
+        return &nothing_frames;
+    if (!self->frames[node])
+        self->frames[node] = resolve(self, node);
+    return self->frames[node];
+}
+
+void hs_trace_symbols__print_problems(const struct hs_trace_symbols *self, FILE *out, size_t most)
+{
+    char line[1024];
+    size_t count = 0;
+    for (size_t i = 0; i < hs_symbols__module_count(self->symbols); i++) {
+        if (!hs_symbols__problem(self->symbols, i, line, sizeof(line)))
+            continue;
+        if (count++ < most)
+            fprintf(out, "%s\n", line);
+    }
+    if (count > most)
+        fprintf(out, "... and %zu more files without symbols\n", count - most);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The symbols of one opened trace: frames of its stack nodes, resolved when asked and kept. For one thread at a time.
+#ifndef HEAPSONDE_HOST_SYMBOLS_TRACE_SYMBOLS_H
+#define HEAPSONDE_HOST_SYMBOLS_TRACE_SYMBOLS_H
+
+#include "host/store/store.h"
+#include "host/symbols/symbols.h"
+
+#include <stdio.h>
+
+struct hs_trace_symbols;
+
+// The machine in `options` is taken from the store. `store` must outlive the session. NULL: out of memory.
+struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
+                                                  const struct hs_symbols_options *options);
+void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
+
+const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self);
+
+// The frames of one node of the stack table; of a cut mark: one frame that names the reason. Never NULL.
+const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node);
+
+// The parent of a node, 0 behind the root, whatever a damaged table says.
+uint32_t hs_trace_symbols__parent(const struct hs_trace_symbols *self, uint32_t node);
+
+// Whether the node is no frame but says why the outer frames are missing.
+bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node);
+
+// "no unwind information", ...: the reasons of enum hs_end of unwind/walk.h as the user reads them.
+const char *hs_cut_reason(uint64_t reason);
+
+// A line for each module whose addresses could not be named, at most `most`, then how many more there are.
+void hs_trace_symbols__print_problems(const struct hs_trace_symbols *self, FILE *out, size_t most);
+
+#endif
