@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 // CRC-32C (Castagnoli, reflected, inverted before and after). Start with crc 0; a result continues with more bytes.
-// The first call fills a 4 KiB table; concurrent first calls are harmless.
+// The first call fills 8 KiB of tables; concurrent first calls are harmless.
 uint32_t hs_crc32c(uint32_t crc, const void *data, size_t length);
 
 #endif

@@ -129,8 +129,7 @@ static unsigned get_weights(struct hs_bit_reader *bits, uint8_t *weights)
 static unsigned count_symbols(const struct hs_symbols *column, uint32_t *histogram)
 {
     unsigned limit = 256;
-    for (unsigned i = 0; i < 256; i++)
-        histogram[i] = 0;
+    __builtin_memset(histogram, 0, 256 * sizeof *histogram);
     for (uint32_t i = 0; i < column->count; i++)
         histogram[column->symbol[i]]++;
     while (!histogram[limit - 1])
@@ -155,7 +154,7 @@ static void make_code(struct hs_symbol_code *code, uint32_t start, uint32_t freq
     code->bias = (uint16_t)start;
 }
 
-static uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code, uint8_t **at)
+static inline uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code, uint8_t **at)
 {
     if (state >= code->limit) {
         *at -= 2;
@@ -165,6 +164,27 @@ static uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code, ui
     }
     uint32_t quotient = (uint32_t)((uint64_t)state * code->reciprocal >> 32) >> code->shift;
     return state + code->bias + quotient * code->complement;
+}
+
+// Codes a column from its end, so that the decoder goes forwards; words are laid down before `at`.
+static uint8_t *put_column(const struct hs_symbols *column, const struct hs_symbol_code *code, uint32_t *state,
+                           uint8_t *at)
+{
+    uint32_t i = column->count;
+    const uint8_t *symbol = column->symbol;
+    while (i % STATES) {
+        i--;
+        state[i % STATES] = put_symbol(state[i % STATES], &code[symbol[i]], &at);
+    }
+    uint32_t s0 = state[0], s1 = state[1], s2 = state[2], s3 = state[3];
+    for (; i; i -= STATES) {
+        s3 = put_symbol(s3, &code[symbol[i - 1]], &at);
+        s2 = put_symbol(s2, &code[symbol[i - 2]], &at);
+        s1 = put_symbol(s1, &code[symbol[i - 3]], &at);
+        s0 = put_symbol(s0, &code[symbol[i - 4]], &at);
+    }
+    state[0] = s0, state[1] = s1, state[2] = s2, state[3] = s3;
+    return at;
 }
 
 static void make_codes(const uint8_t *weights, unsigned limit, struct hs_entropy_scratch *scratch)
@@ -225,8 +245,7 @@ uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_cou
         if (!scratch->limit[c])
             continue;
         make_codes(scratch->weights[c], scratch->limit[c], scratch);
-        for (uint32_t i = columns[c].count; i--;)
-            state[i % STATES] = put_symbol(state[i % STATES], &scratch->code[columns[c].symbol[i]], &at);
+        at = put_column(&columns[c], scratch->code, state, at);
     }
     for (unsigned i = STATES; i--;) {
         at -= 4;
@@ -237,8 +256,7 @@ uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_cou
     output = hs_varint_put(output, at, length);
     if (!output)
         return NULL;
-    for (size_t i = 0; i < length; i++)
-        output[i] = at[i];
+    __builtin_memmove(output, at, length);
     return output + length;
 }
 

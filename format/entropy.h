@@ -34,8 +34,10 @@ static inline void hs_bits_put32(struct hs_bit_writer *writer, uint32_t value, u
         writer->count -= 32;
         return;
     }
-    for (unsigned i = 0; i < 4; i++)
-        writer->at[i] = (uint8_t)(writer->bits >> (8 * i));
+    writer->at[0] = (uint8_t)writer->bits;
+    writer->at[1] = (uint8_t)(writer->bits >> 8);
+    writer->at[2] = (uint8_t)(writer->bits >> 16);
+    writer->at[3] = (uint8_t)(writer->bits >> 24);
     writer->at += 4;
     writer->bits >>= 32;
     writer->count -= 32;
@@ -75,27 +77,43 @@ static inline void hs_bits_open(struct hs_bit_reader *reader, const uint8_t *at,
     *reader = (struct hs_bit_reader){at, end, 0, 0, 0};
 }
 
-static inline uint32_t hs_bits_get32(struct hs_bit_reader *reader, unsigned count)
+static inline uint64_t hs_load_little64(const uint8_t *at)
 {
-    if (reader->count < count) {
-        if (reader->end - reader->at >= 4) {
-            uint32_t word = (uint32_t)reader->at[0] | (uint32_t)reader->at[1] << 8 | (uint32_t)reader->at[2] << 16 |
-                            (uint32_t)reader->at[3] << 24;
-            reader->bits |= (uint64_t)word << reader->count;
-            reader->count += 32;
-            reader->at += 4;
-        } else {
-            while (reader->count <= 56 && reader->at < reader->end) {
-                reader->bits |= (uint64_t)*reader->at++ << reader->count;
-                reader->count += 8;
-            }
-            if (reader->count < count) {
-                reader->missing += count - reader->count;
-                reader->count = count;
-            }
-        }
+    uint64_t word;
+    __builtin_memcpy(&word, at, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline void hs_bits_refill_end(struct hs_bit_reader *reader, unsigned count)
+{
+    while (reader->count <= 56 && reader->at < reader->end) {
+        reader->bits |= (uint64_t)*reader->at++ << reader->count;
+        reader->count += 8;
     }
-    uint32_t value = (uint32_t)(reader->bits & (((uint64_t)1 << count) - 1));
+    if (reader->count < count) {
+        reader->missing += count - reader->count;
+        reader->count = count;
+    }
+}
+
+// At most 56 bits. While eight bytes are left the refill is without a condition on what is needed; bits above `count`
+// may already be in `bits`, and are put there again unchanged by the next refill.
+static inline uint64_t hs_bits_get56(struct hs_bit_reader *reader, unsigned count)
+{
+    if (reader->end - reader->at >= 8) {
+        reader->bits |= hs_load_little64(reader->at) << reader->count;
+        reader->at += (63 - reader->count) >> 3;
+        reader->count |= 56;
+    } else {
+        if (reader->count < 56)
+            reader->bits &= ((uint64_t)1 << reader->count) - 1;
+        if (reader->count < count)
+            hs_bits_refill_end(reader, count);
+    }
+    uint64_t value = reader->bits & (((uint64_t)1 << count) - 1);
     reader->bits >>= count;
     reader->count -= count;
     return value;
@@ -103,11 +121,10 @@ static inline uint32_t hs_bits_get32(struct hs_bit_reader *reader, unsigned coun
 
 static inline uint64_t hs_bits_get(struct hs_bit_reader *reader, unsigned count)
 {
-    uint64_t low = 0;
-    if (count <= 32)
-        return count ? hs_bits_get32(reader, count) : 0;
-    low = hs_bits_get32(reader, 32);
-    return low | (uint64_t)hs_bits_get32(reader, count - 32) << 32;
+    if (__builtin_expect(count <= 56, 1))
+        return hs_bits_get56(reader, count);
+    uint64_t low = hs_bits_get56(reader, 32);
+    return low | hs_bits_get56(reader, count - 32) << 32;
 }
 
 // ---- columns ---------------------------------------------------------------------------------------------------------

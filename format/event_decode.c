@@ -34,10 +34,18 @@ static inline unsigned get(struct decoder *decoder, unsigned column)
     return *decoder->next[column]++;
 }
 
+// hs_number_base and hs_number_extra_bits without a condition: symbols below 16 take no extra bits either way.
+static inline uint64_t number_value(struct decoder *decoder, unsigned symbol)
+{
+    unsigned large = symbol >= 16, extra = large * ((symbol >> 2) - 2);
+    uint64_t base = large ? (uint64_t)(4 | (symbol & 3)) << extra : symbol;
+    return base + hs_bits_get(&decoder->bits, extra);
+}
+
 static inline uint64_t get_number(struct decoder *decoder, unsigned column)
 {
     unsigned symbol = get(decoder, column);
-    return hs_number_base(symbol) + hs_bits_get(&decoder->bits, hs_number_extra_bits(symbol));
+    return number_value(decoder, symbol);
 }
 
 // A block by its distance from the newest; 0 when there is no such block.
@@ -51,13 +59,12 @@ static inline uint32_t get_block(struct decoder *decoder, unsigned column)
     return decoder->model.block_count - (uint32_t)distance;
 }
 
-static inline void get_time(struct decoder *decoder, struct hs_event *event, int is_free)
+static inline void get_time(struct decoder *decoder, uint32_t context, struct hs_event *event, int is_free)
 {
     struct hs_model *model = &decoder->model;
-    uint32_t context = hs_context3(model);
     unsigned column = hs_time_column(model, context, is_free);
     unsigned symbol = get(decoder, column);
-    decoder->time += hs_number_base(symbol) + hs_bits_get(&decoder->bits, hs_number_extra_bits(symbol));
+    decoder->time += number_value(decoder, symbol);
     hs_model_learn_time(model, context, symbol);
     event->time = decoder->time;
 }
@@ -123,21 +130,17 @@ static void get_free_stack(struct decoder *decoder, uint32_t local, struct hs_ev
     model->last_free_stack = model->stack[local].free_stack = event->stack;
 }
 
-// `local`: the stack that a right guess named, 0 for an older block; known: whether there was such a guess.
-static inline void decode_free(struct decoder *decoder, unsigned op, uint32_t local, struct hs_event *event)
+// `number`: the live block, 0 for an older one.
+static inline void decode_free(struct decoder *decoder, uint32_t number, struct hs_event *event)
 {
     struct hs_model *model = &decoder->model;
     event->kind = HS_EVENT_FREE;
-    if (op == HS_OP_FREE_OLD || (op < HS_OP_ALLOC && !local)) {
+    if (!number) {
         uint64_t unit = get_old(decoder);
         hs_model_add_unknown(model, unit);
         event->address = unit_address(decoder, unit);
         return;
     }
-    unsigned rank = op == HS_OP_FREE ? HS_RANK_BLOCK : get(decoder, HS_COLUMN_RANK);
-    uint32_t number = ranked_block(decoder, local, rank);
-    if (!number)
-        return;
     event->address = unit_address(decoder, hs_block_unit(&model->block[number]));
     hs_model_unlink_live(model, number);
     hs_model_add_freed(model, number);
@@ -285,7 +288,7 @@ static void decode_escape(struct decoder *decoder, struct hs_event *event)
         return;
     }
     decoder->escape = at;
-    get_time(decoder, event, 1);
+    get_time(decoder, hs_context3(&decoder->model), event, 1);
     hs_wide_event(head & 0xff, words, count, event);
 }
 
@@ -317,23 +320,25 @@ static inline void decode_event(struct decoder *decoder, struct hs_event *event)
     uint32_t local = token & ~HS_TOKEN_FREE;
     model->op_context = hs_next_op_context(op, is_free);
     if (is_free) {
-        uint32_t newest = 0;
+        uint32_t number = 0;
         if (op == HS_OP_FREE) {
             // The distance names the block, the block its stack.
-            const uint8_t *column = decoder->next[HS_COLUMN_BLOCK];
-            struct hs_bit_reader bits = decoder->bits;
-            newest = get_block(decoder, HS_COLUMN_BLOCK);
-            local = model->block[newest].stack;
-            decoder->next[HS_COLUMN_BLOCK] = column;
-            decoder->bits = bits;
+            number = get_block(decoder, HS_COLUMN_BLOCK);
+            local = model->block[number].stack;
+            if (model->block[number].state != HS_BLOCK_LIVE)
+                decoder->damaged = 1;
+        } else if (local) {
+            number = ranked_block(decoder, local, get(decoder, HS_COLUMN_RANK));
         }
-        decode_free(decoder, op, local, event);
+        if (decoder->damaged)
+            return;
+        decode_free(decoder, number, event);
         token = HS_TOKEN_FREE | local;
     } else {
         decode_allocation(decoder, op, local, event, &since);
     }
     hs_model_learn(model, c3, c2, c1, token);
-    get_time(decoder, event, is_free);
+    get_time(decoder, c3, event, is_free);
     if (is_free && decoder->free_stacks)
         get_free_stack(decoder, local, event);
     if (event->kind == HS_EVENT_REALLOC)

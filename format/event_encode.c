@@ -23,6 +23,7 @@ struct encoder {
     uint8_t *escape, *escape_end;
     uint64_t time;
     uint32_t count;
+    uint32_t context; // of the event in progress, for its time
     int free_stacks;
     uint32_t frees;
     uint64_t first_time;
@@ -44,7 +45,7 @@ static inline void put(struct encoder *encoder, unsigned column, unsigned symbol
     symbols->symbol[symbols->count++] = (uint8_t)symbol;
 }
 
-static inline unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
+static inline __attribute__((always_inline)) unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
 {
     unsigned symbol = hs_number_symbol(value);
     put(encoder, column, symbol);
@@ -100,13 +101,14 @@ static inline unsigned put_op(struct encoder *encoder, uint32_t token, unsigned 
     }
     put(encoder, HS_COLUMN_OP + model->op_context, op);
     model->op_context = hs_next_op_context(op, is_free);
+    encoder->context = c3;
     hs_model_learn(model, c3, c2, c1, token);
     return op;
 }
 
 static inline void put_time(struct encoder *encoder, uint64_t time, int is_free)
 {
-    uint32_t context = hs_context3(&encoder->model);
+    uint32_t context = encoder->context;
     unsigned symbol = put_number(encoder, hs_time_column(&encoder->model, context, is_free), time - encoder->time);
     hs_model_learn_time(&encoder->model, context, symbol);
     encoder->time = time;
@@ -373,6 +375,7 @@ static int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t
         return -1;
     put(encoder, HS_COLUMN_OP + encoder->model.op_context, HS_OP_ESCAPE);
     encoder->model.op_context = hs_next_op_context(HS_OP_ESCAPE, 0);
+    encoder->context = hs_context3(&encoder->model);
     encoder->escape = hs_varint_put(encoder->escape, encoder->escape_end, type | count << 8);
     for (unsigned i = 0; i < count; i++)
         encoder->escape = hs_varint_put(encoder->escape, encoder->escape_end, words[i]);
@@ -461,10 +464,8 @@ static size_t encode_records(struct encoder *encoder, const uint64_t *record, si
 static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
 {
     hs_model_start(&encoder->model, target);
-    for (size_t i = 0; i < sizeof encoder->block_hash / sizeof *encoder->block_hash; i++)
-        encoder->block_hash[i] = 0;
-    for (size_t i = 0; i < sizeof encoder->stack_hash / sizeof *encoder->stack_hash; i++)
-        encoder->stack_hash[i] = 0;
+    __builtin_memset(encoder->block_hash, 0, sizeof encoder->block_hash);
+    __builtin_memset(encoder->stack_hash, 0, sizeof encoder->stack_hash);
     uint8_t *symbols = encoder->symbols;
     for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
         encoder->column[c] = (struct hs_symbols){symbols, 0};
@@ -478,13 +479,6 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
     encoder->free_stacks = 0;
     encoder->frees = 0;
     encoder->first_time = 0;
-}
-
-static uint8_t *append(uint8_t *to, const uint8_t *from, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        to[i] = from[i];
-    return to + length;
 }
 
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
@@ -513,8 +507,10 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
     at = hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
     if (!at)
         return;
-    at = append(at, bits, bits_length);
-    at = append(at, escape, escape_length);
+    __builtin_memcpy(at, bits, bits_length);
+    at += bits_length;
+    __builtin_memcpy(at, escape, escape_length);
+    at += escape_length;
     result->length = (uint32_t)(at - output);
     result->count = encoder->count;
     result->first_time = encoder->first_time;

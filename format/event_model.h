@@ -16,7 +16,7 @@
 // remaining bits follow raw. 256 symbols cover 64 bits.
 static inline unsigned hs_number_extra_bits(unsigned symbol)
 {
-    return symbol < 16 ? 0 : ((symbol - 16) >> 2) + 2;
+    return symbol < 16 ? 0 : (symbol >> 2) - 2;
 }
 
 static inline unsigned hs_number_symbol(uint64_t value)
@@ -166,9 +166,7 @@ struct hs_model {
 
 static inline void hs_model_start(struct hs_model *model, const struct hs_codec_target *target)
 {
-    uint8_t *bytes = (uint8_t *)model;
-    for (size_t i = 0; i < offsetof(struct hs_model, stack); i++)
-        bytes[i] = 0;
+    __builtin_memset(model, 0, offsetof(struct hs_model, stack));
     model->pointer_size = target->pointer_size;
     model->address_shift = target->address_shift;
     model->unit_bytes = 1u << target->address_shift;
