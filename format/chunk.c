@@ -82,6 +82,18 @@ int hs_chunk_read(const void *from, struct hs_chunk_header *chunk)
     return chunk->header_crc == hs_crc32c(0, at, AT(hs_chunk_header, header_crc)) ? 0 : -1;
 }
 
+void hs_footer_entry_write(uint8_t *to, uint64_t offset, const void *sealed_header)
+{
+    put64(to, offset);
+    __builtin_memcpy(to + 8, sealed_header, HS_CHUNK_HEADER_SIZE);
+}
+
+int hs_footer_entry_read(const uint8_t *from, uint64_t *offset, struct hs_chunk_header *chunk)
+{
+    *offset = get64(from);
+    return hs_chunk_read(from + 8, chunk);
+}
+
 // ---- file header -----------------------------------------------------------------------------------------------------
 
 void hs_file_header_seal(struct hs_file_header *header, void *to)

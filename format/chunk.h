@@ -25,6 +25,12 @@ void hs_chunk_seal(struct hs_chunk_header *chunk, const void *payload, void *to)
 // length above HS_CHUNK_MAX_LENGTH.
 int hs_chunk_read(const void *from, struct hs_chunk_header *chunk);
 
+// The payload of a FOOTER chunk: one entry per chunk before it, in file order, without slots and pads; 64 bytes each:
+// the chunk's offset (little-endian), then its sealed header.
+#define HS_FOOTER_ENTRY_SIZE (8 + HS_CHUNK_HEADER_SIZE)
+void hs_footer_entry_write(uint8_t *to, uint64_t offset, const void *sealed_header);
+int hs_footer_entry_read(const uint8_t *from, uint64_t *offset, struct hs_chunk_header *chunk); // as hs_chunk_read
+
 // Fills header->crc; the fields are set in this machine's order. Writes all bytes before `live` to `to`.
 void hs_file_header_seal(struct hs_file_header *header, void *to);
 

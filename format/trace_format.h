@@ -91,7 +91,7 @@ enum {
     HS_CHUNK_SLOT = 2,   // live buffer; payload is struct hs_slot_header + records in the target's byte order
     HS_CHUNK_EVENTS = 3, // the events of one stream, sorted by time, decodable alone (format/event_codec.h)
     HS_CHUNK_META = 4,   // meta records: stack nodes, modules, threads, clock points, ...
-    HS_CHUNK_FOOTER = 5, // index of the chunks, written at a clean close
+    HS_CHUNK_FOOTER = 5, // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
     HS_CHUNK_FILE = 6    // an embedded file: name, NUL, contents
 };
 
