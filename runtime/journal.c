@@ -9,52 +9,62 @@
 #include "runtime/text.h"
 #include "runtime/writer.h"
 
-static struct {
-    struct hs_lock lock; // guards everything below
+struct journal {
     struct hs_slot *slot;
     struct hs_meta_writer writer;
-} journal;
+};
 
-static bool next_slot(void)
+static struct journal code;   // nodes and modules, in the order they came; under the stack table's lock
+static struct journal others; // under others_lock
+static struct hs_lock others_lock;
+
+static bool next_slot(struct journal *journal)
 {
-    if (journal.slot) {
-        hs_slots__submit(journal.slot);
-        journal.slot = NULL;
+    if (journal->slot) {
+        hs_slots__submit(journal->slot);
+        journal->slot = NULL;
         hs_writer__notify();
     }
-    journal.slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
-    if (!journal.slot)
+    journal->slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
+    if (!journal->slot)
         return false;
-    hs_meta_begin(&journal.writer, hs_slot__records(journal.slot), HS_SLOT_RECORDS_SIZE);
+    hs_meta_begin(&journal->writer, hs_slot__records(journal->slot), HS_SLOT_RECORDS_SIZE);
     return true;
 }
 
-// Runs `write` with the journal's writer, on a fresh slot when the present one is full.
-#define APPEND(write) APPEND_AS((uint32_t)hs_system_gettid(), write)
-#define APPEND_AS(tid, write)                                                                                          \
+// Writes a record with `w`, the journal's writer, on a fresh slot when the present one is full.
+#define APPEND_TO(journal, write)                                                                                      \
+    (((journal)->slot || next_slot(journal)) && ((write) || (next_slot(journal) && (write))))
+
+#define APPEND(write)                                                                                                  \
     do {                                                                                                               \
-        if (!hs_lock__acquire(&journal.lock, tid))                                                                     \
+        if (!hs_lock__acquire(&others_lock, (uint32_t)hs_system_gettid()))                                             \
             return false;                                                                                              \
-        struct hs_meta_writer *w = &journal.writer;                                                                    \
-        bool done = (journal.slot || next_slot()) && ((write) || (next_slot() && (write)));                            \
-        hs_lock__release(&journal.lock);                                                                               \
+        struct hs_meta_writer *w = &others.writer;                                                                     \
+        bool done = APPEND_TO(&others, write);                                                                         \
+        hs_lock__release(&others_lock);                                                                                \
         return done;                                                                                                   \
     } while (0)
 
-bool hs_journal__node(uint32_t tid, uint32_t id, uint32_t parent, uintptr_t pc)
+bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
-    APPEND_AS(tid, hs_meta_node(w, id, parent, pc));
+    struct hs_meta_writer *w = &code.writer;
+    return APPEND_TO(&code, hs_meta_node(w, id, parent, pc));
 }
 
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path)
 {
-    APPEND(hs_meta_module(w, hs_clock__now(), start, end, bias, build_id, build_id_length, path, hs_text__length(path)));
+    struct hs_meta_writer *w = &code.writer;
+    size_t length = hs_text__length(path);
+    return APPEND_TO(&code,
+                     hs_meta_module(w, hs_clock__now(), start, end, bias, build_id, build_id_length, path, length));
 }
 
 bool hs_journal__unload(uint64_t start)
 {
-    APPEND(hs_meta_unload(w, hs_clock__now(), start));
+    struct hs_meta_writer *w = &code.writer;
+    return APPEND_TO(&code, hs_meta_unload(w, hs_clock__now(), start));
 }
 
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name)
@@ -89,19 +99,28 @@ bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t 
     APPEND(hs_meta_culled(w, stack, count, size, usable, lifetime));
 }
 
-void hs_journal__flush(void)
+static void flush(struct journal *journal)
 {
-    if (!hs_lock__acquire(&journal.lock, (uint32_t)hs_system_gettid()))
+    if (journal->slot)
+        hs_slots__submit(journal->slot);
+    journal->slot = NULL;
+}
+
+void hs_journal__flush_code(void)
+{
+    flush(&code);
+}
+
+void hs_journal__flush_others(void)
+{
+    if (!hs_lock__acquire(&others_lock, (uint32_t)hs_system_gettid()))
         return;
-    if (journal.slot) {
-        hs_slots__submit(journal.slot);
-        journal.slot = NULL;
-    }
-    hs_lock__release(&journal.lock);
+    flush(&others);
+    hs_lock__release(&others_lock);
 }
 
 void hs_journal__reset(void)
 {
-    journal.lock = (struct hs_lock){0};
-    journal.slot = NULL;
+    others_lock = (struct hs_lock){0};
+    code.slot = others.slot = NULL;
 }

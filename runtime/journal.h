@@ -3,8 +3,9 @@
 // The journal: meta records (stack nodes, modules, threads, clock points, ...) in slots of their own, so that they
 // survive a kill as events do. A full slot goes to the writer like any other.
 //
-// Every function takes the journal's lock and returns false when the record could not be stored. The writer must not
-// call them: they may wait for it.
+// Nodes and modules go into one journal, so that a node belongs to the modules before it: those functions run under the
+// stack table's lock. The others take a lock of their own. A function returns false when the record could not be
+// stored. The writer must not call them: they may wait for it.
 #ifndef HEAPSONDE_RUNTIME_JOURNAL_H
 #define HEAPSONDE_RUNTIME_JOURNAL_H
 
@@ -12,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// `tid` is the calling thread's, known where nodes are made.
-bool hs_journal__node(uint32_t tid, uint32_t id, uint32_t parent, uintptr_t pc);
+bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path);
 bool hs_journal__unload(uint64_t start);
@@ -24,8 +24,9 @@ bool hs_journal__toggle(bool on);
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
 bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime);
 
-// Submits the slot in use, so that the next writer run seals it.
-void hs_journal__flush(void);
+// Submit the slot in use, so that the next turn of the writer seals it.
+void hs_journal__flush_code(void);
+void hs_journal__flush_others(void);
 
 // Starts anew in a forked child.
 void hs_journal__reset(void);

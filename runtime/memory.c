@@ -14,6 +14,19 @@ void *hs_memory__map(size_t length)
     return hs_system_failed(result) ? NULL : (void *)result;
 }
 
+void *hs_memory__map_huge(size_t length)
+{
+    char *memory = hs_memory__map(2 * length);
+    if (!memory)
+        return hs_memory__map(length);
+    size_t before = -(uintptr_t)memory & (length - 1);
+    if (before)
+        hs_memory__unmap(memory, before);
+    hs_memory__unmap(memory + before + length, length - before);
+    HS_SYSTEM3(SYS_madvise, memory + before, length, MADV_HUGEPAGE);
+    return memory + before;
+}
+
 void hs_memory__unmap(void *memory, size_t length)
 {
     hs_system_munmap(memory, length);

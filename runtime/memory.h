@@ -9,6 +9,9 @@
 
 // Zeroed pages, or NULL. Touched on first use only. Any thread; async-signal-safe.
 void *hs_memory__map(size_t length);
+
+// The same, aligned to `length` (a power of two) and backed by a huge page where the kernel has one.
+void *hs_memory__map_huge(size_t length);
 void hs_memory__unmap(void *memory, size_t length);
 
 size_t hs_memory__page_size(void);

@@ -31,14 +31,19 @@ struct mapping {
 static struct {
     struct module *table; // MODULES_LIMIT entries, touched as far as used
     uint32_t count;
+    struct module recent;        // the last one met
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
 } modules;
 
 static bool known(uintptr_t pc)
 {
+    if (pc - modules.recent.start < modules.recent.end - modules.recent.start)
+        return true;
     for (uint32_t i = 0; i < modules.count; i++)
-        if (pc - modules.table[i].start < modules.table[i].end - modules.table[i].start)
+        if (pc - modules.table[i].start < modules.table[i].end - modules.table[i].start) {
+            modules.recent = modules.table[i];
             return true;
+        }
     return false;
 }
 
@@ -240,6 +245,7 @@ static void drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
             i++;
             continue;
         }
+        modules.recent = (struct module){0};
         hs_journal__unload(module->start);
         if (unloaded)
             unloaded(module->start, module->end);
@@ -266,5 +272,6 @@ void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
 void hs_modules__reset(void)
 {
     modules.count = 0;
+    modules.recent = (struct module){0};
     modules.last_unknown_page = 0;
 }

@@ -14,7 +14,6 @@ void hs_modules__see(uintptr_t pc);
 // table's lock.
 void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end));
 
-
 void hs_modules__reset(void);
 
 #endif

@@ -33,9 +33,9 @@ static struct {
     bool mapped;        // header and slots are mapped from the file
     uint64_t end;       // where the next chunk goes
     uint64_t device, inode;
-    uint32_t created;   // files created by this process and its fork ancestors: %n
+    uint32_t created; // files created by this process and its fork ancestors: %n
     char path[HS_CONFIG_TEXT + 64];
-    uint8_t *header;    // HS_FILE_HEADER_SIZE bytes
+    uint8_t *header; // HS_FILE_HEADER_SIZE bytes
     struct block blocks[BLOCKS_LIMIT];
     uint32_t block_count;
     _Atomic bool stopped;

@@ -34,11 +34,11 @@ struct hs_shared *hs_shared = &before_start;
 
 static struct {
     _Atomic uint32_t state;
-    struct hs_lock lock;       // begin, materialize, exit, toggling
-    bool begun;                // a trace exists, or will as soon as something is to be written
+    struct hs_lock lock; // begin, materialize, exit, toggling
+    bool begun;          // a trace exists, or will as soon as something is to be written
     bool closed;
     uint32_t pid;
-    uint32_t mode;             // what hs_shared->mode was before a fork wiped it
+    uint32_t mode; // what hs_shared->mode was before a fork wiped it
     uint64_t forked_at;
 } process;
 
@@ -57,7 +57,8 @@ static void become_passive(const char *why, const char *detail, int error)
     hs_log(HS_LOG_ERROR, why, detail, error);
 }
 
-// ---- what the trace says about the process ----------------------------------------------------------------------------
+// ---- what the trace says about the process
+// ----------------------------------------------------------------------------
 
 static void add_info(struct hs_meta_writer *writer, const char *key, const char *value)
 {
@@ -105,7 +106,8 @@ static void write_info(void)
     hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
 }
 
-// ---- start --------------------------------------------------------------------------------------------------------------
+// ---- start
+// --------------------------------------------------------------------------------------------------------------
 
 static bool open_trace(bool inline_writer, uint32_t slots)
 {
@@ -199,7 +201,8 @@ void hs_process__libc_is_ready(void)
         take_signal(SIGUSR2);
 }
 
-// ---- toggling -----------------------------------------------------------------------------------------------------------
+// ---- toggling
+// -----------------------------------------------------------------------------------------------------------
 
 bool hs_process__is_recording(void)
 {
@@ -227,7 +230,8 @@ void hs_process__set_recording(bool on)
     hs_lock__release(&process.lock);
 }
 
-// ---- fork, exec, exit ---------------------------------------------------------------------------------------------------
+// ---- fork, exec, exit
+// ---------------------------------------------------------------------------------------------------
 
 static bool is_this_process(void)
 {
@@ -282,7 +286,8 @@ bool hs_process__sync(void)
     bool open = hs_output__is_open() || hs_process__materialize();
     if (self)
         hs_thread__flush(self);
-    hs_journal__flush();
+    hs_stacks__flush((uint32_t)hs_system_gettid());
+    hs_journal__flush_others();
     bool done = open && hs_writer__sync();
     if (self)
         self->inside = HS_OUTSIDE;
@@ -302,7 +307,8 @@ void hs_process__exit(void)
         if (self)
             hs_thread__flush(self);
         hs_threads__collect_dead();
-        hs_journal__flush();
+        hs_stacks__flush((uint32_t)hs_system_gettid());
+        hs_journal__flush_others();
         hs_writer__close(HS_STATE_CLOSED);
     }
     if (self)

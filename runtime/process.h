@@ -3,7 +3,8 @@
 // The recorder's life in one process: start, toggling, fork, exec, exit.
 //
 // Shared words:
-//   hs_shared->mode   what hooks record: HS_MODE_* bits, 0: nothing, ask hs_process__wake(). Read on every hook; written
+//   hs_shared->mode   what hooks record: HS_MODE_* bits, 0: nothing, ask hs_process__wake(). Read on every hook;
+//   written
 //                     when recording starts, pauses, stops.
 //   hs_shared->alive  1 once started. Both words are in a page that the kernel wipes in a forked child
 //                     (MADV_WIPEONFORK), so that a child made in whatever way records nothing before it has let go

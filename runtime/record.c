@@ -8,15 +8,16 @@
 
 enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
 
-#define ADDRESS_MASK  ((1ull << HS_RECORD_ADDRESS_BITS) - 1)
-#define ALIGNED_MASK  ((1ull << HS_ARCH_ADDRESS_SHIFT) - 1)
+#define ADDRESS_MASK ((1ull << HS_RECORD_ADDRESS_BITS) - 1)
+#define ALIGNED_MASK ((1ull << HS_ARCH_ADDRESS_SHIFT) - 1)
 
 static void count(uint64_t *word)
 {
     __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 }
 
-// ---- entering ---------------------------------------------------------------------------------------------------------
+// ---- entering
+// ---------------------------------------------------------------------------------------------------------
 
 // The allocator may call itself; that is no loss. A signal handler that allocates while its thread is in here is.
 static struct hs_thread *refuse(struct hs_thread *thread)
@@ -61,7 +62,8 @@ struct hs_thread *hs_record__enter_map(uint32_t *before)
     return hs_record__enter(HS_MODE_ALLOC);
 }
 
-// ---- stacks -------------------------------------------------------------------------------------------------------------
+// ---- stacks
+// -------------------------------------------------------------------------------------------------------------
 
 static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *caller)
 {
@@ -75,13 +77,14 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
         count(&hs_output__live()->guessed);
     if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP))
         return memo->ids[kept - 1];
-    uint32_t stack = hs_stacks__identify(memo, kept, thread->number);
+    uint32_t stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->number);
     if (HS_UNLIKELY(!stack))
         count(&hs_output__live()->dropped[HS_DROP_STACK_TABLE]);
     return stack;
 }
 
-// ---- writing into the slot ----------------------------------------------------------------------------------------------
+// ---- writing into the slot
+// ----------------------------------------------------------------------------------------------
 
 static uint64_t first_word(uint32_t kind, uint64_t middle, uint64_t delta)
 {
@@ -154,8 +157,8 @@ void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *
     bool modelled = usable == hs_usable_model(size, sizeof(void *));
     at[1] = size | stack << 32;
     at[2] = modelled ? 0 : usable;
-    commit(at, first_word(modelled ? kind : kind | HS_RECORD_USABLE, address >> HS_ARCH_ADDRESS_SHIFT,
-                          (uint64_t)delta));
+    commit(at,
+           first_word(modelled ? kind : kind | HS_RECORD_USABLE, address >> HS_ARCH_ADDRESS_SHIFT, (uint64_t)delta));
     thread->at = at + (modelled ? 2 : 3);
 }
 
@@ -192,8 +195,8 @@ void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *cal
     put_free(thread, address, hs_config.free_stacks ? stack_of(thread, caller) : 0, when);
 }
 
-void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old,
-                             uint64_t began, uintptr_t address, size_t size, size_t usable)
+void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
+                             uintptr_t address, size_t size, size_t usable)
 {
     thread->inside = HS_INSIDE_RECORDER;
     uint64_t now = hs_clock__now_ordered();

@@ -55,8 +55,8 @@ void hs_record__free(struct hs_thread *thread, const struct hs_registers *caller
 void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address, uint64_t when);
 
 // `began`: recorded time before the real realloc, which freed `old` at some moment since.
-void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old,
-                             uint64_t began, uintptr_t address, size_t size, size_t usable);
+void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
+                             uintptr_t address, size_t size, size_t usable);
 
 // A record of kind enum hs_wide. The word at `stack_word` gets the caller's stack, shifted left by `stack_shift`, or-ed
 // in; HS_RECORD_NO_STACK for none.

@@ -47,8 +47,8 @@ void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
         .kind = HS_CHUNK_META, .stored_length = length, .plain_length = length, .sequence = sequence};
     if (length > LZ4_MAX_INPUT_SIZE)
         return;
-    int packed = LZ4_compress_fast_extState(seal.scratch, data, (char *)seal.encoded, (int)length,
-                                            (int)HS_CODEC_MAX_OUTPUT, 1);
+    int packed =
+        LZ4_compress_fast_extState(seal.scratch, data, (char *)seal.encoded, (int)length, (int)HS_CODEC_MAX_OUTPUT, 1);
     if (packed > 0 && (uint32_t)packed < length) {
         chunk.flags = HS_CHUNK_LZ4;
         chunk.stored_length = (uint32_t)packed;

@@ -17,8 +17,8 @@ static struct {
     _Atomic uint32_t free_count; // approximate: a hint for growing
     _Atomic uint32_t submitted;
     _Atomic uint64_t sequence;
-    _Atomic uint32_t returned;   // counts returned slots; threads without a slot sleep on it
-    _Atomic uint32_t waiting;    // threads asleep on `returned`
+    _Atomic uint32_t returned; // counts returned slots; threads without a slot sleep on it
+    _Atomic uint32_t waiting;  // threads asleep on `returned`
 } slots;
 
 static uint32_t index_of(const struct hs_slot *slot)

@@ -5,142 +5,128 @@
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
-
-#include "arch/system.h"
+#include "runtime/wide_nodes.h"
 
 #include <stdatomic.h>
-#include <sys/mman.h>
 
-// key:  pc (48 bits) | low 16 bits of parent << 48; never 0 in use, written last
-// rest: id (32 bits) | high 16 bits of parent << 32
-// A parent above 2^32 does not exist: ids are 32 bits.
-struct entry {
-    _Atomic uint64_t key;
-    uint64_t rest;
+// A node is found from its parent: through the list of the parent's children, newest first. Nodes that are made
+// together lie together, so that a stack met again touches few cache lines.
+//
+// pc_and_dead: return address; bit 63 set when its code was unloaded, so that no lookup matches it
+// first_child, next: ids; a node is complete before its id is stored into either
+struct node {
+    _Atomic uint64_t pc;
+    _Atomic uint32_t first_child;
+    _Atomic uint32_t next;
 };
 
-struct table {
-    uint64_t capacity;
-    struct entry entries[];
-};
-
-enum { FIRST_CAPACITY = 4096, PROBES_LIMIT = 4096 };
-#define NODES_LIMIT   0xfffffff0u
-#define PC_MASK       0x0000ffffffffffffull
+enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 << 14 };
+#define SEGMENT_SIZE  (sizeof(struct node) * SEGMENT_NODES) // 2 MiB
+#define NODES_LIMIT   ((uint32_t)SEGMENTS_LIMIT << SEGMENT_BITS)
+#define DEAD          (1ull << 63)
 #define KEPT_TOO_DEEP 128u // innermost frames that are kept of a stack deeper than the memo
 
 static struct {
-    struct table *_Atomic table; // owner: whoever holds lock; readers see a complete table
+    struct node *_Atomic segments[SEGMENTS_LIMIT];
     struct hs_lock lock;
-    uint32_t count;              // under lock
+    uint32_t count; // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
+    _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
 } trie;
 
-static uint64_t key_of(uint32_t parent, uintptr_t pc)
+static inline struct node *node_of(uint32_t id)
 {
-    return (pc & PC_MASK) | (uint64_t)parent << 48;
+    struct node *segment = atomic_load_explicit(&trie.segments[id >> SEGMENT_BITS], memory_order_relaxed);
+    return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
-static uint64_t rest_of(uint32_t parent, uint32_t id)
+// The child of `parent` for `pc`, or 0. Children beyond the first few of a node are found by hash.
+static inline uint32_t find(uint32_t parent, uintptr_t pc)
 {
-    return id | (uint64_t)(parent >> 16) << 32;
-}
-
-static uint64_t place_of(const struct table *table, uint32_t parent, uintptr_t pc)
-{
-    uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 29;
-    hash *= 0xbf58476d1ce4e5b9ull;
-    return (uint64_t)((unsigned __int128)hash * table->capacity >> 64);
-}
-
-static uint32_t find(const struct table *table, uint32_t parent, uintptr_t pc)
-{
-    if (!table)
-        return 0;
-    uint64_t key = key_of(parent, pc);
-    uint64_t place = place_of(table, parent, pc);
-    for (unsigned probe = 0; probe < PROBES_LIMIT; probe++) {
-        const struct entry *entry = &table->entries[place];
-        uint64_t seen = atomic_load_explicit(&entry->key, memory_order_acquire);
-        if (seen == 0)
-            return 0;
-        if (seen == key && entry->rest >> 32 == parent >> 16)
-            return (uint32_t)entry->rest;
-        place = place + 1 == table->capacity ? 0 : place + 1;
+    const struct node *node = node_of(parent);
+    uint32_t child = node ? atomic_load_explicit(&node->first_child, memory_order_acquire) : 0;
+    for (unsigned steps = 0; child; steps++) {
+        if (steps == HS_WIDE_LIST)
+            return hs_wide_nodes__find(parent, pc);
+        node = node_of(child);
+        if (atomic_load_explicit(&node->pc, memory_order_relaxed) == pc)
+            return child;
+        child = atomic_load_explicit(&node->next, memory_order_acquire);
     }
     return 0;
 }
 
-static void place_entry(struct table *table, uint32_t parent, uintptr_t pc, uint32_t id)
+static struct node *make_node(uint32_t id)
 {
-    uint64_t place = place_of(table, parent, pc);
-    while (atomic_load_explicit(&table->entries[place].key, memory_order_relaxed))
-        place = place + 1 == table->capacity ? 0 : place + 1;
-    table->entries[place].rest = rest_of(parent, id);
-    atomic_store_explicit(&table->entries[place].key, key_of(parent, pc), memory_order_release);
-}
-
-static size_t table_bytes(uint64_t capacity)
-{
-    return sizeof(struct table) + capacity * sizeof(struct entry);
-}
-
-static void copy_entries(struct table *to, const struct table *from)
-{
-    for (uint64_t i = 0; i < from->capacity; i++) {
-        uint64_t key = atomic_load_explicit(&from->entries[i].key, memory_order_relaxed);
-        uint64_t rest = from->entries[i].rest;
-        if (key)
-            place_entry(to, (uint32_t)(key >> 48) | (uint32_t)(rest >> 32) << 16, key & PC_MASK, (uint32_t)rest);
-    }
-}
-
-static struct table *grow(struct table *old)
-{
-    uint64_t capacity = old ? old->capacity + old->capacity / 2 : FIRST_CAPACITY;
-    struct table *table = hs_memory__map(table_bytes(capacity));
-    if (!table)
+    struct node *node = node_of(id);
+    if (node)
+        return node;
+    // A program with few stacks pays for few pages; one with millions would miss the TLB with each lookup.
+    struct node *segment = id < SEGMENT_NODES ? hs_memory__map(SEGMENT_SIZE) : hs_memory__map_huge(SEGMENT_SIZE);
+    if (!segment)
         return NULL;
-    table->capacity = capacity;
-    if (old)
-        copy_entries(table, old);
-    atomic_store_explicit(&trie.table, table, memory_order_release);
-    if (old) {
-        // The first page keeps `capacity`, which a lookup may still read.
-        size_t page = hs_memory__page_size();
-        HS_SYSTEM3(SYS_madvise, (char *)old + page, table_bytes(old->capacity) - page, MADV_DONTNEED);
-    }
-    return table;
+    atomic_store_explicit(&trie.segments[id >> SEGMENT_BITS], segment, memory_order_release);
+    return &segment[id & (SEGMENT_NODES - 1)];
 }
 
-static uint32_t insert(uint32_t parent, uintptr_t pc, uint32_t tid)
+// A parent whose list becomes too long to be searched gets its children into the hash, and every new one from then on.
+// False when the hash cannot take them.
+static bool index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_t pc)
 {
-    struct table *table = atomic_load_explicit(&trie.table, memory_order_relaxed);
-    uint32_t id = find(table, parent, pc);
-    if (id || trie.count >= NODES_LIMIT)
-        return id;
-    if (!table || (trie.count + 1) * 4ull > table->capacity * 3)
-        if (!(table = grow(table)))
-            return 0;
-    id = trie.count + 1;
-    if (!hs_journal__node(tid, id, parent, pc))
+    uint32_t children[HS_WIDE_LIST], length = 0;
+    for (uint32_t child = first; child && length < HS_WIDE_LIST; length++) {
+        children[length] = child;
+        child = atomic_load_explicit(&node_of(child)->next, memory_order_relaxed);
+    }
+    if (length < HS_WIDE_LIST - 1)
+        return true;
+    for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++)
+        if (!hs_wide_nodes__insert(parent, atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed),
+                                   children[i]))
+            return false;
+    return hs_wide_nodes__insert(parent, pc, id);
+}
+
+// Appends a node that does not exist. Under the lock.
+static uint32_t append(uint32_t parent, uintptr_t pc)
+{
+    uint32_t id = trie.count + 1;
+    struct node *above = make_node(parent), *node = make_node(id);
+    if (!above || !node || id >= NODES_LIMIT)
+        return 0;
+    uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
+    if ((first && !index_if_wide(parent, first, id, pc)) || !hs_journal__node(id, parent, pc))
         return 0;
     trie.count = id;
-    place_entry(table, parent, pc, id);
+    atomic_store_explicit(&node->pc, pc, memory_order_relaxed);
+    atomic_store_explicit(&node->next, first, memory_order_relaxed);
+    atomic_store_explicit(&above->first_child, id, memory_order_release);
     return id;
 }
 
-// Under the lock, from the first frame that has no id.
-static uint32_t insert_frames(struct hs_memo *memo, uint32_t first, uint32_t parent, uint32_t tid)
+// Under the lock, from the first frame that had no id without it. Below a new node everything is new.
+static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t parent)
 {
+    bool fresh = false;
     for (uint32_t i = first; i < memo->depth; i++) {
-        hs_modules__see(memo->pcs[i]);
-        parent = insert(parent, memo->pcs[i], tid);
-        if (!parent)
+        uintptr_t pc = memo->pcs[i];
+        uint32_t id = fresh ? 0 : find(parent, pc);
+        if (!id) {
+            hs_modules__see(pc);
+            id = append(parent, pc);
+            fresh = true;
+        }
+        if (!id)
             return 0;
-        memo->ids[i] = parent;
+        memo->ids[i] = parent = id;
     }
     return parent;
+}
+
+// The node that marks a cut stack. Under the lock.
+static uint32_t marker_node(enum hs_end end)
+{
+    uint32_t id = find(0, (uintptr_t)end);
+    return id ? id : append(0, (uintptr_t)end);
 }
 
 // Where the nodes of a stack begin: at the first fresh frame, or, for a stack too deep for the memo, at the innermost
@@ -160,17 +146,40 @@ static struct beginning beginning_of(const struct hs_memo *memo, uint32_t kept)
     return (struct beginning){kept, memo->ids[kept - 1], HS_END_ROOT};
 }
 
-static uint32_t identify_known(struct hs_memo *memo, struct beginning *at)
+static void empty_cache(struct hs_node_cache *cache, uint32_t generation)
 {
-    const struct table *table = atomic_load_explicit(&trie.table, memory_order_acquire);
+    __builtin_memset(cache->entries, 0, sizeof cache->entries);
+    cache->generation = generation;
+}
+
+static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, uint32_t parent, uintptr_t pc)
+{
+    unsigned way = (pc >> 2 ^ pc >> 5) % HS_NODE_CACHE_WAYS;
+    __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
+    if (entry->pc == pc && entry->parent == parent)
+        return entry->id;
+    uint32_t id = find(parent, pc);
+    if (id) {
+        entry->pc = pc;
+        entry->parent = parent;
+        entry->id = id;
+    }
+    return id;
+}
+
+static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struct hs_node_cache *cache)
+{
+    uint32_t generation = atomic_load_explicit(&trie.generation, memory_order_acquire);
+    if (cache->generation != generation)
+        empty_cache(cache, generation);
     if (at->marker != HS_END_ROOT) {
-        at->parent = find(table, 0, (uintptr_t)at->marker);
+        at->parent = find(0, (uintptr_t)at->marker);
         if (!at->parent)
             return 0;
         at->marker = HS_END_ROOT;
     }
     for (; at->first < memo->depth; at->first++) {
-        uint32_t id = find(table, at->parent, memo->pcs[at->first]);
+        uint32_t id = find_cached(cache, at->first, at->parent, memo->pcs[at->first]);
         if (!id)
             return 0;
         memo->ids[at->first] = at->parent = id;
@@ -184,17 +193,17 @@ static uint32_t identify_new(struct hs_memo *memo, const struct beginning *at, u
         return 0;
     uint32_t parent = at->parent, id = 0;
     if (at->marker != HS_END_ROOT)
-        parent = insert(0, (uintptr_t)at->marker, tid);
+        parent = marker_node(at->marker);
     if (parent || at->marker == HS_END_ROOT)
-        id = insert_frames(memo, at->first, parent, tid);
+        id = append_frames(memo, at->first, parent);
     hs_lock__release(&trie.lock);
     return id;
 }
 
-uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid)
+uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid)
 {
     struct beginning at = beginning_of(memo, kept);
-    uint32_t id = identify_known(memo, &at);
+    uint32_t id = identify_known(memo, &at, cache);
     if (!id)
         id = identify_new(memo, &at, tid);
     if (!id || memo->end == HS_END_TOO_DEEP)
@@ -202,16 +211,17 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid)
     return id;
 }
 
-// An entry that no lookup matches: its parent is a number that no node has.
 static void forget_range(uintptr_t start, uintptr_t end)
 {
-    struct table *table = atomic_load_explicit(&trie.table, memory_order_relaxed);
-    for (uint64_t i = 0; table && i < table->capacity; i++) {
-        struct entry *entry = &table->entries[i];
-        uint64_t key = atomic_load_explicit(&entry->key, memory_order_relaxed);
-        if (key && (key & PC_MASK) - 1 - start < end - start)
-            atomic_store_explicit(&entry->key, key | 0xffffull << 48, memory_order_relaxed), entry->rest = ~0ull;
+    for (uint32_t id = 1; id <= trie.count; id++) {
+        struct node *node = node_of(id);
+        uint64_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
+        // A return address may be the first byte behind the code.
+        if (!(pc & DEAD) && pc - 1 - start < end - start)
+            atomic_store_explicit(&node->pc, pc | DEAD, memory_order_relaxed);
     }
+    hs_wide_nodes__forget(start, end);
+    atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
 void hs_stacks__forget_unloaded(uint32_t tid)
@@ -222,6 +232,14 @@ void hs_stacks__forget_unloaded(uint32_t tid)
     hs_lock__release(&trie.lock);
 }
 
+void hs_stacks__flush(uint32_t tid)
+{
+    if (!hs_lock__acquire(&trie.lock, tid))
+        return;
+    hs_journal__flush_code();
+    hs_lock__release(&trie.lock);
+}
+
 uint32_t hs_stacks__count(void)
 {
     return trie.count;
@@ -229,10 +247,12 @@ uint32_t hs_stacks__count(void)
 
 void hs_stacks__reset(void)
 {
-    struct table *table = atomic_load_explicit(&trie.table, memory_order_relaxed);
-    if (table)
-        hs_memory__unmap(table, table_bytes(table->capacity));
-    atomic_store_explicit(&trie.table, NULL, memory_order_relaxed);
+    for (uint32_t i = 0; i < SEGMENTS_LIMIT && trie.segments[i]; i++) {
+        hs_memory__unmap(trie.segments[i], SEGMENT_SIZE);
+        atomic_store_explicit(&trie.segments[i], NULL, memory_order_relaxed);
+    }
+    hs_wide_nodes__reset();
     trie.lock = (struct hs_lock){0};
     trie.count = 0;
+    atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

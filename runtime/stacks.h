@@ -2,10 +2,8 @@
 //
 // Stack identity: a trie whose nodes are (parent, return address), interned once per trace.
 //
-// The table is open addressing over 16-byte entries that hold the whole node, so that a lookup touches one cache line.
-// Lookups take no lock and write nothing. New nodes are inserted, and journalled for the trace, under one lock; a table
-// that is three quarters full is copied into one half as large again. The old table's pages go back to the kernel but
-// stay mapped: a lookup still in it reads zeros, misses and looks again under the lock.
+// Lookups take no lock and write nothing. New nodes are inserted, and journalled for the trace, under one lock. A node
+// takes 16 bytes (32 where its parent has many children).
 #ifndef HEAPSONDE_RUNTIME_STACKS_H
 #define HEAPSONDE_RUNTIME_STACKS_H
 
@@ -14,12 +12,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// A thread's most recent nodes, by depth: what a stack pops and pushes again is found here, in lines that stay in the
+// first-level cache. Owned by one thread.
+enum { HS_NODE_CACHE_DEPTHS = 256, HS_NODE_CACHE_WAYS = 4 };
+
+struct hs_node_cache {
+    uint32_t generation;
+    struct {
+        uint64_t pc;
+        uint32_t parent;
+        uint32_t id;
+    } entries[HS_NODE_CACHE_DEPTHS][HS_NODE_CACHE_WAYS] __attribute__((aligned(64)));
+};
+
 // Gives every fresh frame of memo (ids[kept, depth)) its node id and returns the id of the whole stack: the innermost
 // frame's. 0 when the table cannot grow or its lock could not be had; the memo is then emptied.
-uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid);
+uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
 
 // After code was unloaded: nodes in it get new ids when they are met again, so that an id never changes its meaning.
 void hs_stacks__forget_unloaded(uint32_t tid);
+
+// Hands the journal of nodes to the writer.
+void hs_stacks__flush(uint32_t tid);
 
 // Number of nodes in the trace.
 uint32_t hs_stacks__count(void);

@@ -30,8 +30,7 @@ uint32_t hs_threads__count(void)
 
 static bool own(struct hs_thread *thread, uint32_t from, uint32_t to)
 {
-    return atomic_compare_exchange_strong_explicit(&thread->tid, &from, to, memory_order_acq_rel,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&thread->tid, &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
 void hs_thread__flush(struct hs_thread *thread)
@@ -89,17 +88,28 @@ static struct hs_thread *reuse(uint32_t tid)
     return found;
 }
 
+// One mapping: the record, the cache of nodes, the memo. Touched as far as used.
+static size_t rounded(size_t size)
+{
+    return (size + 63) & ~(size_t)63;
+}
+
 static size_t record_size(void)
 {
-    return ((sizeof(struct hs_thread) + 63) & ~(size_t)63) + hs_memo_size((uint32_t)hs_config.max_depth);
+    return rounded(sizeof(struct hs_thread)) + rounded(sizeof(struct hs_node_cache)) +
+           hs_memo_size((uint32_t)hs_config.max_depth);
 }
 
 static struct hs_thread *create(void)
 {
-    struct hs_thread *thread = hs_memory__map(record_size());
-    if (!thread)
+    char *memory = hs_memory__map(record_size());
+    if (!memory)
         return NULL;
-    thread->memo = hs_memo_create((char *)thread + ((sizeof *thread + 63) & ~(size_t)63), (uint32_t)hs_config.max_depth);
+    struct hs_thread *thread = (struct hs_thread *)memory;
+    memory += rounded(sizeof *thread);
+    thread->node_cache = (struct hs_node_cache *)memory;
+    memory += rounded(sizeof *thread->node_cache);
+    thread->memo = hs_memo_create(memory, (uint32_t)hs_config.max_depth);
     atomic_store_explicit(&thread->tid, HS_THREAD_TAKEN, memory_order_relaxed);
     thread->next = atomic_load_explicit(&threads.first, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&threads.first, &thread->next, thread, memory_order_release,

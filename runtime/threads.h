@@ -9,6 +9,7 @@
 #define HEAPSONDE_RUNTIME_THREADS_H
 
 #include "runtime/slots.h"
+#include "runtime/stacks.h"
 #include "unwind/walk.h"
 
 #include <stdatomic.h>
@@ -29,15 +30,16 @@ struct hs_thread {
     uint64_t *limit; // no record begins at or behind it
     uint64_t last_time;
     struct hs_memo *memo;
+    struct hs_node_cache *node_cache;
     struct hs_slot *slot;
     volatile uint32_t inside; // enum hs_inside
     uint32_t stream;
-    uint32_t nested;          // hooks refused in a row; many mean that `inside` was abandoned by longjmp
-    uint32_t number;          // the owner's tid, without the atomic
-    uintptr_t last_recorded;  // address of the newest allocation: an operator new above may have it recorded already
+    uint32_t nested;         // hooks refused in a row; many mean that `inside` was abandoned by longjmp
+    uint32_t number;         // the owner's tid, without the atomic
+    uintptr_t last_recorded; // address of the newest allocation: an operator new above may have it recorded already
     char name[16];
     _Atomic uint32_t tid;
-    struct hs_thread *next;   // all threads ever, newest first; never removed
+    struct hs_thread *next; // all threads ever, newest first; never removed
 };
 
 extern __thread struct hs_thread *hs_thread_self __attribute__((tls_model("initial-exec")));

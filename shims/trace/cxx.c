@@ -57,15 +57,15 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     HS_EXPORT void *name parameters;                                                                                   \
     HS_EXPORT void *name parameters                                                                                    \
     {                                                                                                                  \
-        static struct operator operator = {#name, NULL, UNKNOWN, NULL};                                                \
+        static struct operator operator= {#name, NULL, UNKNOWN, NULL};                                                 \
         typedef void *function parameters;                                                                             \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC))                                                             \
-            return ((function *)operator.real) arguments;                                                              \
+            return ((function *)operator.real)arguments;                                                               \
         struct hs_registers caller;                                                                                    \
         HS_CAPTURE_CALLER(&caller);                                                                                    \
         if (hs_thread_self)                                                                                            \
             hs_thread_self->last_recorded = 0;                                                                         \
-        void *block = ((function *)operator.real) arguments;                                                           \
+        void *block = ((function *)operator.real)arguments;                                                            \
         record_new(&caller, block, size);                                                                              \
         return block;                                                                                                  \
     }
@@ -74,7 +74,7 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     HS_EXPORT void name parameters;                                                                                    \
     HS_EXPORT void name parameters                                                                                     \
     {                                                                                                                  \
-        static struct operator operator = {#name, fallback, UNKNOWN, NULL};                                            \
+        static struct operator operator= {#name, fallback, UNKNOWN, NULL};                                             \
         typedef void function parameters;                                                                              \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC)) {                                                           \
             ((function *)operator.real) arguments;                                                                     \

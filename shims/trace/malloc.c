@@ -9,7 +9,8 @@
 
 #include <errno.h>
 
-// ---- recording ----------------------------------------------------------------------------------------------------------
+// ---- recording
+// ----------------------------------------------------------------------------------------------------------
 
 static inline void allocated(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, void *block,
                              size_t size)
@@ -34,7 +35,8 @@ static inline void allocated(struct hs_thread *thread, const struct hs_registers
         return block;                                                                                                  \
     } while (0)
 
-// ---- allocation -----------------------------------------------------------------------------------------------------------
+// ---- allocation
+// -----------------------------------------------------------------------------------------------------------
 
 HS_EXPORT void *calloc(size_t count, size_t size);
 HS_EXPORT void *malloc(size_t size);
@@ -119,7 +121,8 @@ HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     return failed;
 }
 
-// ---- free -------------------------------------------------------------------------------------------------------------------
+// ---- free
+// -------------------------------------------------------------------------------------------------------------------
 
 #define RELEASE(block, call)                                                                                           \
     do {                                                                                                               \
@@ -159,11 +162,12 @@ HS_EXPORT void free_sized(void *block, size_t size)
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    RELEASE(block, hs_real.free_aligned_sized ? hs_real.free_aligned_sized(block, alignment, size)
-                                              : hs_real.free(block));
+    RELEASE(block,
+            hs_real.free_aligned_sized ? hs_real.free_aligned_sized(block, alignment, size) : hs_real.free(block));
 }
 
-// ---- realloc ------------------------------------------------------------------------------------------------------------------
+// ---- realloc
+// ------------------------------------------------------------------------------------------------------------------
 
 // A block of the bootstrap arena moves to the real allocator.
 static void *move_from_bootstrap(void *old, size_t size)
@@ -231,7 +235,8 @@ HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
     return block;
 }
 
-// ---- queries ---------------------------------------------------------------------------------------------------------------------
+// ---- queries
+// ---------------------------------------------------------------------------------------------------------------------
 
 HS_EXPORT size_t malloc_usable_size(void *block);
 HS_EXPORT size_t malloc_usable_size(void *block)

@@ -39,8 +39,8 @@ HS_EXPORT void *mmap(void *address, size_t length, int protection, int flags, in
     if (result != MAP_FAILED && hs_config.maps) {
         struct hs_registers caller;
         HS_CAPTURE_CALLER(&caller);
-        uint64_t words[] = {(uintptr_t)result, length, (uint32_t)protection | (uint64_t)(uint32_t)flags << 32,
-                            (uint32_t)fd, (uint64_t)offset, (uintptr_t)address};
+        uint64_t words[] = {(uintptr_t)result, length,           (uint32_t)protection | (uint64_t)(uint32_t)flags << 32,
+                            (uint32_t)fd,      (uint64_t)offset, (uintptr_t)address};
         hs_record__wide(thread, &caller, HS_WIDE_MMAP, words, 6, 3, 32);
     }
     leave_map(thread, before);

@@ -18,7 +18,8 @@
             hs_real__resolve();                                                                                        \
     } while (0)
 
-// ---- start and end ------------------------------------------------------------------------------------------------------
+// ---- start and end
+// ------------------------------------------------------------------------------------------------------
 
 static __attribute__((constructor)) void library_begins(void)
 {
@@ -57,7 +58,8 @@ HS_EXPORT void quick_exit(int status)
     _exit(status);
 }
 
-// ---- fork -----------------------------------------------------------------------------------------------------------------
+// ---- fork
+// -----------------------------------------------------------------------------------------------------------------
 
 HS_EXPORT pid_t fork(void);
 HS_EXPORT pid_t fork(void)
@@ -79,7 +81,8 @@ HS_EXPORT pid_t _Fork(void)
     return pid;
 }
 
-// ---- exec -----------------------------------------------------------------------------------------------------------------
+// ---- exec
+// -----------------------------------------------------------------------------------------------------------------
 
 #define EXECUTE(name, ...)                                                                                             \
     do {                                                                                                               \
@@ -172,7 +175,8 @@ HS_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, vector, environment);
 }
 
-// ---- what needs a single thread, or every thread -----------------------------------------------------------------------
+// ---- what needs a single thread, or every thread
+// -----------------------------------------------------------------------
 
 // The kernel keeps credentials and namespaces per thread, and libc does not know ours.
 #define SINGLE_THREADED(name, parameters, ...)                                                                         \
@@ -200,7 +204,8 @@ SINGLE_THREADED(setregid, (gid_t real, gid_t effective), real, effective)
 SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), real, effective, saved)
 SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), count, groups)
 
-// ---- code that goes and comes -------------------------------------------------------------------------------------------
+// ---- code that goes and comes
+// -------------------------------------------------------------------------------------------
 
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT int dlclose(void *handle)

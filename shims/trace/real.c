@@ -18,7 +18,8 @@ void hs_real__set_errno(int error)
         *__errno_location() = error;
 }
 
-// ---- before the real functions are known ------------------------------------------------------------------------------
+// ---- before the real functions are known
+// ------------------------------------------------------------------------------
 
 static void *early_malloc(size_t size)
 {
@@ -72,7 +73,8 @@ struct hs_real hs_real = {
     .malloc_usable_size = early_usable_size,
 };
 
-// ---- the search ---------------------------------------------------------------------------------------------------------
+// ---- the search
+// ---------------------------------------------------------------------------------------------------------
 
 void *hs_real__find(const char *name)
 {

@@ -13,14 +13,15 @@
 extern struct r_debug _r_debug __attribute__((weak));
 
 struct module_tables {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *gnu_hash;
     const uint32_t *hash;
     const uint16_t *versions;
 };
 
-// ---- the list of loaded modules ---------------------------------------------------------------------------------------
+// ---- the list of loaded modules
+// ---------------------------------------------------------------------------------------
 
 static uintptr_t auxiliary(unsigned long wanted)
 {
@@ -93,7 +94,8 @@ static struct module_tables read_tables(const struct link_map *module)
     return tables;
 }
 
-// ---- one module's symbols -----------------------------------------------------------------------------------------------
+// ---- one module's symbols
+// -----------------------------------------------------------------------------------------------
 
 enum { NO_MATCH, OLD_VERSION, MATCH, HIDDEN_VERSION = 0x8000 };
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// (parent, pc) -> id for the children of nodes that have many of them.
+//
+// Open addressing over 16-byte entries, so that a lookup touches one cache line. Lookups take no lock; insertions run
+// under the stack table's lock. A table that is three quarters full is copied into one half as large again; the old
+// one's pages go back to the kernel but stay mapped: a lookup still in it reads zeros, misses, and is repeated under
+// the lock.
+#ifndef HEAPSONDE_RUNTIME_WIDE_NODES_H
+#define HEAPSONDE_RUNTIME_WIDE_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Children that are searched as a list before the hash is asked.
+#define HS_WIDE_LIST 8
+
+uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc);
+
+// False when the table cannot grow.
+bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
+
+// Makes the entries for return addresses into [start, end) unfindable.
+void hs_wide_nodes__forget(uintptr_t start, uintptr_t end);
+
+void hs_wide_nodes__reset(void);
+
+#endif
