@@ -76,8 +76,8 @@ int main(int count, char **arguments)
         say("pthread_create: %d\n", status);
     } else if (!strcmp(mode, "seccomp-narrow")) {
         // No new files, sockets, processes or changes to files: the process is killed for trying.
-        static const int numbers[] = {SYS_open,  SYS_openat, SYS_creat,  SYS_socket, SYS_clone,  SYS_clone3, SYS_fork,
-                                      SYS_vfork, SYS_execve, SYS_unlink, SYS_rename, SYS_ptrace, SYS_prctl};
+        static const int numbers[] = {SYS_open, SYS_openat, SYS_creat,  SYS_socket, SYS_clone,  SYS_clone3,
+                                      SYS_fork, SYS_vfork,  SYS_execve, SYS_unlink, SYS_rename, SYS_ptrace};
         filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_KILL_PROCESS);
         say("filter is on\n");
     } else if (!strcmp(mode, "no-dump")) {
