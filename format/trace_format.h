@@ -20,7 +20,7 @@ enum { HS_CLOCK_COUNTER = 1, HS_CLOCK_MONOTONIC = 2 };
 // What the process is doing with its trace (hs_live.state). The recording process writes it, once per transition.
 enum {
     HS_STATE_RECORDING = 0, // also what a killed process leaves behind
-    HS_STATE_CLOSED = 1,    // the process ended normally; a footer exists
+    HS_STATE_CLOSED = 1,    // the process ended normally
     HS_STATE_STOPPED = 2,   // recording ended early: stop_reason, stop_errno
     HS_STATE_EXEC = 3       // the process image was replaced by exec
 };
@@ -133,7 +133,7 @@ struct hs_slot_header { // target's byte order
     uint32_t stream;
     uint64_t sequence;  // unique in the file, from 1
     uint64_t base_time; // recorded time that the first record's delta counts from
-    uint64_t reserved;
+    uint64_t used;      // META, when handed to the writer: bytes of records
 };
 
 #define HS_SLOT_RECORDS_OFFSET (HS_CHUNK_HEADER_SIZE + 32)

@@ -18,11 +18,19 @@ static struct journal code;   // nodes and modules, in the order they came; unde
 static struct journal others; // under others_lock
 static struct hs_lock others_lock;
 
+static void flush(struct journal *journal)
+{
+    if (!journal->slot)
+        return;
+    hs_slot__header(journal->slot)->used = (uint64_t)(journal->writer.at - (uint8_t *)hs_slot__records(journal->slot));
+    hs_slots__submit(journal->slot);
+    journal->slot = NULL;
+}
+
 static bool next_slot(struct journal *journal)
 {
     if (journal->slot) {
-        hs_slots__submit(journal->slot);
-        journal->slot = NULL;
+        flush(journal);
         hs_writer__notify();
     }
     journal->slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
@@ -97,13 +105,6 @@ bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text)
 bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime)
 {
     APPEND(hs_meta_culled(w, stack, count, size, usable, lifetime));
-}
-
-static void flush(struct journal *journal)
-{
-    if (journal->slot)
-        hs_slots__submit(journal->slot);
-    journal->slot = NULL;
 }
 
 void hs_journal__flush_code(void)

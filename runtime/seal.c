@@ -3,18 +3,19 @@
 
 #include "format/event_codec.h"
 #include "format/meta.h"
+#include "format/meta_codec.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
-#include "third_party/lz4/lz4.h"
 
 #include <stddef.h>
 
 #define CLOCK_POINT_NS 10000000000ull
+#define SCRATCH_SIZE   (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
 static struct {
-    uint8_t *scratch; // HS_CODEC_SCRATCH_SIZE
+    uint8_t *scratch; // SCRATCH_SIZE
     uint8_t *encoded; // HS_CODEC_MAX_OUTPUT
     uint64_t last_clock_point_ns;
 } seal;
@@ -28,8 +29,8 @@ static const struct hs_codec_target target = {
 bool hs_seal__prepare(void)
 {
     if (!seal.scratch)
-        seal.scratch = hs_memory__map(HS_CODEC_SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-    seal.encoded = seal.scratch + HS_CODEC_SCRATCH_SIZE;
+        seal.scratch = hs_memory__map(SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+    seal.encoded = seal.scratch + SCRATCH_SIZE;
     seal.last_clock_point_ns = hs_clock__monotonic_ns();
     return seal.scratch != NULL;
 }
@@ -37,7 +38,7 @@ bool hs_seal__prepare(void)
 void hs_seal__reset(void)
 {
     if (seal.scratch)
-        hs_memory__unmap(seal.scratch, HS_CODEC_SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+        hs_memory__unmap(seal.scratch, SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
     seal.scratch = NULL;
 }
 
@@ -45,12 +46,10 @@ void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
 {
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_META, .stored_length = length, .plain_length = length, .sequence = sequence};
-    if (length > LZ4_MAX_INPUT_SIZE)
-        return;
-    int packed =
-        LZ4_compress_fast_extState(seal.scratch, data, (char *)seal.encoded, (int)length, (int)HS_CODEC_MAX_OUTPUT, 1);
-    if (packed > 0 && (uint32_t)packed < length) {
-        chunk.flags = HS_CHUNK_LZ4;
+    size_t taken;
+    size_t packed = hs_meta_pack(data, length, seal.scratch, seal.encoded, HS_CODEC_MAX_OUTPUT, &taken);
+    if (packed && taken == length) {
+        chunk.flags = HS_CHUNK_PACKED;
         chunk.stored_length = (uint32_t)packed;
         data = seal.encoded;
     }
@@ -78,17 +77,6 @@ static void seal_events(const struct hs_slot *slot, const struct hs_slot_header 
         __atomic_fetch_add(&hs_output__live()->events, result.count, __ATOMIC_RELAXED);
 }
 
-// The first tag that is 0 ends the records: they were written into zeroed memory, tag last.
-static uint32_t meta_length(const uint8_t *data)
-{
-    struct hs_meta_reader reader;
-    struct hs_meta_record record;
-    hs_meta_open(&reader, data, HS_SLOT_RECORDS_SIZE);
-    while (hs_meta_next(&reader, &record) > 0)
-        continue;
-    return (uint32_t)(reader.at - data);
-}
-
 static void write_clock_point(void)
 {
     uint8_t buffer[64] = {0};
@@ -105,7 +93,7 @@ void hs_seal__slot(struct hs_slot *slot)
     const struct hs_slot_header *header = hs_slot__header(slot);
     if (header->use == HS_SLOT_META) {
         const uint8_t *data = (const uint8_t *)hs_slot__records(slot);
-        hs_seal__meta(data, meta_length(data), header->sequence);
+        hs_seal__meta(data, (uint32_t)header->used, header->sequence);
     } else {
         hs_cull__slot(slot);
         seal_events(slot, header);
@@ -127,13 +115,8 @@ void hs_seal__close(uint64_t state)
     write_clock_point();
     if (hs_output__stopped())
         return;
-    struct hs_chunk_header footer = {.kind = HS_CHUNK_FOOTER, .last_time = hs_clock__now()};
-    uint64_t offset = hs_output__end();
-    if (!hs_output__append(&footer, ""))
-        return;
     hs_slots__each(punch_if_free, NULL);
-    __atomic_store_n(&live->footer_offset, offset, __ATOMIC_RELAXED);
-    __atomic_store_n(&live->end_time, footer.last_time, __ATOMIC_RELAXED);
+    __atomic_store_n(&live->end_time, hs_clock__now(), __ATOMIC_RELAXED);
     __atomic_store_n(&live->state, state, __ATOMIC_RELEASE);
     hs_output__write_header_if_unmapped();
 }

@@ -31,7 +31,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
 // Waits until every slot submitted before is in the file. Returns false after ten seconds.
 bool hs_writer__sync(void);
 
-// Seals what is submitted, writes the footer and marks the trace closed. Further events still go into live slots.
+// Seals what is submitted, and marks the trace closed. Further events still go into live slots.
 void hs_writer__close(uint64_t state);
 
 // Ends the thread, if there is one, so that the program has no thread but its own. Recording goes on inline.
