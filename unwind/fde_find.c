@@ -18,7 +18,7 @@ static bool find_in_jit(uintptr_t address, struct hs_fde_place *place)
 // Registered frames are asked first: code that has them is in no module, and the search for a module would be in vain.
 bool hs_fde_find(uintptr_t address, struct hs_fde_place *place)
 {
-    place->in_module = false;
+    place->in_module = place->from_jit = false;
     if (find_in_jit(address, place))
         return true;
     place->in_module = address >> HS_ARCH_ADDRESS_BITS == 0 && hs_module_find(address, &place->module);

@@ -36,6 +36,18 @@ static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
     return HS_RULE_FRAME_POINTER_CHAIN;
 }
 
+// A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
+// it there (makecontext() does), so the stack starts here.
+static bool planted(uintptr_t pc)
+{
+    struct hs_fde_place place;
+    if (!hs_fde_find(pc, &place))
+        return false;
+    bool at_start = place.fde.start == pc;
+    hs_fde_release(&place);
+    return at_start;
+}
+
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
 {
     uintptr_t address = pc - !exact; // in the instruction that the frame is at
@@ -45,6 +57,8 @@ uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
     if (hs_fde_find(address, &place)) {
         rule = from_fde(&place, address);
         hs_fde_release(&place);
+    } else if (!exact && planted(pc)) {
+        rule = hs_rule_odd(HS_ODD_END, HS_END_ROOT);
     } else {
         rule = without_fde(&place, pc);
     }

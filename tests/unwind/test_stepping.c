@@ -157,7 +157,7 @@ static bool in_libgcc(uintptr_t pc)
 // them allocates. Everywhere else the stack must be right.
 START_TEST(exceptions)
 {
-    int rounds = 2;
+    int rounds = 1;
     stepper_run(throw_and_catch, &rounds, _i, &result);
     ck_assert_uint_ge(result.steps, 50000);
     ck_assert_uint_le(result.differences, STEPPER_EXAMPLES);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Code that never runs: its rules make fake stacks. Each label is a return address.
+
+        .text
+        .macro  LABEL name
+        .globl  \name
+        .hidden \name
+        nop
+\name:
+        nop
+        .endm
+
+        .type   fake_code, @function
+fake_code:
+        // CFA = rsp + 16, rbp unchanged
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        LABEL   fake_plain
+        LABEL   fake_plain_too
+        .cfi_endproc
+        // CFA = rbp + 16, rbp at CFA - 16
+        .cfi_startproc
+        .cfi_def_cfa rbp, 16
+        .cfi_offset rbp, -16
+        LABEL   fake_framed
+        .cfi_endproc
+        // CFA = rsp + 24, rbp at CFA - 16
+        .cfi_startproc
+        .cfi_def_cfa_offset 24
+        .cfi_offset rbp, -16
+        LABEL   fake_saving
+        .cfi_endproc
+        // the end
+        .cfi_startproc
+        .cfi_undefined rip
+        LABEL   fake_root
+        LABEL   fake_root_too
+        .cfi_endproc
+        nop
+        .size   fake_code, .-fake_code
+
+        // No frame information at all.
+        .type   fake_unknown_code, @function
+fake_unknown_code:
+        nop
+        LABEL   fake_unknown
+        .size   fake_unknown_code, .-fake_unknown_code
+        .section .note.GNU-stack, "", @progbits
