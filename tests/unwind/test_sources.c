@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where rules come from: modules that come and go, registered frames, .debug_frame, and nothing at all.
+#define _GNU_SOURCE
+#include "support.h"
+
+#include "unwind/module.h"
+#include "unwind/odd_rules.h"
+#include "unwind/resolve.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef void library_call(void (*callback)(void *), void *argument);
+
+static atomic_int failures;
+
+// In the library: inner() and leaf_library_call().
+static void library_leaf(void *unused)
+{
+    (void)unused;
+    failures += !side_stack_matches(3);
+}
+
+NOINLINE static void call_library(library_call *call)
+{
+    ENTER();
+    call(library_leaf, NULL);
+    OPAQUE(call);
+    LEAVE();
+}
+
+// A copy of the file: the loader takes the same file for the same library.
+static void copy_file(const char *from, const char *to)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+    ck_assert_int_eq(system(command), 0);
+}
+
+struct loader {
+    char paths[2][200];
+    int rounds;
+};
+
+static void *load_and_unload(void *argument)
+{
+    struct loader *loader = argument;
+    for (int i = 0; i < loader->rounds; i++) {
+        void *library = dlopen(loader->paths[i & 1], RTLD_NOW | RTLD_LOCAL);
+        library_call *call = library ? (library_call *)dlsym(library, "leaf_library_call") : NULL;
+        if (!call) {
+            failures++;
+            return NULL;
+        }
+        call_library(call);
+        call_library(call);
+        hs_unwind_forget_rules();
+        dlclose(library);
+        hs_unwind_forget_rules();
+    }
+    return NULL;
+}
+
+START_TEST(libraries_come_and_go)
+{
+    enum { THREADS = 4 };
+    char folder[] = "/tmp/heapsonde-unwind-XXXXXX";
+    static struct loader loaders[THREADS];
+    pthread_t threads[THREADS];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    if (_i)
+        hs_module_ignore_loader(true);
+    for (int i = 0; i < THREADS; i++) {
+        loaders[i].rounds = 150;
+        for (int variant = 0; variant < 2; variant++) {
+            snprintf(loaders[i].paths[variant], sizeof loaders[i].paths[variant], "%s/%d-%d.so", folder, i, variant);
+            copy_file(variant ? LEAF_LIBRARY_LARGE : LEAF_LIBRARY_SMALL, loaders[i].paths[variant]);
+        }
+    }
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, load_and_unload, &loaders[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2 * THREADS; i++)
+        unlink(loaders[i / 2].paths[i & 1]);
+    rmdir(folder);
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+START_TEST(debug_frame_only)
+{
+    void *library = dlopen(LEAF_LIBRARY_DEBUG_FRAME, RTLD_NOW);
+    ck_assert_ptr_nonnull(library);
+    library_call *call = (library_call *)dlsym(library, "leaf_library_call");
+    for (int i = 0; i < 3; i++) {
+        call_library(call);
+        hs_unwind_forget_rules();
+    }
+    hs_module_ignore_loader(true);
+    call_library(call);
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+// Neither table: the frames are lost or guessed, and the library says so.
+static int reported_end, reported_guess;
+static void note_end(void *unused)
+{
+    void *pcs[100];
+    struct hs_backtrace_info info;
+    (void)unused;
+    hs_backtrace_reason(pcs, 100, &info);
+    reported_end = info.end;
+    reported_guess = info.guessed;
+}
+
+START_TEST(no_information)
+{
+    void *library = dlopen(LEAF_LIBRARY_BARE, RTLD_NOW);
+    ck_assert_ptr_nonnull(library);
+    ((library_call *)dlsym(library, "leaf_library_call"))(note_end, NULL);
+    ck_assert(reported_end != HS_BACKTRACE_COMPLETE || reported_guess);
+}
+END_TEST
+
+// With frame pointers, and nothing else, the chain is followed, and marked as a guess.
+static void guess_leaf(void *unused)
+{
+    void *pcs[SIDE_MAX];
+    struct hs_backtrace_info info;
+    (void)unused;
+    int depth = hs_backtrace_reason(pcs, SIDE_MAX, &info);
+    failures += !info.guessed || info.end != HS_BACKTRACE_COMPLETE || depth < 4 + side.depth;
+    for (int i = 0; i < side.depth && 4 + i < depth; i++)
+        failures += pcs[4 + i] != side.returns[side.depth - 1 - i];
+}
+
+NOINLINE static void call_guessed(library_call *call)
+{
+    ENTER();
+    call(guess_leaf, NULL);
+    OPAQUE(call);
+    LEAVE();
+}
+
+START_TEST(frame_pointers_only)
+{
+    void *library = dlopen(LEAF_LIBRARY_FRAME_POINTERS, RTLD_NOW);
+    ck_assert_ptr_nonnull(library);
+    library_call *call = (library_call *)dlsym(library, "leaf_library_call");
+    call_guessed(call);
+    call_guessed(call);
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+// sub $40,%rsp; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; add $40,%rsp; ret
+static const uint8_t jit_code[] = {0x48, 0x83, 0xec, 0x28, 0x48, 0x89, 0xf8, 0x48, 0x89,
+                                   0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+struct jit {
+    uint8_t *code;
+    uint8_t *eh_frame;
+};
+
+static void put32(uint8_t **at, uint32_t value)
+{
+    memcpy(*at, &value, 4);
+    *at += 4;
+}
+
+// A CIE (version 1, no augmentation, absolute addresses) and an FDE; rsp+8 at the entry, rsp+48 after 4 bytes.
+static struct jit make_jit(void)
+{
+    static const uint8_t cie[] = {1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0};
+    static const uint8_t instructions[] = {0x44, 0x0e, 48, 0x4c, 0x0e, 8, 0, 0};
+    struct jit jit;
+    jit.code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(jit.code, MAP_FAILED);
+    jit.eh_frame = jit.code + 4096;
+    memcpy(jit.code + 64, jit_code, sizeof jit_code);
+    uint8_t *at = jit.eh_frame;
+    uint64_t address = (uintptr_t)jit.code + 64, size = sizeof jit_code;
+    put32(&at, 4 + sizeof cie), put32(&at, 0);
+    memcpy(at, cie, sizeof cie), at += sizeof cie;
+    put32(&at, 4 + 16 + sizeof instructions), put32(&at, (uint32_t)(at - jit.eh_frame));
+    memcpy(at, &address, 8), memcpy(at + 8, &size, 8), at += 16;
+    memcpy(at, instructions, sizeof instructions), at += sizeof instructions;
+    put32(&at, 0);
+    return jit;
+}
+
+static void jit_leaf(void *unused)
+{
+    (void)unused;
+    failures += !side_stack_matches(2);
+}
+
+NOINLINE static void call_jit(library_call *call)
+{
+    ENTER();
+    call(jit_leaf, NULL);
+    OPAQUE(call);
+    LEAVE();
+}
+
+START_TEST(registered_frames)
+{
+    struct jit jit = make_jit();
+    library_call *call = (library_call *)(jit.code + 64);
+    call_jit(call);
+    ck_assert_int_eq(failures, 1); // not known yet
+    ck_assert_int_eq(hs_register_frames(jit.eh_frame), 0);
+    for (int i = 0; i < 10; i++)
+        call_jit(call);
+    ck_assert_int_eq(failures, 1);
+    ck_assert_int_eq(hs_deregister_frames(jit.eh_frame), 0);
+    ck_assert_int_eq(hs_deregister_frames(jit.eh_frame), -1);
+    call_jit(call);
+    ck_assert_int_eq(failures, 2);
+    ck_assert_int_eq(hs_register_frames(NULL), -1);
+    ck_assert_int_eq(hs_register_frames("\1\0\0\0x\0\0\0\0"), -1);
+}
+END_TEST
+
+static atomic_bool stop;
+static void *register_again_and_again(void *unused)
+{
+    (void)unused;
+    while (!stop) {
+        struct jit jit = make_jit();
+        failures += hs_register_frames(jit.eh_frame) != 0;
+        call_jit((library_call *)(jit.code + 64));
+        failures += hs_deregister_frames(jit.eh_frame) != 0;
+        munmap(jit.code, 8192);
+    }
+    return NULL;
+}
+
+// Sections come and go in two threads while a third one's code has to be found between them.
+START_TEST(registered_frames_in_threads)
+{
+    pthread_t threads[2];
+    struct jit jit = make_jit();
+    ck_assert_int_eq(hs_register_frames(jit.eh_frame), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, register_again_and_again, NULL);
+    for (int i = 0; i < 20000; i++)
+        call_jit((library_call *)(jit.code + 64));
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+// The vdso, libc and this program are found with and without the loader's help, with the same result.
+START_TEST(modules_agree)
+{
+    void *const addresses[] = {(void *)malloc, (void *)run_suite, (void *)pthread_create};
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        struct hs_module loader, maps;
+        hs_module_ignore_loader(false);
+        ck_assert(hs_module_find((uintptr_t)addresses[i], &loader));
+        hs_module_ignore_loader(true);
+        ck_assert(hs_module_find((uintptr_t)addresses[i], &maps));
+        ck_assert_uint_eq(loader.start, maps.start);
+        ck_assert_ptr_eq(loader.eh_frame_hdr, maps.eh_frame_hdr);
+        ck_assert(!maps.anonymous);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sources");
+    TCase *cases = tcase_create("sources");
+    tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(cases, libraries_come_and_go, 0, 2);
+    tcase_add_test(cases, debug_frame_only);
+    tcase_add_test(cases, no_information);
+    tcase_add_test(cases, frame_pointers_only);
+    tcase_add_test(cases, registered_frames);
+    tcase_add_test(cases, registered_frames_in_threads);
+    tcase_add_test(cases, modules_agree);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
