@@ -138,12 +138,21 @@ static int walk_without_memo(void **pcs, int max, struct hs_walk *walk, struct h
     return (int)depth;
 }
 
+// Two words at once, swapped: copying is half of the cost of an unchanged stack.
+typedef uintptr_t word_pair __attribute__((vector_size(2 * sizeof(uintptr_t)), aligned(sizeof(uintptr_t)), may_alias));
+
 static inline int copy_innermost(void **pcs, int max, const struct hs_memo *memo)
 {
     const uintptr_t *from = memo->pcs + memo->depth;
     uint32_t count = memo->depth < (uint32_t)max ? memo->depth : (uint32_t)max;
-    for (uint32_t i = 0; i < count; i++)
-        pcs[i] = (void *)*--from;
+    uintptr_t *to = (uintptr_t *)pcs, *end = to + count;
+#pragma GCC unroll 4
+    for (; end - to >= 2; to += 2) {
+        from -= 2;
+        *(word_pair *)to = __builtin_shuffle(*(const word_pair *)from, (word_pair){1, 0});
+    }
+    if (to < end)
+        *to = from[-1];
     return (int)count;
 }
 
