@@ -121,7 +121,7 @@ static enum hs_parse_result take_option(struct hs_arguments *arguments, const st
 
 static void complain_option(const struct hs_command *command, int problem, const char *word)
 {
-    const char *text = problem == ':' ? "needs a value" : "is not an option of it, or could be several";
+    const char *text = problem == ':' ? "needs a value" : "is no option here, or could be several";
     if (problem == '?' && optopt >= HELP_VALUE)
         text = "takes no value";
     // getopt tells an unknown letter apart only by optopt.

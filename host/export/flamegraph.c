@@ -17,7 +17,7 @@
 #define PICTURE_WIDTH 1200.0 // what a usual window shows: decides which boxes are too small to draw
 #define LEAST_PIXELS  0.1
 #define ROW           18
-#define TOP           64
+#define TOP           92
 #define BOTTOM        12
 #define DEEPEST       4000
 #define LETTER_PIXELS 7
@@ -190,6 +190,7 @@ static void write_style(FILE *out)
           "svg { font: 12px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; background: #fdfdfb }\n"
           "text { fill: #1b1b1b; pointer-events: none }\n"
           "#boxes g { cursor: pointer }\n"
+          "#boxes rect { stroke: #fdfdfb; stroke-width: .4 }\n"
           "#boxes g:hover rect { stroke: #000; stroke-width: 1 }\n"
           "#boxes g.caller rect { opacity: .55 }\n"
           "#boxes g.match rect { fill: #d81bd8 }\n"
@@ -197,7 +198,7 @@ static void write_style(FILE *out)
           "#heading { font-size: 16px; font-weight: bold }\n"
           ".button { cursor: pointer; pointer-events: all; fill: #0645ad }\n"
           ".hidden { display: none }\n"
-          "input { font: inherit; width: 20em; padding: 1px 4px }\n"
+          "input { font: inherit; box-sizing: border-box; width: 100%; padding: 1px 4px }\n"
           "</style>\n",
           out);
 }
@@ -216,11 +217,11 @@ static void write_heading(const struct drawing *drawing, const struct hs_call_tr
         fputs(", only ", out);
         write_xml_text(out, drawing->subject->restriction);
     }
-    fputs("</text>\n<text id=\"details\" x=\"8\" y=\"52\"></text>\n"
-          "<text id=\"reset\" class=\"button hidden\" x=\"8\" y=\"36\">Reset zoom (Esc)</text>\n"
-          "<text id=\"search\" class=\"button\" x=\"180\" y=\"36\">Search (Ctrl-F)</text>\n"
-          "<text id=\"matched\" x=\"320\" y=\"36\"></text>\n"
-          "<foreignObject id=\"search-field\" class=\"hidden\" x=\"480\" y=\"20\" width=\"300\" height=\"26\">"
+    fputs("</text>\n<text id=\"details\" x=\"8\" y=\"82\"></text>\n"
+          "<text id=\"reset\" class=\"button hidden\" x=\"8\" y=\"40\">Reset zoom (Esc)</text>\n"
+          "<text id=\"search\" class=\"button\" x=\"160\" y=\"40\">Search (Ctrl-F)</text>\n"
+          "<text id=\"matched\" x=\"540\" y=\"40\"></text>\n"
+          "<foreignObject id=\"search-field\" class=\"hidden\" x=\"280\" y=\"26\" width=\"250\" height=\"26\">"
           "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search-input\" type=\"text\" "
           "placeholder=\"part of a name, or a regular expression\"/></foreignObject>\n",
           out);
@@ -237,11 +238,11 @@ static void write_legend(FILE *out)
                  {"unknown", HS_ORIGIN_UNKNOWN},
                  {"cut", HS_ORIGIN_CUT}};
     fputs("<g id=\"legend\">", out);
-    unsigned x = 820;
+    unsigned x = 8;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        fprintf(out, "<rect x=\"%u\" y=\"26\" width=\"11\" height=\"11\" fill=\"", x);
+        fprintf(out, "<rect x=\"%u\" y=\"51\" width=\"11\" height=\"11\" fill=\"", x);
         write_colour(out, "", kinds[i].origin);
-        fprintf(out, "\"/><text x=\"%u\" y=\"36\">%s</text>", x + 15, kinds[i].name);
+        fprintf(out, "\"/><text x=\"%u\" y=\"61\">%s</text>", x + 15, kinds[i].name);
         x += 26 + LETTER_PIXELS * (unsigned)strlen(kinds[i].name);
     }
     fputs("</g>\n", out);

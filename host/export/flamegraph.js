@@ -97,7 +97,8 @@
     var sum = 0;
     var ends = [];
     boxes.forEach(function (box) {
-      if (!pattern || !pattern.test(box.name) || box.depth < zoomed.depth || !inside(box, zoomed)) {
+      var related = inside(box, zoomed) || (box.depth < zoomed.depth && inside(zoomed, box));
+      if (!pattern || !related || !pattern.test(box.name)) {
         return;
       }
       var covered = ends.some(function (outer) {
@@ -105,7 +106,7 @@
       });
       if (!covered) {
         ends.push(box);
-        sum += box.value;
+        sum += Math.min(box.value, zoomed.value);
       }
     });
     return sum;

@@ -10,6 +10,18 @@
 // exponential time to spell out.
 #define LONGEST_MANGLED 8192
 
+// The compiler's own copies of a function are that function to a reader.
+static void drop_clone_suffix(char *name)
+{
+    static const char *const suffixes[] = {" [clone", ".part.",     ".isra.", ".constprop.",
+                                           ".cold",   ".lto_priv.", ".llvm."};
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        char *found = strstr(name, suffixes[i]);
+        if (found && found != name)
+            *found = 0;
+    }
+}
+
 static bool looks_mangled(const char *name)
 {
     return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "__Z", 3);
@@ -19,11 +31,14 @@ char *hs_demangle(const char *name)
 {
     size_t length = strcspn(name, "@");
     char *plain = strndup(name, length ? length : strlen(name));
-    if (!plain || !looks_mangled(plain) || length > LONGEST_MANGLED)
-        return plain;
-    char *readable = cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
-    if (!readable)
-        return plain;
-    free(plain);
+    if (!plain)
+        return NULL;
+    bool mangled = looks_mangled(plain) && length <= LONGEST_MANGLED;
+    char *readable = mangled ? cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO) : NULL;
+    if (readable)
+        free(plain);
+    else
+        readable = plain;
+    drop_clone_suffix(readable);
     return readable;
 }

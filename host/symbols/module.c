@@ -104,16 +104,26 @@ static const char *linked_name(struct hs_module_symbols *self, uint64_t address)
     return hs_symbol_table__find(&self->table, address);
 }
 
+// Classes within functions have no linker name in DWARF, so their methods would lose their class; the symbol table
+// knows.
+static bool is_mangled(const char *name)
+{
+    return name && (!strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2));
+}
+
 uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames)
 {
     if (!self->module)
         return 0;
     struct hs_dwarf *dwarf = dwarf_of(self);
     uint32_t count = dwarf ? hs_dwarf__frames(dwarf, address - self->dwarf_bias, frames) : 0;
-    if (count && frames[count - 1].function)
-        return count;
     if (!count)
         frames[count++] = (struct hs_dwarf_frame){0};
-    frames[count - 1].function = linked_name(self, address);
-    return frames[count - 1].function || frames[count - 1].file ? count : 0;
+    struct hs_dwarf_frame *outermost = &frames[count - 1];
+    if (!outermost->function || !is_mangled(outermost->function)) {
+        const char *linked = linked_name(self, address);
+        if (!outermost->function || is_mangled(linked))
+            outermost->function = linked;
+    }
+    return outermost->function || outermost->file ? count : 0;
 }

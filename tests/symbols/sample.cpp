@@ -24,12 +24,12 @@ template <typename T> class Box
     std::vector<T> items;
 };
 
-static inline void *innermost(std::size_t size)
+inline void *innermost(std::size_t size)
 {
     return std::malloc(size + 1);
 }
 
-static inline void *middle(std::size_t size)
+inline void *middle(std::size_t size)
 {
     if (size > 100)
         return innermost(size * 2);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "subject.h"
+
+#include "host/symbols/elf_probe.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char work[64];
+
+void make_work(void)
+{
+    snprintf(work, sizeof(work), "/tmp/heapsonde-symbols-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(work));
+}
+
+void remove_work(void)
+{
+    shell("rm -rf '%s'", work);
+}
+
+const char *text(const char *format, ...)
+{
+    static char buffers[8][4096];
+    static unsigned next;
+    char *buffer = buffers[next++ % 8];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(buffer, sizeof(buffers[0]), format, list);
+    va_end(list);
+    return buffer;
+}
+
+void shell(const char *format, ...)
+{
+    char command[4096];
+    char whole[4200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(command, sizeof(command), format, list);
+    va_end(list);
+    snprintf(whole, sizeof(whole), "cd '%s' && %s", work, command);
+    int status = system(whole);
+    ck_assert_msg(status == 0, "%s: status %d", whole, status);
+}
+
+bool have(const char *tool)
+{
+    return system(text("command -v %s >/dev/null", tool)) == 0;
+}
+
+size_t instructions(const char *path, uint64_t *addresses, size_t most)
+{
+    char line[512];
+    size_t count = 0;
+    FILE *pipe = popen(text("objdump -d -j .text '%s'", path), "r");
+    while (pipe && count < most && fgets(line, sizeof(line), pipe)) {
+        char *end;
+        uint64_t address = strtoull(line, &end, 16);
+        // Padding belongs to no function.
+        bool padding = strstr(line, "nop") || strstr(line, "xchg   %ax,%ax") || strstr(line, "int3");
+        bool has_mnemonic = strrchr(line, '\t') != strchr(line, '\t');
+        if (line[0] == ' ' && *end == ':' && has_mnemonic && !padding)
+            addresses[count++] = address;
+    }
+    ck_assert_int_eq(pclose(pipe), 0);
+    return count;
+}
+
+uint64_t symbol(const char *path, const char *name)
+{
+    char line[1024];
+    uint64_t address = 0;
+    FILE *pipe = popen(text("nm '%s'", path), "r");
+    while (pipe && fgets(line, sizeof(line), pipe)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *space = strrchr(line, ' ');
+        if (space && !strcmp(space + 1, name))
+            address = strtoull(line, NULL, 16);
+    }
+    pclose(pipe);
+    ck_assert_msg(address, "%s has no symbol %s", path, name);
+    return address;
+}
+
+void open_session(struct session *session, const struct hs_symbols_options *options, const char *described,
+                  const char *path, uint64_t bias)
+{
+    struct hs_probe probe;
+    ck_assert_int_eq(hs_probe__file(&probe, described), 0);
+    memcpy(session->build_id, probe.build_id, sizeof(session->build_id));
+    session->symbols = hs_symbols__create(options);
+    struct hs_symbols_module module = {.start = bias,
+                                       .bias = bias,
+                                       .path = path,
+                                       .build_id = session->build_id,
+                                       .build_id_length = probe.build_id_length};
+    session->module = hs_symbols__add_module(session->symbols, &module);
+    ck_assert_int_eq(session->module, 0);
+}
+
+void close_session(struct session *session)
+{
+    hs_symbols__destroy(session->symbols);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *frames_at(struct session *session, uint64_t address)
+{
+    static char buffer[1 << 16];
+    const struct hs_frames *frames = hs_symbols__resolve(session->symbols, session->module, address + 1);
+    size_t used = 0;
+    ck_assert_ptr_nonnull(frames);
+    ck_assert_uint_ge(frames->count, 1);
+    for (uint32_t i = 0; i < frames->count; i++) {
+        const struct hs_frame *frame = &frames->frame[i];
+        ck_assert_int_eq(frame->inlined, i + 1 < frames->count);
+        ck_assert_uint_eq(frame->address, address + 1);
+        used += (size_t)snprintf(buffer + used, sizeof(buffer) - used, "%s|%s:%" PRIu32 "\n", frame->function,
+                                 frame->file ? base_name(frame->file) : "?", frame->line);
+        ck_assert_uint_lt(used, sizeof(buffer));
+    }
+    return buffer;
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "subject.h"
+
+#include "host/symbols/demangle.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_ADDRESSES 8192
+
+static const char flags[] = "-O2 -Wl,--build-id=sha1";
+static char *source; // folder of the sample's sources
+
+// Compiles the sample to `name` in the folder of this run and returns its path.
+static const char *compile(const char *name, const char *options)
+{
+    const char *c = getenv("CC") ? getenv("CC") : "cc";
+    const char *cxx = getenv("CXX") ? getenv("CXX") : "c++";
+    shell("%s %s -c '%s/rust_names.c' -o rust_names.o && %s %s %s '%s/sample.cpp' rust_names.o -o %s", c, options,
+          source, cxx, options, flags, source, name);
+    return strdup(text("%s/%s", work, name));
+}
+
+// ---- against addr2line ---------------------------------------------------------------------------------------------
+
+struct oracle {
+    char *answers[MOST_ADDRESSES]; // as frames_at gives them; NULL where addr2line does not know the line
+    uint64_t addresses[MOST_ADDRESSES];
+    size_t count;
+};
+
+static void finish_answer(struct oracle *oracle, size_t index, char *answer)
+{
+    bool known = *answer && !strstr(answer, "|?") && !strstr(answer, ":?\n");
+    oracle->answers[index] = known ? strdup(answer) : NULL;
+    *answer = 0;
+}
+
+static void read_answers(struct oracle *oracle, FILE *pipe)
+{
+    char function[8192];
+    char place[8192];
+    char answer[1 << 16] = "";
+    size_t index = SIZE_MAX;
+    while (fgets(function, sizeof(function), pipe)) {
+        function[strcspn(function, "\n")] = 0;
+        char *clone = strstr(function, " [clone");
+        if (clone)
+            *clone = 0;
+        if (!strncmp(function, "0x", 2)) {
+            if (index != SIZE_MAX)
+                finish_answer(oracle, index, answer);
+            index++;
+            continue;
+        }
+        ck_assert_ptr_nonnull(fgets(place, sizeof(place), pipe));
+        place[strcspn(place, " \n")] = 0;
+        const char *base = strrchr(place, '/');
+        strcat(answer, text("%s|%s\n", function, base ? base + 1 : place));
+    }
+    finish_answer(oracle, index, answer);
+}
+
+static struct oracle *ask_oracle(const char *path)
+{
+    struct oracle *oracle = calloc(1, sizeof(*oracle));
+    oracle->count = instructions(path, oracle->addresses, MOST_ADDRESSES);
+    ck_assert_uint_gt(oracle->count, 100);
+    FILE *list = fopen(text("%s/addresses", work), "w");
+    for (size_t i = 0; i < oracle->count; i++)
+        fprintf(list, "0x%llx\n", (unsigned long long)oracle->addresses[i]);
+    fclose(list);
+    FILE *pipe = popen(text("addr2line -aifC -e '%s' < '%s/addresses'", path, work), "r");
+    read_answers(oracle, pipe);
+    ck_assert_int_eq(pclose(pipe), 0);
+    return oracle;
+}
+
+static void free_oracle(struct oracle *oracle)
+{
+    for (size_t i = 0; i < oracle->count; i++)
+        free(oracle->answers[i]);
+    free(oracle);
+}
+
+// A method of a class within a function has no linker name in DWARF: addr2line says `add`, where the symbol table has
+// sample::local_class(int)::Counter::add(int). Everything else must be equal.
+static bool same_frame(const char *ours, const char *theirs, size_t our_length, size_t their_length)
+{
+    if (our_length == their_length && !memcmp(ours, theirs, our_length))
+        return true;
+    const char *our_place = memrchr(ours, '|', our_length);
+    const char *their_place = memrchr(theirs, '|', their_length);
+    size_t rest = (size_t)(ours + our_length - our_place);
+    if (rest != (size_t)(theirs + their_length - their_place) || memcmp(our_place, their_place, rest))
+        return false;
+    const char *method = text("::%.*s(", (int)(their_place - theirs), theirs);
+    const char *found = strstr(ours, method);
+    return found && found < our_place && !memchr(theirs, ':', (size_t)(their_place - theirs));
+}
+
+static bool same_answer(const char *ours, const char *theirs)
+{
+    while (*ours && *theirs) {
+        size_t our_length = strcspn(ours, "\n");
+        size_t their_length = strcspn(theirs, "\n");
+        if (!same_frame(ours, theirs, our_length, their_length))
+            return false;
+        ours += our_length + 1;
+        theirs += their_length + 1;
+    }
+    return !*ours && !*theirs;
+}
+
+static void compare_all(struct session *session, const struct oracle *oracle, uint64_t bias)
+{
+    size_t known = 0;
+    size_t inlined = 0;
+    for (size_t i = 0; i < oracle->count; i++) {
+        if (!oracle->answers[i])
+            continue;
+        const char *answer = frames_at(session, oracle->addresses[i] + bias);
+        ck_assert_msg(same_answer(answer, oracle->answers[i]), "at %#llx:\n%sinstead of\n%s",
+                      (unsigned long long)oracle->addresses[i], answer, oracle->answers[i]);
+        known++;
+        inlined += strchr(answer, '\n')[1] != 0;
+    }
+    ck_assert_uint_gt(known, oracle->count * 3 / 4);
+    ck_assert_uint_gt(inlined, 100);
+}
+
+static void compare_with_oracle(const char *name, const char *options)
+{
+    struct session session;
+    const char *path = compile(name, options);
+    struct oracle *oracle = ask_oracle(path);
+    open_session(&session, NULL, path, path, 0x7f1234560000);
+    compare_all(&session, oracle, 0x7f1234560000);
+    ck_assert_int_eq(hs_symbols__state(session.symbols, 0), HS_SYMBOLS_FOUND);
+    close_session(&session);
+    free_oracle(oracle);
+}
+
+START_TEST(test_dwarf5)
+{
+    compare_with_oracle("dwarf5", "-O2 -g -gdwarf-5");
+}
+END_TEST
+
+START_TEST(test_dwarf4)
+{
+    compare_with_oracle("dwarf4", "-O2 -g -gdwarf-4");
+}
+END_TEST
+
+START_TEST(test_compressed)
+{
+    compare_with_oracle("compressed", "-O2 -g -gz=zlib");
+}
+END_TEST
+
+START_TEST(test_fixed_address)
+{
+    struct session session;
+    const char *path = compile("fixed", "-O2 -g -no-pie -fno-pie");
+    struct oracle *oracle = ask_oracle(path);
+    open_session(&session, NULL, path, path, 0);
+    compare_all(&session, oracle, 0);
+    close_session(&session);
+    free_oracle(oracle);
+}
+END_TEST
+
+START_TEST(test_no_aranges)
+{
+    // clang writes no .debug_aranges.
+    if (!have("clang-14"))
+        return;
+    shell("clang-14 -O2 -g -gdwarf-4 -fPIE -c '%s/rust_names.c' && clang-14 -O2 -g -gdwarf-4 -fPIE -pie "
+          "'%s/sample.cpp' rust_names.o "
+          "-lstdc++ -o clang",
+          source, source);
+    struct session session;
+    char *path = strdup(text("%s/clang", work));
+    struct oracle *oracle = ask_oracle(path);
+    open_session(&session, NULL, path, path, 0);
+    compare_all(&session, oracle, 0);
+    close_session(&session);
+    free_oracle(oracle);
+    free(path);
+}
+END_TEST
+
+// ---- debug information elsewhere -----------------------------------------------------------------------------------
+
+// What is said of `path` must be what is said of the file with everything in it.
+static void compare_files(const char *full, const char *path, const char *described,
+                          const struct hs_symbols_options *options)
+{
+    struct session with_all;
+    struct session other;
+    uint64_t addresses[MOST_ADDRESSES];
+    size_t count = instructions(full, addresses, MOST_ADDRESSES);
+    open_session(&with_all, NULL, full, full, 0);
+    open_session(&other, options, described, path, 0);
+    for (size_t i = 0; i < count; i += 3) {
+        char *expected = strdup(frames_at(&with_all, addresses[i]));
+        const char *answer = frames_at(&other, addresses[i]);
+        // Padding belongs to nobody and is called after the file.
+        if (!strstr(expected, "+0x"))
+            ck_assert_msg(!strcmp(answer, expected), "at %#llx:\n%sinstead of\n%s", (unsigned long long)addresses[i],
+                          answer, expected);
+        free(expected);
+    }
+    close_session(&with_all);
+    close_session(&other);
+}
+
+START_TEST(test_debuglink)
+{
+    const char *full = compile("full", "-O2 -g");
+    shell("mkdir -p linked/.debug && objcopy --only-keep-debug full linked/.debug/full.debug && "
+          "objcopy --strip-all --add-gnu-debuglink=linked/.debug/full.debug --remove-section=.note.gnu.build-id full "
+          "linked/full");
+    const char *path = text("%s/linked/full", work);
+    compare_files(full, path, path, NULL);
+}
+END_TEST
+
+START_TEST(test_wrong_debuglink)
+{
+    // The checksum does not fit: nothing of that file may be used.
+    compile("full", "-O2 -g");
+    shell("mkdir -p linked && objcopy --only-keep-debug full linked/full.debug && "
+          "objcopy --strip-all --add-gnu-debuglink=linked/full.debug --remove-section=.note.gnu.build-id full "
+          "linked/full && "
+          "objcopy --only-keep-debug --compress-debug-sections=zlib full linked/full.debug");
+    struct session session;
+    const char *full = text("%s/full", work);
+    const char *path = text("%s/linked/full", work);
+    uint64_t address = symbol(full, "plain_c_name");
+    open_session(&session, NULL, path, path, 0);
+    ck_assert_str_eq(frames_at(&session, address), text("full+0x%llx|?:0\n", (unsigned long long)address + 1));
+    close_session(&session);
+}
+END_TEST
+
+static const char *build_id_file(const char *folder, const char *path)
+{
+    char line[512] = "";
+    char id[128] = "";
+    FILE *pipe = popen(text("readelf -n '%s'", path), "r");
+    while (fgets(line, sizeof(line), pipe))
+        sscanf(line, " Build ID: %127s", id);
+    pclose(pipe);
+    ck_assert_uint_gt(strlen(id), 8);
+    return text("%s/.build-id/%.2s/%s.debug", folder, id, id + 2);
+}
+
+START_TEST(test_build_id_folder)
+{
+    const char *full = compile("full", "-O2 -g");
+    const char *place = build_id_file("debug", full);
+    shell("mkdir -p $(dirname %s) && objcopy --only-keep-debug full %s && objcopy --strip-all full stripped", place,
+          place);
+    const char *folder = text("%s/debug", work);
+    struct hs_symbols_options options = {.debug_dirs = &folder, .debug_dir_count = 1};
+    const char *path = text("%s/stripped", work);
+    compare_files(full, path, path, &options);
+    // Also when the file itself is not on this machine at all.
+    compare_files(full, "/nonexistent/folder/stripped", path, &options);
+}
+END_TEST
+
+START_TEST(test_unstripped_folder)
+{
+    const char *full = compile("full", "-O2 -g");
+    shell("mkdir -p unstripped root/usr/bin && cp full unstripped/ && objcopy --strip-all full root/usr/bin/full");
+    const char *folder = text("%s/unstripped", work);
+    const char *root = text("%s/root", work);
+    struct hs_symbols_options options = {.debug_dirs = &folder, .debug_dir_count = 1, .sysroot = root};
+    compare_files(full, "/usr/bin/full", full, &options);
+}
+END_TEST
+
+START_TEST(test_supplementary_file)
+{
+    if (!have("dwz"))
+        return;
+    const char *full = compile("full", "-O2 -g");
+    shell("mkdir -p common && cp full one && cp full two && dwz -m common/shared.debug one two");
+    const char *path = text("%s/one", work);
+    compare_files(full, path, path, NULL);
+}
+END_TEST
+
+START_TEST(test_split_units)
+{
+    const char *full = compile("full", "-O2 -g -gdwarf-5");
+    const char *path = compile("split", "-O2 -g -gdwarf-5 -gsplit-dwarf");
+    compare_files(full, path, path, NULL);
+}
+END_TEST
+
+// ---- only symbols --------------------------------------------------------------------------------------------------
+
+static void expect_name(const char *path, const char *described, uint64_t address, const char *expected)
+{
+    struct session session;
+    open_session(&session, NULL, described, path, 0x10000000);
+    ck_assert_str_eq(frames_at(&session, address + 0x10000000), expected);
+    close_session(&session);
+}
+
+START_TEST(test_symbol_table)
+{
+    const char *path = compile("plain", "-O2");
+    expect_name(path, path, symbol(path, "_ZN6sample5outerEm") + 3, "sample::outer(unsigned long)|?:0\n");
+    expect_name(path, path, symbol(path, "plain_c_name") + 1, "plain_c_name|?:0\n");
+    expect_name(path, path, symbol(path, "_ZN5alloc3vec16Vec$LT$T$C$A$GT$13with_capacity17h0123456789abcdefE"),
+                "alloc::vec::Vec<T,A>::with_capacity|?:0\n");
+    expect_name(path, path, symbol(path, "_RNvNtCs1234_7mycrate3foo3bar"), "mycrate::foo::bar|?:0\n");
+}
+END_TEST
+
+START_TEST(test_dynamic_symbols)
+{
+    const char *path = compile("exported", "-O2 -rdynamic");
+    uint64_t known = symbol(path, "plain_c_name");
+    uint64_t hidden = symbol(path, "main");
+    shell("strip exported");
+    expect_name(path, path, known + 1, "plain_c_name|?:0\n");
+    const char *other = compile("closed", "-O2");
+    shell("strip closed");
+    (void)hidden;
+    expect_name(other, other, known, text("closed+0x%llx|?:0\n", (unsigned long long)known + 1));
+}
+END_TEST
+
+START_TEST(test_mini_debug_information)
+{
+    if (!have("xz"))
+        return;
+    const char *path = compile("mini", "-O2");
+    uint64_t address = symbol(path, "_ZN6sample5outerEm");
+    shell("nm mini -f posix --defined-only | awk '$2 ~ /[Tt]/ {print $1}' > keep && "
+          "objcopy -S --remove-section .comment --keep-symbols=keep mini inner && xz -k inner && strip mini && "
+          "objcopy --add-section .gnu_debugdata=inner.xz mini");
+    expect_name(path, path, address + 2, "sample::outer(unsigned long)|?:0\n");
+}
+END_TEST
+
+static void expect_demangled(const char *linked, const char *readable)
+{
+    char *name = hs_demangle(linked);
+    ck_assert_str_eq(name, readable);
+    free(name);
+}
+
+START_TEST(test_demangling)
+{
+    expect_demangled("malloc@@GLIBC_2.2.5", "malloc");
+    expect_demangled("_ZnwmSt11align_val_t", "operator new(unsigned long, std::align_val_t)");
+    expect_demangled("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str");
+    expect_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+    expect_demangled("_ZN6sample5outerEm.part.0.cold", "sample::outer(unsigned long)");
+    expect_demangled("plain_function.constprop.0", "plain_function");
+    expect_demangled("_Znonsense", "_Znonsense");
+    expect_demangled("", "");
+    expect_demangled("@", "@");
+}
+END_TEST
+
+// ---- what must not be named ----------------------------------------------------------------------------------------
+
+static void expect_problem(const struct hs_symbols_options *options, const char *described, const char *path,
+                           enum hs_symbols_state state, const char *words)
+{
+    struct session session;
+    char line[512] = "";
+    open_session(&session, options, described, path, 0x5000);
+    ck_assert_str_eq(frames_at(&session, 0x6000), text("%s+0x1001|?:0\n", strrchr(path, '/') + 1));
+    ck_assert_int_eq(hs_symbols__state(session.symbols, 0), state);
+    ck_assert(hs_symbols__problem(session.symbols, 0, line, sizeof(line)));
+    ck_assert_msg(strstr(line, words) && strstr(line, path), "%s", line);
+    ck_assert_ptr_null(strchr(line, '\n'));
+    close_session(&session);
+}
+
+START_TEST(test_other_build)
+{
+    const char *one = compile("one", "-O2 -g");
+    const char *two = compile("two", "-O1 -g");
+    expect_problem(NULL, one, two, HS_SYMBOLS_MISMATCH, "another build id");
+}
+END_TEST
+
+START_TEST(test_missing_file)
+{
+    const char *one = compile("one", "-O2");
+    expect_problem(NULL, one, "/nonexistent/lib.so", HS_SYMBOLS_MISSING, "--sysroot");
+}
+END_TEST
+
+START_TEST(test_other_machine)
+{
+    const char *one = compile("one", "-O2");
+    struct hs_symbols_options options = {.machine = EM_AARCH64};
+    expect_problem(&options, one, one, HS_SYMBOLS_FOREIGN, "another machine");
+}
+END_TEST
+
+START_TEST(test_damaged_file)
+{
+    const char *one = compile("one", "-O2 -g");
+    shell("head -c 100 one > short && head -c 4000 /dev/urandom > noise");
+    expect_problem(NULL, one, text("%s/short", work), HS_SYMBOLS_DAMAGED, "not a readable ELF");
+    expect_problem(NULL, one, text("%s/noise", work), HS_SYMBOLS_DAMAGED, "not a readable ELF");
+    // A file cut later still has its headers: whatever is said, it is said without a crash.
+    for (int kept = 5000; kept < 60000; kept += 5000) {
+        struct session session;
+        shell("head -c %d one > cut", kept);
+        open_session(&session, NULL, one, text("%s/cut", work), 0);
+        frames_at(&session, 0x1300);
+        close_session(&session);
+    }
+}
+END_TEST
+
+START_TEST(test_addresses_without_file)
+{
+    struct hs_symbols *symbols = hs_symbols__create(NULL);
+    struct hs_symbols_module vdso = {.start = 0x7fff00001000, .bias = 0x7fff00001000, .path = "[vdso]"};
+    char line[256];
+    int module = hs_symbols__add_module(symbols, &vdso);
+    const struct hs_frames *frames = hs_symbols__resolve(symbols, module, 0x7fff00001a2b);
+    ck_assert_str_eq(frames->frame[0].function, "[vdso]+0xa2b");
+    ck_assert_int_eq(frames->frame[0].kind, HS_FRAME_OFFSET);
+    ck_assert(!hs_symbols__problem(symbols, 0, line, sizeof(line)));
+    frames = hs_symbols__resolve(symbols, -1, 0x123456789abc);
+    ck_assert_str_eq(frames->frame[0].function, "0x123456789abc");
+    ck_assert_int_eq(frames->frame[0].kind, HS_FRAME_ADDRESS);
+    ck_assert_ptr_eq(frames, hs_symbols__resolve(symbols, -1, 0x123456789abc));
+    hs_symbols__destroy(symbols);
+}
+END_TEST
+
+int main(void)
+{
+    source = getcwd(NULL, 0);
+    Suite *suite = suite_create("symbols");
+    TCase *tests = tcase_create("symbols");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_work, remove_work);
+    tcase_add_test(tests, test_dwarf5);
+    tcase_add_test(tests, test_dwarf4);
+    tcase_add_test(tests, test_compressed);
+    tcase_add_test(tests, test_fixed_address);
+    tcase_add_test(tests, test_no_aranges);
+    tcase_add_test(tests, test_debuglink);
+    tcase_add_test(tests, test_wrong_debuglink);
+    tcase_add_test(tests, test_build_id_folder);
+    tcase_add_test(tests, test_unstripped_folder);
+    tcase_add_test(tests, test_supplementary_file);
+    tcase_add_test(tests, test_split_units);
+    tcase_add_test(tests, test_symbol_table);
+    tcase_add_test(tests, test_dynamic_symbols);
+    tcase_add_test(tests, test_mini_debug_information);
+    tcase_add_test(tests, test_demangling);
+    tcase_add_test(tests, test_other_build);
+    tcase_add_test(tests, test_missing_file);
+    tcase_add_test(tests, test_other_machine);
+    tcase_add_test(tests, test_damaged_file);
+    tcase_add_test(tests, test_addresses_without_file);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
