@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Leaving short-lived allocations out of the trace, by option, with their statistics kept per stack.
+//
+// Filled slots are held back until they are as old as the threshold, or until too much is held. An allocation whose
+// free arrives meanwhile is struck out together with the free. A realloc is a free and an allocation: either half may
+// go. Held slots stay in the mapped file, so that a kill loses nothing.
+//
+// Called by the writer only.
 #ifndef HEAPSONDE_RUNTIME_CULL_H
 #define HEAPSONDE_RUNTIME_CULL_H
 
 #include "runtime/slots.h"
 
-void hs_cull__slot(struct hs_slot *slot);
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Whether slots go through here at all.
+bool hs_cull__is_on(void);
+
+// Takes a filled slot of events and strikes out what it frees.
+void hs_cull__hold(struct hs_slot *slot);
+
+// The oldest held slot, when it is due (`all`: whichever it is), with what is left of its records: `records` is
+// HS_SLOT_RECORDS_SIZE bytes of the caller's. NULL when none is due. The slot is the caller's again.
+struct hs_slot *hs_cull__release(bool all, uint64_t *records);
+
+// Number of slots held.
+uint32_t hs_cull__held(void);
+
+// Hands the statistics since the last call to `visit`, one stack at a time.
+void hs_cull__report(void (*visit)(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime));
+
 void hs_cull__reset(void);
 
 #endif

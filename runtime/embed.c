@@ -1,6 +1,155 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/embed.h"
 
+#include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+enum { NAMES_SIZE = 256 * 1024, DIRECTORY_SIZE = 32 * 1024 };
+
+// Paths of modules, each terminated by NUL.
+static struct {
+    char *names;
+    _Atomic uint32_t used; // set after the name is in place: the writer reads up to it
+} embed;
+
+static bool read_whole(int fd, uint8_t *to, uint64_t length)
+{
+    for (uint64_t done = 0; done < length;) {
+        long got = hs_system_pread(fd, to + done, length - done, done);
+        if (got <= 0)
+            return false;
+        done += (uint64_t)got;
+    }
+    return true;
+}
+
+static void append_file(const char *path, int fd, uint64_t length)
+{
+    size_t name = hs_text__length(path) + 1;
+    if (name + length > HS_CHUNK_MAX_LENGTH) {
+        hs_log(HS_LOG_WARN, "not embedded, too large: ", path, 0);
+        return;
+    }
+    uint8_t *payload = hs_memory__map(name + length);
+    if (!payload)
+        return;
+    __builtin_memcpy(payload, path, name);
+    if (read_whole(fd, payload + name, length)) {
+        uint32_t total = (uint32_t)(name + length);
+        struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = total, .plain_length = total};
+        hs_output__append(&chunk, payload);
+    }
+    hs_memory__unmap(payload, name + length);
+}
+
+static void embed_file(const char *path)
+{
+    struct stat status;
+    long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0) {
+        hs_log(HS_LOG_WARN, "not embedded, cannot be read: ", path, (int)-fd);
+        return;
+    }
+    if (HS_SYSTEM2(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode))
+        append_file(path, (int)fd, (uint64_t)status.st_size);
+    hs_system_close((int)fd);
+}
+
+// `*` stands for any characters.
+static bool matches(const char *name, const char *pattern)
+{
+    if (*pattern == '*')
+        return matches(name, pattern + 1) || (*name && matches(name + 1, pattern));
+    if (*name != *pattern)
+        return false;
+    return *name == 0 || matches(name + 1, pattern + 1);
+}
+
+struct directory_entry { // linux_dirent64
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static void embed_matching(const char *directory, const char *pattern)
+{
+    static char buffer[DIRECTORY_SIZE] __attribute__((aligned(8)));
+    char path[HS_CONFIG_TEXT * 2];
+    long fd = hs_system_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), got;
+    if (fd < 0)
+        return;
+    while ((got = HS_SYSTEM3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < got;) {
+            const struct directory_entry *entry = (const struct directory_entry *)(buffer + at);
+            at += entry->length;
+            if (!matches(entry->name, pattern) || entry->name[0] == '.')
+                continue;
+            struct hs_text text;
+            hs_text__start(&text, path, sizeof path);
+            hs_text__add(&text, directory);
+            hs_text__add(&text, "/");
+            hs_text__add(&text, entry->name);
+            embed_file(path);
+        }
+    hs_system_close((int)fd);
+}
+
 void hs_embed__included_files(void)
 {
+    const char *pattern = hs_text__base_name(hs_config.include);
+    if (hs_config.include[0] == 0)
+        return;
+    bool wild = false;
+    for (const char *c = pattern; *c; c++)
+        wild |= *c == '*';
+    if (!wild) {
+        embed_file(hs_config.include);
+        return;
+    }
+    char directory[HS_CONFIG_TEXT];
+    struct hs_text text;
+    hs_text__start(&text, directory, sizeof directory);
+    for (const char *c = hs_config.include; c < pattern; c++)
+        hs_text__add_character(&text, *c);
+    embed_matching(directory[0] ? directory : ".", pattern);
+}
+
+void hs_embed__remember(const char *path)
+{
+    if (!hs_config.embed_binaries || path[0] != '/')
+        return;
+    if (!embed.names)
+        embed.names = hs_memory__map(NAMES_SIZE);
+    size_t length = hs_text__length(path) + 1;
+    uint32_t used = embed.used;
+    if (!embed.names || used + length > NAMES_SIZE)
+        return;
+    for (uint32_t at = 0; at < used; at += (uint32_t)hs_text__length(embed.names + at) + 1)
+        if (hs_text__equal(embed.names + at, path))
+            return;
+    __builtin_memcpy(embed.names + used, path, length);
+    embed.used = used + (uint32_t)length;
+}
+
+void hs_embed__modules(void)
+{
+    uint32_t used = embed.used;
+    for (uint32_t at = 0; at < used; at += (uint32_t)hs_text__length(embed.names + at) + 1)
+        embed_file(embed.names + at);
+}
+
+void hs_embed__reset(void)
+{
+    embed.used = 0;
 }

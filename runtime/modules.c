@@ -2,6 +2,7 @@
 #include "runtime/modules.h"
 
 #include "arch/system.h"
+#include "runtime/embed.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/text.h"
@@ -112,6 +113,7 @@ static void announce(const struct module *module, const char *path)
 {
     struct image image;
     read_image(module->start, &image);
+    hs_embed__remember(path);
     hs_journal__module(module->start, module->end, image.bias, image.build_id, image.build_id_length, path);
 }
 

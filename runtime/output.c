@@ -138,19 +138,53 @@ static int lift_descriptor(long fd)
     return (int)high;
 }
 
-// A forked child must not write into its parent's file: without %p in the pattern its pid is appended.
+static bool pattern_has(char what)
+{
+    for (const char *c = hs_config.output; *c; c++)
+        if (c[0] == '%' && c[1] == what)
+            return true;
+    return false;
+}
+
+static void append_number(uint64_t number)
+{
+    struct hs_text text;
+    size_t length = hs_text__length(output.path);
+    hs_text__start(&text, output.path + length, sizeof output.path - length);
+    hs_text__add_character(&text, '.');
+    hs_text__add_number(&text, number);
+}
+
+// A trace of this very process: of the program that it was before an exec.
+static bool is_own_trace(const char *path)
+{
+    struct hs_file_header header;
+    long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool whole = hs_system_pread((int)fd, &header, sizeof header, 0) == (long)sizeof header;
+    hs_system_close((int)fd);
+    return whole && __builtin_memcmp(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH) == 0 &&
+           header.pid == (uint32_t)hs_system_getpid();
+}
+
+// %n counts on to a name that is free. Without %p in the pattern a forked child appends its pid, and without %n the
+// program after an exec a number, so that neither overwrites what was recorded before.
 static void name_file(bool forked)
 {
-    hs_config__expand(hs_config.output, output.created, output.path, sizeof output.path);
-    bool has_pid = false;
-    for (const char *c = hs_config.output; *c; c++)
-        has_pid |= c[0] == '%' && c[1] == 'p';
-    if (forked && !has_pid) {
-        struct hs_text text;
-        size_t length = hs_text__length(output.path);
-        hs_text__start(&text, output.path + length, sizeof output.path - length);
-        hs_text__add_character(&text, '.');
-        hs_text__add_number(&text, (uint64_t)hs_system_getpid());
+    bool counts = pattern_has('n');
+    for (;;) {
+        hs_config__expand(hs_config.output, output.created, output.path, sizeof output.path);
+        if (forked && !pattern_has('p'))
+            append_number((uint64_t)hs_system_getpid());
+        if (!counts || HS_SYSTEM4(SYS_faccessat, AT_FDCWD, output.path, 0, 0) != 0)
+            break;
+        output.created++;
+    }
+    size_t length = hs_text__length(output.path);
+    for (uint64_t number = 1; !counts && number < 10000 && is_own_trace(output.path); number++) {
+        output.path[length] = 0;
+        append_number(number);
     }
     output.created++;
 }

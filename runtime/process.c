@@ -176,7 +176,7 @@ uint32_t hs_process__wake(void)
     return hs_mode();
 }
 
-static void toggle_on_signal(int signal)
+void hs_process__toggle_on_signal(int signal)
 {
     (void)signal;
     hs_process__set_recording(!hs_process__is_recording());
@@ -185,7 +185,7 @@ static void toggle_on_signal(int signal)
 // Only a signal that nobody wanted is taken; the program may still take it back.
 static void take_signal(int number)
 {
-    struct sigaction old, action = {.sa_handler = toggle_on_signal, .sa_flags = SA_RESTART};
+    struct sigaction old, action = {.sa_handler = hs_process__toggle_on_signal, .sa_flags = SA_RESTART};
     if (sigaction && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL && !(old.sa_flags & SA_SIGINFO))
         sigaction(number, &action, NULL);
 }
@@ -258,6 +258,7 @@ void hs_process__after_fork(void)
         hs_writer__reset();
         hs_seal__reset();
         hs_cull__reset();
+        hs_embed__reset();
         hs_clock__start();
     }
     atomic_store(&hs_shared->alive, 1);

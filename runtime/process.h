@@ -45,6 +45,9 @@ void hs_process__libc_is_ready(void);
 void hs_process__set_recording(bool on);
 bool hs_process__is_recording(void);
 
+// The handler of SIGUSR1 and SIGUSR2, where the program has none.
+void hs_process__toggle_on_signal(int signal);
+
 // Makes everything recorded so far by the calling thread durable, as far as the file is.
 bool hs_process__sync(void);
 

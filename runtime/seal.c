@@ -6,6 +6,7 @@
 #include "format/meta_codec.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
+#include "runtime/embed.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
 
@@ -15,8 +16,10 @@
 #define SCRATCH_SIZE   (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
 static struct {
-    uint8_t *scratch; // SCRATCH_SIZE
-    uint8_t *encoded; // HS_CODEC_MAX_OUTPUT
+    uint8_t *scratch;   // SCRATCH_SIZE
+    uint8_t *encoded;   // HS_CODEC_MAX_OUTPUT
+    uint64_t *squeezed; // HS_SLOT_RECORDS_SIZE, when culling
+    struct hs_meta_writer culled;
     uint64_t last_clock_point_ns;
 } seal;
 
@@ -32,7 +35,9 @@ bool hs_seal__prepare(void)
         seal.scratch = hs_memory__map(SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
     seal.encoded = seal.scratch + SCRATCH_SIZE;
     seal.last_clock_point_ns = hs_clock__monotonic_ns();
-    return seal.scratch != NULL;
+    if (hs_cull__is_on() && !seal.squeezed)
+        seal.squeezed = hs_memory__map(HS_SLOT_RECORDS_SIZE);
+    return seal.scratch && (seal.squeezed || !hs_cull__is_on());
 }
 
 void hs_seal__reset(void)
@@ -56,11 +61,11 @@ void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
     hs_output__append(&chunk, data);
 }
 
-static void seal_events(const struct hs_slot *slot, const struct hs_slot_header *header)
+static void seal_events(const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
-    hs_events_encode(&target, hs_slot__records(slot), HS_SLOT_RECORDS_SIZE / 8, header->base_time, seal.scratch,
-                     seal.encoded, &result);
+    hs_events_encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, seal.scratch, seal.encoded,
+                     &result);
     if (result.length == 0)
         return;
     struct hs_chunk_header chunk = {
@@ -88,15 +93,50 @@ static void write_clock_point(void)
     seal.last_clock_point_ns = monotonic;
 }
 
+static void flush_culled(void)
+{
+    if (seal.culled.at > (uint8_t *)seal.squeezed)
+        hs_seal__meta(seal.squeezed, (uint32_t)(seal.culled.at - (uint8_t *)seal.squeezed), 0);
+    hs_meta_begin(&seal.culled, seal.squeezed, HS_SLOT_RECORDS_SIZE);
+}
+
+static void seal_held(bool all)
+{
+    for (struct hs_slot *slot; (slot = hs_cull__release(all, seal.squeezed));) {
+        seal_events(hs_slot__header(slot), seal.squeezed);
+        hs_slots__give_back(slot);
+    }
+}
+
+static void write_culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime)
+{
+    struct hs_meta_writer *writer = &seal.culled;
+    if (hs_meta_culled(writer, stack, count, size, usable, lifetime))
+        return;
+    flush_culled();
+    hs_meta_culled(writer, stack, count, size, usable, lifetime);
+}
+
+static void finish_culling(void)
+{
+    seal_held(true);
+    hs_meta_begin(&seal.culled, seal.squeezed, HS_SLOT_RECORDS_SIZE);
+    hs_cull__report(write_culled);
+    flush_culled();
+}
+
 void hs_seal__slot(struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     if (header->use == HS_SLOT_META) {
-        const uint8_t *data = (const uint8_t *)hs_slot__records(slot);
-        hs_seal__meta(data, (uint32_t)header->used, header->sequence);
+        hs_seal__meta(hs_slot__records(slot), (uint32_t)header->used, header->sequence);
+        hs_slots__give_back(slot);
+    } else if (hs_cull__is_on()) {
+        seal_held(false);
+        hs_cull__hold(slot);
     } else {
-        hs_cull__slot(slot);
-        seal_events(slot, header);
+        seal_events(header, hs_slot__records(slot));
+        hs_slots__give_back(slot);
     }
     if (hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
         write_clock_point();
@@ -112,6 +152,9 @@ static void punch_if_free(struct hs_slot *slot, void *unused)
 void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();
+    if (hs_cull__is_on())
+        finish_culling();
+    hs_embed__modules();
     write_clock_point();
     if (hs_output__stopped())
         return;

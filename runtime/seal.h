@@ -12,7 +12,7 @@
 // Gets the working memory. Once per process and again after hs_seal__reset().
 bool hs_seal__prepare(void);
 
-// Encodes and appends what `slot` holds. The slot stays the caller's.
+// Encodes and appends what `slot` holds and gives the slot back; when culling, some time later.
 void hs_seal__slot(struct hs_slot *slot);
 
 // Writes one META chunk of the records in [data, data + length).

@@ -29,7 +29,7 @@ enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 
 static struct {
     struct node *_Atomic segments[SEGMENTS_LIMIT];
     struct hs_lock lock;
-    uint32_t count; // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
+    uint32_t count;              // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
 } trie;
 

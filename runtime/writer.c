@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "runtime/clock.h"
+#include "runtime/cull.h"
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -42,7 +43,7 @@ static void wake(void)
 
 static void grow_pool(void)
 {
-    uint32_t wanted = hs_threads__count() + POOL_SLOTS;
+    uint32_t wanted = hs_threads__count() + hs_cull__held() + POOL_SLOTS;
     if (hs_slots__free() < SPARE_SLOTS && hs_slots__total() < wanted)
         hs_output__add_slots(GROWTH);
 }
@@ -53,7 +54,6 @@ static void seal_submitted(void)
     while (slot) {
         struct hs_slot *next = hs_slots__next(slot);
         hs_seal__slot(slot);
-        hs_slots__give_back(slot);
         slot = next;
     }
     grow_pool();

@@ -4,12 +4,15 @@
 #ifndef HEAPSONDE_SHIMS_TRACE_REAL_H
 #define HEAPSONDE_SHIMS_TRACE_REAL_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define HS_EXPORT __attribute__((visibility("default")))
+
+typedef void (*hs_signal_handler)(int);
 
 // name, result, parameters
 #define HS_REAL_FUNCTIONS(X)                                                                                           \
@@ -55,6 +58,8 @@
     X(setregid, int, (gid_t, gid_t))                                                                                   \
     X(setresgid, int, (gid_t, gid_t, gid_t))                                                                           \
     X(setgroups, int, (size_t, const gid_t *))                                                                         \
+    X(sigaction, int, (int, const struct sigaction *, struct sigaction *))                                             \
+    X(signal, hs_signal_handler, (int, hs_signal_handler))                                                             \
     X(dlclose, int, (void *))                                                                                          \
     X(__register_frame, void, (void *))                                                                                \
     X(__deregister_frame, void, (void *))

@@ -58,8 +58,8 @@ static inline void heapsonde_mark(uint64_t value, const char *text)
         heapsonde_api_mark(value, text);
 }
 
-// Blocks of a custom allocator. `pool` tells pools apart (an address of yours will do); a pool's blocks are counted apart
-// from the heap that the pool itself lives in. Call alloc after the block exists and free before it is gone.
+// Blocks of a custom allocator. `pool` tells pools apart (an address of yours will do); a pool's blocks are counted
+// apart from the heap that the pool itself lives in. Call alloc after the block exists and free before it is gone.
 static inline void heapsonde_pool_alloc(uint64_t pool, const void *block, size_t size)
 {
     if (heapsonde_api_pool_alloc)
