@@ -189,9 +189,25 @@ static void name_file(bool forked)
     output.created++;
 }
 
+// An old trace is removed, not truncated: some file systems flush a truncated file when it is written again, and
+// whoever is reading the old one keeps it.
+static long create_or_replace(void)
+{
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY;
+    long fd = hs_system_open(output.path, flags | O_EXCL, 0600);
+    if (fd != -EEXIST)
+        return fd;
+    struct stat status;
+    bool plain = HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, output.path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 S_ISREG(status.st_mode);
+    if (plain && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, output.path, 0) == 0)
+        return hs_system_open(output.path, flags | O_EXCL, 0600);
+    return hs_system_open(output.path, flags | O_TRUNC, 0600);
+}
+
 static long open_file(void)
 {
-    long fd = hs_system_open(output.path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+    long fd = create_or_replace();
     if (fd < 0)
         return fd;
     struct stat status;
@@ -403,20 +419,6 @@ bool hs_output__add_slots(uint32_t count)
         return false;
     output.blocks[output.block_count++] = (struct block){memory, length};
     return hs_slots__add(memory, 0, count);
-}
-
-uint64_t hs_output__end(void)
-{
-    return output.end;
-}
-
-// A whole page at least stays for the chunk header; the slots stay usable, they take up space again when written.
-void hs_output__punch_slot(uint64_t offset)
-{
-    enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
-    uint64_t page = hs_memory__page_size();
-    if (page < HS_SLOT_SIZE && descriptor_is_good())
-        HS_SYSTEM4(SYS_fallocate, output.fd, KEEP_SIZE | PUNCH_HOLE, offset + page, HS_SLOT_SIZE - page);
 }
 
 void hs_output__write_header_if_unmapped(void)

@@ -29,12 +29,6 @@ bool hs_output__add_slots(uint32_t count);
 // Appends one chunk; sizes, crc and magic are filled here. A failure stops the recording.
 bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload);
 
-// Where the next chunk goes.
-uint64_t hs_output__end(void);
-
-// The space of an empty slot goes back to the file system; its chunk header stays.
-void hs_output__punch_slot(uint64_t offset);
-
 // Where the file could not be mapped, the header is written explicitly.
 void hs_output__write_header_if_unmapped(void);
 

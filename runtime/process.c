@@ -27,7 +27,7 @@
 #endif
 
 enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
-enum { FIRST_SLOTS = 16, CHILD_SLOTS = 4, INFO_SIZE = 16384 };
+enum { FIRST_SLOTS = 4, CHILD_SLOTS = 4, INFO_SIZE = 16384 };
 
 static struct hs_shared before_start;
 struct hs_shared *hs_shared = &before_start;

@@ -142,13 +142,6 @@ void hs_seal__slot(struct hs_slot *slot)
         write_clock_point();
 }
 
-static void punch_if_free(struct hs_slot *slot, void *unused)
-{
-    (void)unused;
-    if (slot->file_offset && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_FREE)
-        hs_output__punch_slot(slot->file_offset);
-}
-
 void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();
@@ -158,7 +151,6 @@ void hs_seal__close(uint64_t state)
     write_clock_point();
     if (hs_output__stopped())
         return;
-    hs_slots__each(punch_if_free, NULL);
     __atomic_store_n(&live->end_time, hs_clock__now(), __ATOMIC_RELAXED);
     __atomic_store_n(&live->state, state, __ATOMIC_RELEASE);
     hs_output__write_header_if_unmapped();

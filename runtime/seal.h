@@ -18,7 +18,7 @@ void hs_seal__slot(struct hs_slot *slot);
 // Writes one META chunk of the records in [data, data + length).
 void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence);
 
-// Writes clock point and state at the end of a trace, and returns the space of empty slots.
+// Writes clock point and state at the end of a trace.
 void hs_seal__close(uint64_t state);
 
 void hs_seal__reset(void);

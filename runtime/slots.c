@@ -167,14 +167,6 @@ bool hs_slots__waited_for(void)
     return atomic_load_explicit(&slots.waiting, memory_order_relaxed) != 0;
 }
 
-void hs_slots__each(void (*visit)(struct hs_slot *slot, void *context), void *context)
-{
-    uint32_t total = hs_slots__total();
-    for (uint32_t i = 0; i < total; i++)
-        if (slots.table[i].memory)
-            visit(&slots.table[i], context);
-}
-
 void hs_slots__reset(void)
 {
     uint32_t total = hs_slots__total();

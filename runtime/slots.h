@@ -47,9 +47,6 @@ uint32_t hs_slots__free(void);
 uint32_t hs_slots__submitted(void);
 bool hs_slots__waited_for(void);
 
-// Calls `visit` for every slot; for the end of a trace and for forked children.
-void hs_slots__each(void (*visit)(struct hs_slot *slot, void *context), void *context);
-
 // Forgets all slots. Only one thread may exist; the memory is the caller's.
 void hs_slots__reset(void);
 

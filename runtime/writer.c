@@ -51,12 +51,14 @@ static void grow_pool(void)
 static void seal_submitted(void)
 {
     struct hs_slot *slot = hs_slots__collect();
+    bool some = slot != NULL;
     while (slot) {
         struct hs_slot *next = hs_slots__next(slot);
         hs_seal__slot(slot);
         slot = next;
     }
-    grow_pool();
+    if (some || hs_slots__waited_for())
+        grow_pool();
 }
 
 static void carry_out(uint32_t orders)
