@@ -290,12 +290,19 @@ static void line_of(struct unit *unit, uint64_t address, struct hs_dwarf_frame *
         frame->line = (uint32_t)number;
 }
 
+static const char *unit_directory(struct unit *unit)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
 uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwarf_frame *frames)
 {
     struct unit *unit = unit_at(self, address);
     if (!unit)
         return 0;
     memset(frames, 0, sizeof(*frames));
+    frames[0].directory = unit_directory(unit);
     line_of(unit, address, &frames[0]);
     const struct range *range = find_range(&unit->ranges, address);
     if (!range || range->index >= unit->function_count)
@@ -305,6 +312,7 @@ uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwa
     for (uint32_t i = 0; i < count; i++) {
         Dwarf_Die *die = &chain[count - 1 - i];
         frames[i].function = function_name(die);
+        frames[i].directory = frames[0].directory;
         if (i + 1 < count)
             call_site(die, unit, &frames[i + 1]);
     }

@@ -15,7 +15,8 @@ struct hs_dwarf;
 
 // One frame, names owned by the Dwarf.
 struct hs_dwarf_frame {
-    const char *function; // linker name where there is one; NULL when unknown
+    const char *function;  // linker name where there is one; NULL when unknown
+    const char *directory; // that a relative file name counts from; NULL when unknown
     const char *file;
     uint32_t line;
 };

@@ -172,9 +172,16 @@ static uint64_t call_address(const struct hs_symbols *self, const struct hs_modu
     return address - module->description.bias - 1;
 }
 
-static const char *kept_or_null(struct hs_symbols *self, const char *text)
+static const char *source_file(struct hs_symbols *self, const struct hs_dwarf_frame *found)
 {
-    return text && *text ? hs_strings__add(self->strings, text) : NULL;
+    char path[4096];
+    if (!found->file || !*found->file)
+        return NULL;
+    bool complete = found->file[0] == '/' || !found->directory || found->directory[0] != '/';
+    if (complete)
+        return hs_strings__add(self->strings, found->file);
+    snprintf(path, sizeof(path), "%s/%s", found->directory, found->file);
+    return hs_strings__add(self->strings, path);
 }
 
 static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module_symbols *module, uint64_t address)
@@ -194,7 +201,7 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
         bool named = found[i].function && *found[i].function;
         frame[i].function = named ? readable_name(self, found[i].function) : offset_name(self, module, address);
         frame[i].kind = named ? HS_FRAME_NAMED : HS_FRAME_OFFSET;
-        frame[i].file = kept_or_null(self, found[i].file);
+        frame[i].file = source_file(self, &found[i]);
         frame[i].line = found[i].line;
         frame[i].inlined = i + 1 < count;
         frame[i].module = path;

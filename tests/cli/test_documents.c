@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Parsing, help, manual and completion come from one table: nothing may be in one of them and not in another.
+#include "command.h"
+
+#include "host/cli/command.h"
+#include "host/export/export.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_word(const char *where, const char *document, const char *word)
+{
+    ck_assert_msg(strstr(document, word), "%s does not mention %s", where, word);
+}
+
+// As roff writes it: dashes escaped.
+static const char *roff_option(const char *name)
+{
+    static char word[256];
+    char *to = word;
+    to += sprintf(to, "\\-\\-");
+    for (; *name; name++)
+        to += sprintf(to, *name == '-' ? "\\-" : "%c", *name);
+    return word;
+}
+
+START_TEST(test_every_option_is_everywhere)
+{
+    struct outcome manual = run("$HEAPSONDE help --man");
+    struct outcome completion = run("$HEAPSONDE help --completion");
+    struct outcome overview = run("$HEAPSONDE --help");
+    for (size_t i = 0; hs_commands[i]; i++) {
+        const struct hs_command *command = hs_commands[i];
+        struct outcome help = run("$HEAPSONDE %s --help", command->name);
+        ck_assert_int_eq(help.status, 0);
+        ck_assert_str_eq(help.errors, "");
+        expect_word("the overview", overview.output, text("  %s ", command->name));
+        expect_word("the manual", manual.output, text(".SS heapsonde %s ", command->name));
+        expect_word("the completion", completion.output, text("    %s)\n", command->name));
+        for (const struct hs_option *option = command->options; option->name; option++) {
+            expect_word("the help", help.output, text("--%s", option->name));
+            expect_word("the manual", manual.output, roff_option(option->name));
+            expect_word("the completion", completion.output, text("--%s ", option->name));
+        }
+        free_outcome(&help);
+    }
+    free_outcome(&manual);
+    free_outcome(&completion);
+    free_outcome(&overview);
+}
+END_TEST
+
+static bool is_known(const struct hs_command *command, const char *word, size_t length)
+{
+    if (length == 4 && !strncmp(word, "help", 4))
+        return true;
+    for (const struct hs_option *option = command->options; option->name; option++) {
+        if (strlen(option->name) == length && !strncmp(option->name, word, length))
+            return true;
+    }
+    return false;
+}
+
+// And nothing else is there: every "--word" at the beginning of a line of the help is in the table.
+START_TEST(test_help_invents_nothing)
+{
+    for (size_t i = 0; hs_commands[i]; i++) {
+        struct outcome help = run("$HEAPSONDE help %s", hs_commands[i]->name);
+        for (char *line = strtok(help.output, "\n"); line; line = strtok(NULL, "\n")) {
+            char *dashes = strstr(line, "--");
+            bool begins = dashes && dashes - line <= 6 && line[0] == ' ';
+            if (begins)
+                ck_assert_msg(is_known(hs_commands[i], dashes + 2, strcspn(dashes + 2, " ")), "%s", line);
+        }
+        free_outcome(&help);
+    }
+}
+END_TEST
+
+static const char *example_value(const struct hs_option *option)
+{
+    static char word[64];
+    switch (option->kind) {
+    case HS_OPTION_CHOICE:
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(option->choices, " "), option->choices);
+        return word;
+    case HS_OPTION_SIZE:
+        return "64K";
+    case HS_OPTION_DURATION:
+        return "1.5s";
+    case HS_OPTION_PERCENT:
+        return "2.5%";
+    default:
+        return "1";
+    }
+}
+
+// Every option of the table is parsed, by its name and by its letter, and only once per command.
+START_TEST(test_every_option_is_parsed)
+{
+    for (size_t i = 0; hs_commands[i]; i++) {
+        const struct hs_command *command = hs_commands[i];
+        for (const struct hs_option *option = command->options; option->name; option++) {
+            char name[64];
+            char letter[8];
+            char value[64];
+            bool flag = option->kind == HS_OPTION_FLAG;
+            snprintf(name, sizeof(name), "--%s", option->name);
+            snprintf(letter, sizeof(letter), "-%c", option->letter);
+            snprintf(value, sizeof(value), "%s", flag ? "operand" : example_value(option));
+            for (char *spelling = name; spelling; spelling = option->letter && spelling == name ? letter : NULL) {
+                char command_name[32];
+                struct hs_arguments arguments;
+                snprintf(command_name, sizeof(command_name), "%s", command->name);
+                char operand[] = "operand";
+                char *argv[] = {command_name, spelling, value, flag ? NULL : operand, NULL};
+                ck_assert_msg(hs_arguments__parse(&arguments, command, flag ? 3 : 4, argv) == HS_PARSE_OK, "%s %s",
+                              command->name, spelling);
+                ck_assert_int_eq(arguments.given_count, 1);
+                ck_assert_ptr_eq(arguments.given[0].option, option);
+                ck_assert_int_eq(arguments.operand_count, 1);
+                ck_assert_str_eq(arguments.operands[0], "operand");
+                hs_arguments__free(&arguments);
+            }
+            for (const struct hs_option *other = command->options; other != option; other++)
+                ck_assert(strcmp(other->name, option->name) && (!option->letter || other->letter != option->letter));
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_formats)
+{
+    char choices[256] = "";
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
+        strcat(choices, *choices ? " " : "");
+        strcat(choices, format->name);
+    }
+    ck_assert_str_eq(choices, HS_EXPORT_CHOICES);
+}
+END_TEST
+
+static void expect_completion(const char *line, const char *expected)
+{
+    struct outcome outcome = run("$HEAPSONDE help --completion >completion && cat >try <<'END'\n"
+                                 ". ./completion\nCOMP_WORDS=(%s '')\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+                                 "_heapsonde\necho \"${COMPREPLY[*]}\"\nEND\nbash try",
+                                 line);
+    ck_assert_str_eq(outcome.errors, "");
+    ck_assert_str_eq(outcome.output, text("%s\n", expected));
+    free_outcome(&outcome);
+}
+
+START_TEST(test_completion)
+{
+    expect_completion("heapsonde report --sort", "live peak allocated temporary");
+    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES);
+    expect_completion("heapsonde help", "run report export help");
+    expect_completion("heapsonde", "run report export help --help --version");
+}
+END_TEST
+
+START_TEST(test_manual_is_sound)
+{
+    struct outcome outcome = run("$HEAPSONDE help --man >page.1; command -v man >/dev/null || exit 0; "
+                                 "man --warnings -l page.1 2>&1 >/dev/null");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_str_eq(outcome.output, "");
+    free_outcome(&outcome);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli_documents");
+    TCase *tests = tcase_create("cli_documents");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_work, remove_work);
+    tcase_add_test(tests, test_every_option_is_everywhere);
+    tcase_add_test(tests, test_help_invents_nothing);
+    tcase_add_test(tests, test_every_option_is_parsed);
+    tcase_add_test(tests, test_formats);
+    tcase_add_test(tests, test_completion);
+    tcase_add_test(tests, test_manual_is_sound);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// `heapsonde run` around a program: what it refuses, what it passes on. Any library can stand in for the recorder here;
+// without the recorder there is no trace, and that is said.
+#include "command.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void prepare(void)
+{
+    make_work();
+    shell("printf 'int heapsonde_stand_in;' | ${CC:-cc} -shared -fPIC -x c - -o stand_in.so");
+    setenv("HEAPSONDE_LIBRARY", text("%s/stand_in.so", work), 1);
+}
+
+static void expect_refusal(int status, const char *command, const char *name, const char *word)
+{
+    struct outcome outcome = run("%s", command);
+    ck_assert_msg(outcome.status == status, "%s: status %d\n%s", command, outcome.status, outcome.errors);
+    ck_assert_str_eq(outcome.output, "");
+    ck_assert_msg(strstr(outcome.errors, name) && strstr(outcome.errors, word), "%s: %s", command, outcome.errors);
+    const char *end = strchr(outcome.errors, '\n');
+    ck_assert_msg(end && !end[1], "not one line: %s", outcome.errors);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_not_found)
+{
+    expect_refusal(127, "$HEAPSONDE run -- no-such-program-anywhere", "no-such-program-anywhere", "PATH");
+    expect_refusal(127, "$HEAPSONDE run ./missing/program a b", "./missing/program", "not found");
+    expect_refusal(127, "printf '#!/nonexistent/interpreter\\n' >script; chmod +x script; $HEAPSONDE run ./script",
+                   "/nonexistent/interpreter", "./script");
+}
+END_TEST
+
+START_TEST(test_not_executable)
+{
+    expect_refusal(126, "echo text >file; $HEAPSONDE run ./file", "./file", "chmod +x");
+    expect_refusal(126, "mkdir folder; $HEAPSONDE run ./folder", "./folder", "folder");
+}
+END_TEST
+
+START_TEST(test_static)
+{
+    shell("printf 'int main(void) { return 0; }' >main.c && ${CC:-cc} -static main.c -o plain && "
+          "${CC:-cc} -static-pie main.c -o pie");
+    expect_refusal(126, "$HEAPSONDE run -- ./plain", "heapsonde cannot record ./plain", "statically linked");
+    expect_refusal(126, "$HEAPSONDE run -- ./pie", "./pie", "statically linked");
+    expect_refusal(126, "printf '#!%s/plain\\n' \"$PWD\" >script; chmod +x script; $HEAPSONDE run ./script", "/plain",
+                   "./script");
+    expect_refusal(126,
+                   "printf '#!./script2\\n' >script; cp script script2; sed -i s/2/1/ script2; cp script script1; "
+                   "chmod +x script*; $HEAPSONDE run ./script",
+                   "./script", "#!");
+}
+END_TEST
+
+START_TEST(test_elevated)
+{
+    // Only root can make a file that belongs to somebody else.
+    if (geteuid() != 0)
+        return;
+    shell("cp /bin/true user && chown 65534 user && chmod 4755 user && cp /bin/true group && chgrp 65534 group && "
+          "chmod 2755 group && cp /bin/true own && chmod 4755 own");
+    expect_refusal(126, "$HEAPSONDE run -- ./user", "./user", "set-uid");
+    expect_refusal(126, "$HEAPSONDE run -- ./group", "./group", "set-gid");
+    // The user's own set-uid file gives nothing, so the loader does as always.
+    struct outcome outcome = run("$HEAPSONDE run -q -- ./own");
+    ck_assert_int_eq(outcome.status, 0);
+    free_outcome(&outcome);
+}
+END_TEST
+
+static void patched_copy(const char *name, size_t offset, unsigned char byte)
+{
+    size_t length = 0;
+    char *bytes = read_file("/bin/true", &length);
+    const char *path = text("%s/%s", work, name);
+    bytes[offset] = (char)byte;
+    write_file(path, bytes, length);
+    chmod(path, 0755);
+    free(bytes);
+}
+
+START_TEST(test_foreign)
+{
+    patched_copy("aarch64", 18, 0xb7);
+    patched_copy("riscv", 18, 0xf3);
+    expect_refusal(126, "$HEAPSONDE run -- ./aarch64", "./aarch64", "AArch64");
+    expect_refusal(126, "$HEAPSONDE run -- ./riscv", "HEAPSONDE_LIBRARY", "RISC-V");
+    shell("head -c 70 /bin/true >short; chmod +x short");
+    expect_refusal(126, "$HEAPSONDE run -- ./short", "./short", "damaged");
+}
+END_TEST
+
+START_TEST(test_library)
+{
+    expect_refusal(1, "HEAPSONDE_LIBRARY=/nonexistent.so $HEAPSONDE run -- true", "/nonexistent.so",
+                   "HEAPSONDE_LIBRARY");
+    expect_refusal(1, "mkdir 'a b'; cp stand_in.so 'a b/'; HEAPSONDE_LIBRARY='a b/stand_in.so' $HEAPSONDE run -- true",
+                   "a b/stand_in.so", "space");
+}
+END_TEST
+
+START_TEST(test_output_place)
+{
+    expect_refusal(1, "$HEAPSONDE run -o /nonexistent/folder/x.dat -- true", "/nonexistent/folder", "--output");
+    expect_refusal(1, "$HEAPSONDE run -o . -- true", "folder", "--output");
+}
+END_TEST
+
+static void expect_status(int status, const char *command)
+{
+    struct outcome outcome = run("%s", command);
+    ck_assert_msg(outcome.status == status, "%s: status %d\n%s", command, outcome.status, outcome.errors);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_exit_status)
+{
+    expect_status(0, "$HEAPSONDE run -- true");
+    expect_status(1, "$HEAPSONDE run -- false");
+    expect_status(42, "$HEAPSONDE run -- sh -c 'exit 42'");
+    expect_status(128 + SIGTERM, "$HEAPSONDE run -- sh -c 'kill -TERM $$'");
+    expect_status(128 + SIGKILL, "$HEAPSONDE run -- sh -c 'kill -KILL $$'");
+    expect_status(128 + SIGSEGV, "$HEAPSONDE run -- sh -c 'kill -SEGV $$'");
+}
+END_TEST
+
+START_TEST(test_signals_are_passed_on)
+{
+    // The program ends by the signal that heapsonde got; heapsonde stays until it has.
+    expect_status(128 + SIGTERM, "$HEAPSONDE run -- sh -c 'echo $$ >pid; exec sleep 30' & parent=$!; "
+                                 "while ! [ -s pid ]; do sleep 0.02; done; kill -TERM $parent; wait $parent");
+    expect_status(7, "$HEAPSONDE run -- bash -c 'trap \"exit 7\" USR1; echo >ready; while :; do sleep 0.02; done' & "
+                     "parent=$!; while ! [ -e ready ]; do sleep 0.02; done; kill -USR1 $parent; wait $parent");
+}
+END_TEST
+
+START_TEST(test_streams)
+{
+    struct outcome outcome = run("echo input | $HEAPSONDE run -q -- sh -c 'cat; echo problem >&2'");
+    ck_assert_str_eq(outcome.output, "input\n");
+    ck_assert_str_eq(outcome.errors, "problem\n");
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_environment)
+{
+    struct outcome outcome = run(
+        "cd '%s'; LD_PRELOAD=libm.so.6 $HEAPSONDE run -q -o '%%e.dat' --free-stacks --cull 250 --no-memo --no-binaries "
+        "--log warn --inline-writer -- env | grep -E '^(HEAPSONDE_|LD_PRELOAD)' | grep -v HEAPSONDE_LIBRARY | sort",
+        work);
+    ck_assert_str_eq(outcome.output, text("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS=1\n"
+                                          "HEAPSONDE_GRAB_BACKTRACES_ON_FREE=1\n"
+                                          "HEAPSONDE_LOG=warn\n"
+                                          "HEAPSONDE_OUTPUT=%s/%%e.dat\n"
+                                          "HEAPSONDE_TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD=250\n"
+                                          "HEAPSONDE_USE_SHADOW_STACK=0\n"
+                                          "HEAPSONDE_WRITER=inline\n"
+                                          "HEAPSONDE_WRITE_BINARIES_TO_OUTPUT=0\n"
+                                          "LD_PRELOAD=%s/stand_in.so:libm.so.6\n",
+                                          work, work));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_arguments)
+{
+    // What follows the program is the program's, with or without `--`.
+    struct outcome outcome = run("$HEAPSONDE run -q printf '%%s|' --help -o 'a b' ''");
+    ck_assert_str_eq(outcome.output, "--help|-o|a b||");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -q -- printf '%%s|' -- x");
+    ck_assert_str_eq(outcome.output, "--|x|");
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_scripts)
+{
+    struct outcome outcome = run("printf '#!/bin/sh\\necho script \"$@\"\\n' >script; chmod +x script; "
+                                 "$HEAPSONDE run -q ./script a 'b c'");
+    ck_assert_str_eq(outcome.output, "script a b c\n");
+    free_outcome(&outcome);
+    // env would drop out of the recording: its interpreter is run directly, with the same arguments.
+    outcome = run("printf '#!/usr/bin/env bash\\necho $0 $1 $LD_PRELOAD\\n' >script; chmod +x script; "
+                  "$HEAPSONDE run -q ./script a");
+    ck_assert_str_eq(outcome.output, text("./script a %s/stand_in.so\n", work));
+    free_outcome(&outcome);
+    // No #! line at all: the shell's, as execvp does.
+    outcome = run("echo 'echo bare $1' >script; chmod +x script; $HEAPSONDE run -q ./script x");
+    ck_assert_str_eq(outcome.output, "bare x\n");
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_absence_is_explained)
+{
+    struct outcome outcome = run("$HEAPSONDE run -o here.dat -- true");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "heapsonde: true ended with exit status 0 after"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "no trace was written to"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "here.dat"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli_run");
+    TCase *tests = tcase_create("cli_run");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, prepare, remove_work);
+    tcase_add_test(tests, test_not_found);
+    tcase_add_test(tests, test_not_executable);
+    tcase_add_test(tests, test_static);
+    tcase_add_test(tests, test_elevated);
+    tcase_add_test(tests, test_foreign);
+    tcase_add_test(tests, test_library);
+    tcase_add_test(tests, test_output_place);
+    tcase_add_test(tests, test_exit_status);
+    tcase_add_test(tests, test_signals_are_passed_on);
+    tcase_add_test(tests, test_streams);
+    tcase_add_test(tests, test_environment);
+    tcase_add_test(tests, test_arguments);
+    tcase_add_test(tests, test_scripts);
+    tcase_add_test(tests, test_absence_is_explained);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is said to a wrong command line: one line, what is wrong, with what, and what to do; status 2, or 1 for what
+// only turned out later.
+#include "command.h"
+
+#include "host/cli/values.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_complaint(int status, const char *arguments, const char *word, const char *advice)
+{
+    struct outcome outcome = run("$HEAPSONDE %s", arguments);
+    ck_assert_msg(outcome.status == status, "heapsonde %s: status %d\n%s", arguments, outcome.status, outcome.errors);
+    ck_assert_str_eq(outcome.output, "");
+    ck_assert_msg(!strncmp(outcome.errors, "heapsonde", 9), "%s", outcome.errors);
+    ck_assert_msg(strstr(outcome.errors, word), "heapsonde %s: '%s' is not in: %s", arguments, word, outcome.errors);
+    ck_assert_msg(strstr(outcome.errors, advice), "heapsonde %s: '%s' is not in: %s", arguments, advice,
+                  outcome.errors);
+    const char *end = strchr(outcome.errors, '\n');
+    ck_assert_msg(end && !end[1], "not one line: %s", outcome.errors);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_usage)
+{
+    expect_complaint(2, "frobnicate", "'frobnicate'", "--help");
+    expect_complaint(2, "help frobnicate", "'frobnicate'", "heapsonde help");
+    expect_complaint(2, "report", "trace file", "heapsonde report [OPTIONS] FILE");
+    expect_complaint(2, "report one two", "'two'", "usage");
+    expect_complaint(2, "report --nonsense x", "--nonsense", "heapsonde report --help");
+    expect_complaint(2, "report -Z x", "-Z", "heapsonde report --help");
+    expect_complaint(2, "report --sort", "--sort needs a value", "--help");
+    expect_complaint(2, "report -n", "-n needs a value", "--help");
+    expect_complaint(2, "report --json=yes x", "takes no value", "--help");
+    expect_complaint(2, "report --sort size x", "'size'", "live peak allocated temporary");
+    expect_complaint(2, "report --top many x", "'many'", "whole number");
+    expect_complaint(2, "report --min-size big x", "'big'", "64K");
+    expect_complaint(2, "report --from soon x", "'soon'", "300ms");
+    expect_complaint(2, "report --min-percent 101 x", "'101'", "0 to 100");
+    expect_complaint(2, "export x", "--format", "collapsed flamegraph json");
+    expect_complaint(2, "export --format gif x", "'gif'", "collapsed flamegraph json");
+    expect_complaint(2, "run", "program", "heapsonde run [OPTIONS] [--] PROGRAM");
+    expect_complaint(2, "run --cull 1s -- true", "'1s'", "whole number");
+}
+END_TEST
+
+START_TEST(test_failures)
+{
+    write_file(text("%s/noise", work), "this is no trace\n", 17);
+    write_file(text("%s/empty", work), "", 0);
+    expect_complaint(1, "report missing.dat", "missing.dat", ":");
+    expect_complaint(1, "report noise", "noise", ":");
+    expect_complaint(1, "report empty", "empty", ":");
+    expect_complaint(1, "report --json noise", "noise", ":");
+    expect_complaint(1, "report .", ".", ":");
+    expect_complaint(1, "export --format collapsed noise -o out", "noise", ":");
+    expect_complaint(2, "export --format collapsed noise -o noise", "noise", "-o");
+    struct outcome outcome = run("ls out*");
+    ck_assert_int_ne(outcome.status, 0);
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_no_command)
+{
+    struct outcome outcome = run("$HEAPSONDE");
+    ck_assert_int_eq(outcome.status, 2);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "Usage: heapsonde COMMAND"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE --version");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert(!strncmp(outcome.output, "heapsonde 0.", 12));
+    free_outcome(&outcome);
+    // Output that cannot be written is a failure.
+    outcome = run("$HEAPSONDE help --man >/dev/full");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "standard output"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_values)
+{
+    uint64_t value = 0;
+    double percent = 0;
+    ck_assert(hs_value__number("18446744073709551615", &value) && value == UINT64_MAX);
+    ck_assert(!hs_value__number("18446744073709551616", &value) && !hs_value__number("-1", &value));
+    ck_assert(!hs_value__number("", &value) && !hs_value__number("1x", &value) && !hs_value__number(" 1", &value));
+    ck_assert(hs_value__size("4096", &value) && value == 4096);
+    ck_assert(hs_value__size("64k", &value) && value == 65536);
+    ck_assert(hs_value__size("1.5MiB", &value) && value == 1572864);
+    ck_assert(hs_value__size("9007199254740993", &value) && value == 9007199254740993);
+    ck_assert(!hs_value__size("1Q", &value) && !hs_value__size("0x10", &value) && !hs_value__size("1e30G", &value));
+    ck_assert(hs_value__duration("2", &value) && value == 2000000000);
+    ck_assert(hs_value__duration("300ms", &value) && value == 300000000);
+    ck_assert(hs_value__duration("1.5min", &value) && value == 90000000000);
+    ck_assert(!hs_value__duration("soon", &value) && !hs_value__duration("1 s", &value));
+    ck_assert(hs_value__percent("2.5%", &percent) && percent == 2.5);
+    ck_assert(!hs_value__percent("101", &percent) && !hs_value__percent("-1", &percent));
+    ck_assert(hs_value__choice("b", "a b c") && !hs_value__choice("", "a b") && !hs_value__choice("a b", "a b"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli_usage");
+    TCase *tests = tcase_create("cli_usage");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_work, remove_work);
+    tcase_add_test(tests, test_usage);
+    tcase_add_test(tests, test_failures);
+    tcase_add_test(tests, test_no_command);
+    tcase_add_test(tests, test_values);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
