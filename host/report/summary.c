@@ -55,7 +55,7 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         hs_text__count(subject->peak.count).text, hs_text__time(subject->peak_time).text);
     row(to, "live at end", "%s in %s blocks", hs_text__bytes(sum->live_bytes).text,
         hs_text__count(sum->live_count).text);
-    row(to, "temporary", "%s of all allocations: freed before their thread allocated again",
+    row(to, "temporary", "%s of all allocations: freed before their thread allocated or freed anything else",
         hs_text__percent(sum->temporary_count, sum->allocated_count).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
     row(to, "stacks", "%s different ones that allocate", hs_text__count(subject->totals.count).text);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "golden.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(test_text)
+{
+    expect_output("expected/report.txt", "report --sysroot root golden.dat");
+    expect_output("expected/sorted.txt", "report --sysroot root --sort allocated --top 3 golden.dat");
+    expect_output("expected/full.txt", "report --sysroot root --sort peak --full-stacks golden.dat");
+    expect_output("expected/tree.txt", "report --sysroot root --tree --min-percent 0 golden.dat");
+    expect_output("expected/bottom_up.txt", "report --sysroot root --bottom-up --sort allocated golden.dat");
+    expect_output("expected/threads.txt", "report --threads golden.dat");
+    expect_output("expected/without_symbols.txt", "report --sort live golden.dat");
+}
+END_TEST
+
+START_TEST(test_filters)
+{
+    expect_output("expected/worker.txt", "report --sysroot root --thread worker --sort allocated golden.dat");
+    expect_output("expected/function.txt", "report --sysroot root --function '^copy_' --sort allocated golden.dat");
+    expect_output("expected/sizes.txt",
+                  "report --sysroot root --min-size 300 --max-size 1000 --sort allocated golden.dat");
+    expect_output("expected/times.txt", "report --sysroot root --from 100ms --to 0.11s --sort allocated golden.dat");
+}
+END_TEST
+
+START_TEST(test_json_text)
+{
+    expect_output("expected/report.json", "report --sysroot root --json --top 20 golden.dat");
+}
+END_TEST
+
+// The numbers that follow from golden_trace.c by hand.
+START_TEST(test_numbers)
+{
+    json_t *report = output_as_json("report --sysroot root --json --top 100 golden.dat");
+    ck_assert_str_eq(json_string_value(json_object_get(report, "program")), "/app/bin/golden");
+    ck_assert_str_eq(json_string_value(json_object_get(report, "arch")), "x86_64");
+    ck_assert_int_eq(integer(report, "duration_ns"), 2000000000);
+    // 50 tokens, 10 lists, 3 of the growing block, 4 single ones; 20 + 2 of the worker.
+    ck_assert_int_eq(integer(report, "allocations"), 50 + 10 + 3 + 4 + 22);
+    ck_assert_int_eq(integer(report, "deallocations"), 45 + 10 + 3 + 20);
+    ck_assert_int_eq(integer(report, "reallocations"), 2);
+    ck_assert_int_eq(integer(report, "allocated_bytes"),
+                     50 * 100 + 10 * 4096 + 100 + 200 + 400 + 333 + 7 + 50 + 60 + 20 * 64 + 2 * 1000);
+    ck_assert_int_eq(integer(report, "live_count"), 5 + 4 + 2);
+    ck_assert_int_eq(integer(report, "live_bytes"), 5 * 100 + 333 + 7 + 50 + 60 + 2 * 1000);
+    ck_assert_int_eq(integer(report, "peak_bytes"), 50 * 100 + 10 * 4096);
+    ck_assert_int_eq(integer(report, "peak_time_ns"), 60000000);
+    ck_assert_int_eq(integer(report, "threads"), 2);
+    ck_assert_int_eq(integer(report, "stacks"), 10);
+    ck_assert_int_eq(integer(json_object_get(report, "truncated"), "no_rule"), 1);
+    ck_assert_int_eq(json_object_size(json_object_get(report, "truncated")), 1);
+    ck_assert_int_eq(integer(json_object_get(report, "dropped"), "buffer"), 3);
+    ck_assert_int_eq(json_object_size(json_object_get(report, "dropped")), 1);
+    long long live = 0;
+    size_t index;
+    json_t *entry;
+    json_array_foreach(json_object_get(report, "top"), index, entry)
+    {
+        live += integer(entry, "live_bytes");
+    }
+    ck_assert_int_eq(live, integer(report, "live_bytes"));
+    json_decref(report);
+}
+END_TEST
+
+START_TEST(test_no_colour)
+{
+    // Not a terminal: no escape sequences. On one, NO_COLOR is honoured.
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root golden.dat");
+    ck_assert_ptr_null(strchr(outcome.output, '\033'));
+    free_outcome(&outcome);
+    outcome = run("command -v script >/dev/null || exit 9; "
+                  "TERM=xterm script -qec \"$HEAPSONDE report --sysroot root golden.dat\" /dev/null </dev/null");
+    if (outcome.status != 9)
+        ck_assert_ptr_nonnull(strchr(outcome.output, '\033'));
+    free_outcome(&outcome);
+    outcome =
+        run("command -v script >/dev/null || exit 9; "
+            "TERM=xterm NO_COLOR=1 script -qec \"$HEAPSONDE report --sysroot root golden.dat\" /dev/null </dev/null");
+    ck_assert_ptr_null(strchr(outcome.output, '\033'));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_problems_are_told)
+{
+    struct outcome outcome = run("$HEAPSONDE report golden.dat");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "/app/bin/golden: not on this machine"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "--sysroot"));
+    free_outcome(&outcome);
+    // A file of another build is not used, and that is said.
+    shell("cp /bin/true root/app/bin/golden");
+    outcome = run("$HEAPSONDE report --sysroot root golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "another build id"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "golden+0x401"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_wrong_filters)
+{
+    struct outcome outcome = run("$HEAPSONDE report --thread nobody golden.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "'nobody'"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --function '(' golden.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "position 1"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --from 2s --to 1s golden.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "swap them"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+// Cut or changed anywhere: read as far as it goes, or one line that names the file.
+START_TEST(test_damaged_traces)
+{
+    size_t length = 0;
+    char *bytes = read_file(text("%s/golden.dat", work), &length);
+    unsigned seed = 1;
+    for (int round = 0; round < 60; round++) {
+        char *copy = malloc(length);
+        memcpy(copy, bytes, length);
+        size_t kept = length;
+        if (round % 2)
+            kept = length * (size_t)round / 60;
+        else
+            for (int i = 0; i < 1 + round / 4; i++)
+                copy[(seed = seed * 1103515245 + 12345) % length] ^= (char)(1 + (seed >> 16) % 255);
+        write_file(text("%s/damaged.dat", work), copy, kept);
+        free(copy);
+        struct outcome outcome = run("rm -rf damaged.dat.*; $HEAPSONDE report --json --sysroot root damaged.dat");
+        ck_assert_msg(outcome.status == 0 || outcome.status == 1, "round %d: status %d", round, outcome.status);
+        if (outcome.status == 0)
+            json_decref(parse_json(outcome.output, outcome.output_length));
+        else
+            ck_assert_msg(strstr(outcome.errors, "damaged.dat") && strchr(outcome.errors, '\n')[1] == 0, "%s",
+                          outcome.errors);
+        free_outcome(&outcome);
+    }
+    free(bytes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("report");
+    TCase *tests = tcase_create("report");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_golden, remove_work);
+    tcase_add_test(tests, test_text);
+    tcase_add_test(tests, test_filters);
+    tcase_add_test(tests, test_json_text);
+    tcase_add_test(tests, test_numbers);
+    tcase_add_test(tests, test_no_colour);
+    tcase_add_test(tests, test_problems_are_told);
+    tcase_add_test(tests, test_wrong_filters);
+    tcase_add_test(tests, test_damaged_traces);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
