@@ -5,6 +5,7 @@
 #include "format/chunk.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
+#include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/slots.h"
@@ -38,6 +39,7 @@ static struct {
     uint8_t *header; // HS_FILE_HEADER_SIZE bytes
     struct block blocks[BLOCKS_LIMIT];
     uint32_t block_count;
+    struct hs_lock lock; // guards `end`: the writer and its helper append
     _Atomic bool stopped;
 } output = {.fd = -1};
 
@@ -198,8 +200,8 @@ static long create_or_replace(void)
     if (fd != -EEXIST)
         return fd;
     struct stat status;
-    bool plain = HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, output.path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                 S_ISREG(status.st_mode);
+    bool plain =
+        HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, output.path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
     if (plain && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, output.path, 0) == 0)
         return hs_system_open(output.path, flags | O_EXCL, 0600);
     return hs_system_open(output.path, flags | O_TRUNC, 0600);
@@ -359,6 +361,17 @@ static bool write_all(const void *header, const void *payload, uint64_t length, 
     return true;
 }
 
+// Takes `length` bytes at the end of the file.
+static bool take_space(uint64_t length, uint64_t *offset)
+{
+    if (!hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
+        return false;
+    *offset = output.end;
+    output.end += length;
+    hs_lock__release(&output.lock);
+    return true;
+}
+
 bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
 {
     if (!output.open || hs_output__stopped())
@@ -366,43 +379,54 @@ bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     struct hs_chunk_header copy = *chunk;
     hs_chunk_seal(&copy, payload, header);
-    if (!write_all(header, payload, chunk->stored_length, output.end))
-        return false;
-    output.end += hs_chunk_size(chunk->stored_length);
-    return true;
+    uint64_t offset;
+    return take_space(hs_chunk_size(chunk->stored_length), &offset) &&
+           write_all(header, payload, chunk->stored_length, offset);
 }
 
 // Slots are mapped, so their block begins on a page; a PAD chunk fills the gap before it.
-static bool pad_to_page(void)
+static uint64_t gap_before_page(uint64_t offset)
 {
     uint64_t page = hs_memory__page_size();
-    uint64_t gap = (page - output.end % page) % page;
+    uint64_t gap = (page - offset % page) % page;
+    return gap && gap < HS_CHUNK_HEADER_SIZE ? gap + page : gap;
+}
+
+static bool write_pad(uint64_t offset, uint64_t gap)
+{
     if (gap == 0)
         return true;
-    if (gap < HS_CHUNK_HEADER_SIZE)
-        gap += page;
     uint32_t length = (uint32_t)(gap - HS_CHUNK_HEADER_SIZE);
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_PAD, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&chunk, NULL, header);
-    if (room_for(output.end + gap) || !descriptor_is_good() ||
-        hs_system_pwrite(output.fd, header, sizeof header, output.end) != (long)sizeof header)
+    return !room_for(offset + gap) && descriptor_is_good() &&
+           hs_system_pwrite(output.fd, header, sizeof header, offset) == (long)sizeof header;
+}
+
+// Pad and block are taken together. When the block cannot be had after that, a reader finds a hole and goes on behind.
+static bool take_block(uint64_t length, uint64_t *offset)
+{
+    if (!hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
         return false;
-    output.end += gap;
-    return true;
+    uint64_t gap = gap_before_page(output.end), pad = output.end;
+    bool fits = !room_for(pad + gap + length);
+    if (fits)
+        output.end += gap + length;
+    hs_lock__release(&output.lock);
+    *offset = pad + gap;
+    return fits && write_pad(pad, gap);
 }
 
 static bool add_mapped_slots(uint32_t count)
 {
-    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
-    if (!output.mapped || hs_output__stopped() || !pad_to_page())
+    uint64_t length = (uint64_t)count * HS_SLOT_SIZE, offset;
+    if (!output.mapped || hs_output__stopped() || !take_block(length, &offset))
         return false;
-    uint8_t *memory = map_file(output.end, length);
+    uint8_t *memory = map_file(offset, length);
     if (!memory)
         return false;
-    uint64_t offset = output.end;
-    output.end += length;
     output.blocks[output.block_count++] = (struct block){memory, length};
     return hs_slots__add(memory, offset, count);
 }
@@ -458,6 +482,7 @@ void hs_output__abandon(void)
     output.header = NULL;
     output.fd = -1;
     output.open = output.private_table = output.mapped = false;
+    output.lock = (struct hs_lock){0};
     atomic_store(&output.stopped, false);
     early_live = (struct hs_live){0};
 }

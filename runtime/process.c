@@ -230,6 +230,12 @@ void hs_process__set_recording(bool on)
     hs_lock__release(&process.lock);
 }
 
+void hs_process__give_up(void)
+{
+    set_mode(0);
+    atomic_store(&process.state, PASSIVE);
+}
+
 // ---- fork, exec, exit
 // ---------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,9 @@ void hs_process__libc_is_ready(void);
 void hs_process__set_recording(bool on);
 bool hs_process__is_recording(void);
 
+// Records nothing more: the trace has stopped for good.
+void hs_process__give_up(void);
+
 // The handler of SIGUSR1 and SIGUSR2, where the program has none.
 void hs_process__toggle_on_signal(int signal);
 

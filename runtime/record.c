@@ -101,7 +101,10 @@ static bool make_room(struct hs_thread *thread, uint64_t now)
 {
     if (hs_thread__next_slot(thread, now))
         return true;
-    count(&hs_output__live()->dropped[hs_output__stopped() ? HS_DROP_STOPPED : HS_DROP_BUFFER]);
+    bool stopped = hs_output__stopped();
+    count(&hs_output__live()->dropped[stopped ? HS_DROP_STOPPED : HS_DROP_BUFFER]);
+    if (stopped)
+        hs_process__give_up();
     return false;
 }
 

@@ -15,9 +15,15 @@
 #define CLOCK_POINT_NS 10000000000ull
 #define SCRATCH_SIZE   (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
+struct hs_sealer {
+    uint8_t *scratch; // SCRATCH_SIZE
+    uint8_t *encoded; // HS_CODEC_MAX_OUTPUT
+};
+
+static struct hs_sealer sealers[HS_SEALERS];
+
+// Of the first sealer alone.
 static struct {
-    uint8_t *scratch;   // SCRATCH_SIZE
-    uint8_t *encoded;   // HS_CODEC_MAX_OUTPUT
     uint64_t *squeezed; // HS_SLOT_RECORDS_SIZE, when culling
     struct hs_meta_writer culled;
     uint64_t last_clock_point_ns;
@@ -29,42 +35,55 @@ static const struct hs_codec_target target = {
     .address_shift = HS_ARCH_ADDRESS_SHIFT,
 };
 
+struct hs_sealer *hs_seal__sealer(unsigned number)
+{
+    struct hs_sealer *sealer = &sealers[number];
+    if (!sealer->scratch)
+        sealer->scratch = hs_memory__map(SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+    sealer->encoded = sealer->scratch + SCRATCH_SIZE;
+    return sealer->scratch ? sealer : NULL;
+}
+
 bool hs_seal__prepare(void)
 {
-    if (!seal.scratch)
-        seal.scratch = hs_memory__map(SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-    seal.encoded = seal.scratch + SCRATCH_SIZE;
     seal.last_clock_point_ns = hs_clock__monotonic_ns();
     if (hs_cull__is_on() && !seal.squeezed)
         seal.squeezed = hs_memory__map(HS_SLOT_RECORDS_SIZE);
-    return seal.scratch && (seal.squeezed || !hs_cull__is_on());
+    return hs_seal__sealer(0) && (seal.squeezed || !hs_cull__is_on());
 }
 
 void hs_seal__reset(void)
 {
-    if (seal.scratch)
-        hs_memory__unmap(seal.scratch, SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-    seal.scratch = NULL;
+    for (unsigned i = 0; i < HS_SEALERS; i++) {
+        if (sealers[i].scratch)
+            hs_memory__unmap(sealers[i].scratch, SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
+        sealers[i].scratch = NULL;
+    }
 }
 
-void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
+static void seal_meta(struct hs_sealer *sealer, const void *data, uint32_t length, uint64_t sequence)
 {
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_META, .stored_length = length, .plain_length = length, .sequence = sequence};
     size_t taken;
-    size_t packed = hs_meta_pack(data, length, seal.scratch, seal.encoded, HS_CODEC_MAX_OUTPUT, &taken);
+    size_t packed = hs_meta_pack(data, length, sealer->scratch, sealer->encoded, HS_CODEC_MAX_OUTPUT, &taken);
     if (packed && taken == length) {
         chunk.flags = HS_CHUNK_PACKED;
         chunk.stored_length = (uint32_t)packed;
-        data = seal.encoded;
+        data = sealer->encoded;
     }
     hs_output__append(&chunk, data);
 }
 
-static void seal_events(const struct hs_slot_header *header, const uint64_t *records)
+void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
+{
+    seal_meta(&sealers[0], data, length, sequence);
+}
+
+static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
-    hs_events_encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, seal.scratch, seal.encoded,
+    hs_events_encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded,
                      &result);
     if (result.length == 0)
         return;
@@ -78,8 +97,9 @@ static void seal_events(const struct hs_slot_header *header, const uint64_t *rec
         .first_time = result.first_time,
         .last_time = result.last_time,
     };
-    if (hs_output__append(&chunk, seal.encoded))
-        __atomic_fetch_add(&hs_output__live()->events, result.count, __ATOMIC_RELAXED);
+    struct hs_live *live = hs_output__live();
+    bool written = hs_output__append(&chunk, sealer->encoded);
+    __atomic_fetch_add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], result.count, __ATOMIC_RELAXED);
 }
 
 static void write_clock_point(void)
@@ -103,7 +123,7 @@ static void flush_culled(void)
 static void seal_held(bool all)
 {
     for (struct hs_slot *slot; (slot = hs_cull__release(all, seal.squeezed));) {
-        seal_events(hs_slot__header(slot), seal.squeezed);
+        seal_events(&sealers[0], hs_slot__header(slot), seal.squeezed);
         hs_slots__give_back(slot);
     }
 }
@@ -125,20 +145,20 @@ static void finish_culling(void)
     flush_culled();
 }
 
-void hs_seal__slot(struct hs_slot *slot)
+void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     if (header->use == HS_SLOT_META) {
-        hs_seal__meta(hs_slot__records(slot), (uint32_t)header->used, header->sequence);
+        seal_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back(slot);
     } else if (hs_cull__is_on()) {
         seal_held(false);
         hs_cull__hold(slot);
     } else {
-        seal_events(header, hs_slot__records(slot));
+        seal_events(sealer, header, hs_slot__records(slot));
         hs_slots__give_back(slot);
     }
-    if (hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
+    if (sealer == &sealers[0] && hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
         write_clock_point();
 }
 

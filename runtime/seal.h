@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From a filled slot to a chunk in the file. Called by the writer only, one slot at a time.
+// From a filled slot to a chunk in the file. Called by the writer's threads only; each has a sealer of its own.
 #ifndef HEAPSONDE_RUNTIME_SEAL_H
 #define HEAPSONDE_RUNTIME_SEAL_H
 
@@ -9,13 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Gets the working memory. Once per process and again after hs_seal__reset().
+enum { HS_SEALERS = 2 };
+
+// Working memory for one thread: number 0 is the writer's. NULL when there is none to be had.
+struct hs_sealer *hs_seal__sealer(unsigned number);
+
+// Gets what the writer needs. Once per process and again after hs_seal__reset().
 bool hs_seal__prepare(void);
 
 // Encodes and appends what `slot` holds and gives the slot back; when culling, some time later.
-void hs_seal__slot(struct hs_slot *slot);
+void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot);
 
-// Writes one META chunk of the records in [data, data + length).
+// The writer's own: one META chunk of the records in [data, data + length).
 void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence);
 
 // Writes clock point and state at the end of a trace.

@@ -23,7 +23,8 @@ enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
 enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 4, POOL_SLOTS = 16, GROWTH = 8 };
 
-#define SECOND_NS 1000000000ll
+#define SECOND_NS    1000000000ll
+#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 static struct {
     _Atomic uint32_t state, signal, asleep, asked, answered;
@@ -33,11 +34,26 @@ static struct {
     uint8_t *stack;
 } writer;
 
+// A second thread that seals beside the first, from the moment that threads had to wait for a slot.
+//   signal   futex that it sleeps on
+//   working  1 from before it looks for a slot until it has found none
+//   quit     set by the writer's thread when it ends
+static struct {
+    _Atomic uint32_t signal, working, quit;
+    struct hs_lock lock;   // guards `batch`
+    struct hs_slot *batch; // collected slots that nobody seals yet
+    struct hs_sealer *sealer;
+    uint8_t *stack;
+    uint32_t tid;
+} helper;
+
 static void wake(void)
 {
     atomic_fetch_add(&writer.signal, 1);
     hs_futex__wake(&writer.signal, 1);
 }
+
+static void start_helper(void);
 
 // ---- the work, the same for both writers --------------------------------------------------------------------------
 
@@ -48,17 +64,46 @@ static void grow_pool(void)
         hs_output__add_slots(GROWTH);
 }
 
+static struct hs_slot *next_of_batch(uint32_t tid)
+{
+    if (!hs_lock__acquire(&helper.lock, tid))
+        return NULL;
+    struct hs_slot *slot = helper.batch;
+    if (slot)
+        helper.batch = hs_slots__next(slot);
+    hs_lock__release(&helper.lock);
+    return slot;
+}
+
+static void seal_batch(struct hs_sealer *sealer, uint32_t tid)
+{
+    for (struct hs_slot *slot; (slot = next_of_batch(tid));)
+        hs_seal__slot(sealer, slot);
+}
+
+static void wake_helper(void)
+{
+    if (!helper.tid || atomic_load(&helper.working))
+        return;
+    atomic_store(&helper.working, 1);
+    atomic_fetch_add(&helper.signal, 1);
+    hs_futex__wake(&helper.signal, 1);
+}
+
 static void seal_submitted(void)
 {
-    struct hs_slot *slot = hs_slots__collect();
-    bool some = slot != NULL;
-    while (slot) {
-        struct hs_slot *next = hs_slots__next(slot);
-        hs_seal__slot(slot);
-        slot = next;
-    }
-    if (some || hs_slots__waited_for())
-        grow_pool();
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    bool crowded = hs_slots__waited_for();
+    helper.batch = hs_slots__collect();
+    if (!helper.batch && !crowded)
+        return;
+    wake_helper();
+    seal_batch(hs_seal__sealer(0), tid);
+    while (atomic_load(&helper.working))
+        hs_futex__wait(&helper.working, 1, SECOND_NS / 100);
+    grow_pool();
+    if (crowded)
+        start_helper();
 }
 
 static void carry_out(uint32_t orders)
@@ -95,6 +140,71 @@ static void sleep_until_needed(void)
     atomic_store(&writer.asleep, 0);
 }
 
+static void helper_main(void *unused)
+{
+    (void)unused;
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
+    for (;;) {
+        uint32_t seen = atomic_load(&helper.signal);
+        seal_batch(helper.sealer, tid);
+        atomic_store(&helper.working, 0);
+        hs_futex__wake(&helper.working, 1);
+        if (atomic_load(&helper.quit))
+            HS_SYSTEM1(SYS_exit, 0);
+        hs_futex__wait(&helper.signal, seen, -1);
+    }
+}
+
+static bool has_second_core(void)
+{
+    uint64_t mask[16] = {0};
+    long length = HS_SYSTEM3(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    unsigned cores = 0;
+    for (long i = 0; i < length / 8 && i < 16; i++)
+        cores += (unsigned)__builtin_popcountll(mask[i]);
+    return cores > 1;
+}
+
+// Called by the writer's thread, so that the helper shares its descriptor table.
+static void start_helper(void)
+{
+    bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
+    if (helper.tid || !is_thread || hs_cull__is_on() || !has_second_core())
+        return;
+    helper.sealer = hs_seal__sealer(1);
+    helper.stack = helper.sealer ? hs_memory__map(STACK_SIZE) : NULL;
+    if (!helper.stack)
+        return;
+    atomic_store(&helper.working, 1);
+    long tid = hs_arch_clone_thread(THREAD_FLAGS | CLONE_FILES, helper.stack + STACK_SIZE, helper_main, NULL);
+    if (tid > 0) {
+        helper.tid = (uint32_t)tid;
+        return;
+    }
+    atomic_store(&helper.working, 0);
+    hs_memory__unmap(helper.stack, STACK_SIZE);
+    helper.stack = NULL;
+}
+
+static void wait_until_gone(uint32_t tid)
+{
+    long pid = hs_system_getpid();
+    for (int i = 0; i < 100000 && HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == 0; i++)
+        HS_SYSTEM0(SYS_sched_yield);
+}
+
+static void stop_helper(void)
+{
+    if (!helper.tid)
+        return;
+    atomic_store(&helper.quit, 1);
+    atomic_fetch_add(&helper.signal, 1);
+    hs_futex__wake(&helper.signal, 1);
+    wait_until_gone(helper.tid);
+    helper.tid = 0;
+}
+
 static void thread_main(void *unused)
 {
     (void)unused;
@@ -105,8 +215,10 @@ static void thread_main(void *unused)
         uint32_t orders = atomic_exchange(&writer.asked, 0);
         seal_submitted();
         carry_out(orders);
-        if (orders & ORDER_QUIT)
+        if (orders & ORDER_QUIT) {
+            stop_helper();
             HS_SYSTEM1(SYS_exit, 0);
+        }
     }
 }
 
@@ -118,8 +230,7 @@ static bool start_thread(void)
     uint64_t all = ~0ull, before;
     hs_output__own_descriptor();
     HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-    long tid = hs_arch_clone_thread(CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
-                                    writer.stack + STACK_SIZE, thread_main, NULL);
+    long tid = hs_arch_clone_thread(THREAD_FLAGS, writer.stack + STACK_SIZE, thread_main, NULL);
     HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     if (tid < 0) {
         hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-tid);
@@ -231,9 +342,7 @@ void hs_writer__become_inline(void)
 {
     if (atomic_load(&writer.state) != STATE_THREAD || !order(ORDER_QUIT, 10 * SECOND_NS))
         return;
-    long pid = hs_system_getpid();
-    for (int i = 0; i < 10000 && HS_SYSTEM3(SYS_tgkill, pid, writer.tid, 0) == 0; i++)
-        HS_SYSTEM0(SYS_sched_yield);
+    wait_until_gone(writer.tid);
     hs_output__share_descriptor();
     atomic_store(&writer.state, STATE_INLINE);
     hs_memory__unmap(writer.stack, STACK_SIZE);
@@ -249,4 +358,12 @@ void hs_writer__reset(void)
     atomic_store(&writer.asked, 0);
     atomic_store(&writer.asleep, 0);
     writer.role = (struct hs_lock){0};
+    if (helper.stack)
+        hs_memory__unmap(helper.stack, STACK_SIZE);
+    helper.stack = NULL;
+    helper.batch = NULL;
+    helper.lock = (struct hs_lock){0};
+    helper.tid = 0;
+    atomic_store(&helper.working, 0);
+    atomic_store(&helper.quit, 0);
 }
