@@ -118,16 +118,24 @@ static void carry_out(uint32_t orders)
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
-static void close_others(int keep)
+static void close_between(unsigned first, unsigned last)
 {
-    if (keep > 0)
-        HS_SYSTEM3(SYS_close_range, 0, keep - 1, 0);
-    long result = HS_SYSTEM3(SYS_close_range, keep + 1, ~0u, 0);
-    if (result != -ENOSYS)
+    if (first > last || HS_SYSTEM3(SYS_close_range, first, last, 0) != -ENOSYS)
         return;
-    for (int fd = 0; fd < 65536; fd++)
-        if (fd != keep)
-            hs_system_close(fd);
+    for (unsigned fd = first; fd <= last && fd < 65536; fd++)
+        hs_system_close((int)fd);
+}
+
+// What the program has open must end when the program closes it. Standard error stays for whoever asked for messages.
+static void close_others(unsigned keep)
+{
+    bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
+    for (unsigned fd = 0; fd < 3; fd++)
+        if (fd != keep && !(messages && fd == 2))
+            hs_system_close((int)fd);
+    if (keep > 3)
+        close_between(3, keep - 1);
+    close_between(keep < 3 ? 3 : keep + 1, ~0u);
 }
 
 static void sleep_until_needed(void)
@@ -209,7 +217,7 @@ static void thread_main(void *unused)
 {
     (void)unused;
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
-    close_others(hs_output__descriptor());
+    close_others((unsigned)hs_output__descriptor());
     for (;;) {
         sleep_until_needed();
         uint32_t orders = atomic_exchange(&writer.asked, 0);
