@@ -46,7 +46,7 @@ static inline enum hs_domain hs_kind_domain(uint8_t kind)
 
 // Column `flags`.
 enum {
-    HS_ROW_TEMPORARY = 1,   // freed by its thread before that thread allocated again
+    HS_ROW_TEMPORARY = 1,   // freed by its thread's very next allocation or free
     HS_ROW_REALLOCATED = 2, // its end was a realloc (moved or resized), not a free
     HS_ROW_MISSED_FREE = 4, // its free is not in the trace: it ended when the address was handed out again
     HS_ROW_AT_PEAK = 8,     // live at the heap's global peak

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// From recorded time to nanoseconds since recorded time 0: piecewise linear through the trace's clock points.
+#ifndef HEAPSONDE_IMPORT_CLOCK_MAP_H
+#define HEAPSONDE_IMPORT_CLOCK_MAP_H
+
+#include "host/store/layout.h"
+
+struct hs_clock_segment {
+    uint64_t start;      // recorded time
+    uint64_t ns;         // at `start`
+    uint64_t multiplier; // ns per tick, 32.32
+};
+
+struct hs_clock_map {
+    struct hs_clock_segment *segment;
+    size_t count;
+    size_t current; // of the last conversion
+    uint64_t current_end;
+};
+
+struct hs_clock_source {
+    uint8_t clock; // HS_CLOCK_*
+    uint8_t tick_shift;
+    double ticks_per_second; // raw counter, 0: unknown
+    uint64_t start_monotonic_ns;
+};
+
+// `points` are sorted here. Returns 0 or -ENOMEM.
+int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source *source, struct hs_clock_point *points,
+                         size_t count);
+void hs_clock_map__free(struct hs_clock_map *map);
+
+// Moves to the segment that holds `time`.
+void hs_clock_map__seek(struct hs_clock_map *map, uint64_t time);
+
+static inline uint64_t hs_clock_map__ns(struct hs_clock_map *map, uint64_t time)
+{
+    const struct hs_clock_segment *segment = &map->segment[map->current];
+    if (time < segment->start || time >= map->current_end) {
+        hs_clock_map__seek(map, time);
+        segment = &map->segment[map->current];
+    }
+    return segment->ns + (uint64_t)((unsigned __int128)(time - segment->start) * segment->multiplier >> 32);
+}
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Finds the store of a trace or makes it. A store is built under a name of its own and then takes its final name in one
+// step, so that others see a whole store or none.
+#include "host/import/run.h"
+#include "host/import/trace.h"
+#include "host/store/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX ".store"
+
+struct place {
+    char directory[PATH_MAX];
+};
+
+static bool matches(const char *directory, const struct hs_store_key *key)
+{
+    struct hs_store_head head;
+    return !hs_store__read_head(directory, &head) && !memcmp(&head.key, key, sizeof *key);
+}
+
+// ---- places, best first ------------------------------------------------------------------------------------------------
+
+static bool beside(const char *path, struct place *place)
+{
+    return snprintf(place->directory, sizeof place->directory, "%s" SUFFIX, path) < (int)sizeof place->directory;
+}
+
+// In a directory of the user's or of everybody's the name says which trace it is.
+static bool inside(const char *parent, const struct hs_store_key *key, struct place *place)
+{
+    int length = snprintf(place->directory, sizeof place->directory, "%s/%016llx%016llx-%llx" SUFFIX, parent,
+                          (unsigned long long)key->trace_id[0], (unsigned long long)key->trace_id[1],
+                          (unsigned long long)(key->size ^ key->modified_ns));
+    return length < (int)sizeof place->directory;
+}
+
+static bool in_cache(const struct hs_store_key *key, struct place *place)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char parent[PATH_MAX];
+    int length = -1;
+    if (cache && *cache == '/')
+        length = snprintf(parent, sizeof parent, "%s/heapsonde", cache);
+    else if (home && *home == '/')
+        length = snprintf(parent, sizeof parent, "%s/.cache/heapsonde", home);
+    if (length < 0 || length >= (int)sizeof parent)
+        return false;
+    char *last = strrchr(parent, '/');
+    *last = 0;
+    mkdir(parent, 0700);
+    *last = '/';
+    mkdir(parent, 0700);
+    return inside(parent, key, place);
+}
+
+// ---- making --------------------------------------------------------------------------------------------------------------
+
+static int import_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *directory)
+{
+    int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = directory_fd < 0 ? -errno : hs_import__run(trace, options, directory_fd);
+    if (directory_fd >= 0)
+        close(directory_fd);
+    return failed;
+}
+
+// Gives the built directory its final name. Another process may have been faster: then its store is as good.
+static int take_name(const char *built, const char *final, const struct hs_store_key *key)
+{
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (!rename(built, final))
+            return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return -errno;
+        if (matches(final, key)) {
+            hs_store__remove(built);
+            return 0;
+        }
+        // A store of an older state of the trace: out of the way first, whoever has it open keeps its files.
+        char old[PATH_MAX];
+        if (snprintf(old, sizeof old, "%s.old-%d", final, (int)getpid()) >= (int)sizeof old)
+            return -ENAMETOOLONG;
+        if (!rename(final, old))
+            hs_store__remove(old);
+    }
+    return -EEXIST;
+}
+
+// Imports into `place` and opens it. -EACCES, -EROFS and the like mean: try the next place.
+static int make(const struct hs_trace *trace, const struct hs_import_options *options, const struct place *place,
+                const struct hs_store_key *key, struct hs_store **store, struct hs_error *error)
+{
+    char built[PATH_MAX];
+    if (snprintf(built, sizeof built, "%s.XXXXXX", place->directory) >= (int)sizeof built)
+        return -ENAMETOOLONG;
+    if (!mkdtemp(built))
+        return -errno;
+    int failed = import_to(trace, options, built);
+    if (!failed && options && options->force && matches(place->directory, key))
+        hs_store__remove(place->directory);
+    if (!failed)
+        failed = take_name(built, place->directory, key);
+    if (failed)
+        hs_store__remove(built);
+    return failed ? failed : hs_store__open(place->directory, store, error);
+}
+
+static bool is_about_the_place(int failed)
+{
+    return failed == -EACCES || failed == -EROFS || failed == -EPERM || failed == -ENOENT || failed == -ENAMETOOLONG ||
+           failed == -ENOSPC || failed == -EDQUOT || failed == -ENOTDIR || failed == -EOPNOTSUPP || failed == -EINVAL ||
+           failed == -EEXIST;
+}
+
+static int make_temporary(const struct hs_trace *trace, const struct hs_import_options *options,
+                          struct hs_store **store, struct hs_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    char built[PATH_MAX];
+    if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", parent && *parent ? parent : "/tmp") >=
+        (int)sizeof built)
+        return -ENAMETOOLONG;
+    if (!mkdtemp(built))
+        return -errno;
+    int failed = import_to(trace, options, built);
+    if (!failed)
+        failed = hs_store__open(built, store, error);
+    if (!failed)
+        failed = hs_store__remove_on_close(*store, built);
+    if (failed) {
+        hs_store__close(*store);
+        *store = NULL;
+        hs_store__remove(built);
+    }
+    return failed;
+}
+
+static int find_or_make(const char *path, const struct hs_trace *trace, const struct hs_import_options *options,
+                        struct hs_store **store, struct hs_error *error)
+{
+    struct hs_store_key key;
+    struct place places[2];
+    size_t count = 0;
+    hs_store_key__of(trace, &key);
+    if (options && options->temporary)
+        return make_temporary(trace, options, store, error);
+    if (options && options->store) {
+        count = snprintf(places[0].directory, sizeof places[0].directory, "%s", options->store) <
+                (int)sizeof places[0].directory;
+    } else {
+        count += beside(path, &places[count]);
+        count += in_cache(&key, &places[count]);
+    }
+    for (size_t i = 0; i < count && !(options && options->force); i++)
+        if (matches(places[i].directory, &key) && !hs_store__open(places[i].directory, store, NULL))
+            return 0;
+    int failed = -EACCES;
+    for (size_t i = 0; i < count; i++) {
+        failed = make(trace, options, &places[i], &key, store, error);
+        if (!failed || !is_about_the_place(failed))
+            return failed;
+    }
+    return options && options->store ? failed : make_temporary(trace, options, store, error);
+}
+
+// ---- opening -----------------------------------------------------------------------------------------------------------
+
+static int read_embedded(void *context, uint64_t chunk_offset, void *to, uint64_t length, struct hs_error *error)
+{
+    const struct hs_trace *trace = context;
+    size_t count;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (chunks[i].offset != chunk_offset)
+            continue;
+        uint8_t *payload;
+        size_t got;
+        int failed = hs_trace__payload(trace, &chunks[i], &payload, &got);
+        if (failed)
+            return hs_error__set(error, -failed, "%s: an embedded file is damaged", trace->path);
+        if (got >= length)
+            memcpy(to, payload + (got - length), length);
+        free(payload);
+        return got >= length ? 0 : hs_error__set(error, EBADMSG, "%s: an embedded file is damaged", trace->path);
+    }
+    return hs_error__set(error, ENOENT, "%s: the trace has changed", trace->path);
+}
+
+static void close_trace(void *context)
+{
+    hs_trace__close(context);
+}
+
+static int is_store(const char *path)
+{
+    struct hs_store_head head;
+    struct stat status;
+    return !stat(path, &status) && S_ISDIR(status.st_mode) && !hs_store__read_head(path, &head);
+}
+
+static const char *describe(int failed)
+{
+    switch (failed) {
+    case -EFBIG:
+        return "more than 4294967295 allocations: too many for one store";
+    case -ECANCELED:
+        return "cancelled";
+    default:
+        return strerror(-failed);
+    }
+}
+
+int hs_import__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                    struct hs_error *error)
+{
+    *store = NULL;
+    if (is_store(path))
+        return hs_store__open(path, store, error);
+    struct hs_trace *trace;
+    int failed = hs_trace__open(path, &trace, error);
+    if (failed)
+        return failed;
+    failed = find_or_make(path, trace, options, store, error);
+    if (failed) {
+        hs_trace__close(trace);
+        return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
+    }
+    hs_store__attach(*store, read_embedded, close_trace, trace);
+    return 0;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The map domain: live mappings as ranges by address. An unmap may end several, or leave parts of them, which become
+// rows of their own.
+#include "host/import/builder.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct live_mapping *mapping(struct builder *builder, size_t index)
+{
+    return (struct live_mapping *)builder->maps.data + index;
+}
+
+// Index of the first live mapping that ends behind `address`.
+static size_t first_behind(struct builder *builder, uint64_t address)
+{
+    size_t low = 0, high = builder->maps.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mapping(builder, middle)->end > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_t length)
+{
+    uint64_t page = builder->page_size, end;
+    if (__builtin_add_overflow(start, length, &end) || __builtin_add_overflow(end, page - 1, &end))
+        return UINT64_MAX & ~(page - 1);
+    return end & ~(page - 1);
+}
+
+static int insert(struct builder *builder, size_t index, uint64_t start, uint64_t end, uint32_t row)
+{
+    if (!hs_array__add(&builder->maps, sizeof(struct live_mapping)))
+        return -ENOMEM;
+    memmove(mapping(builder, index + 1), mapping(builder, index),
+            (builder->maps.count - 1 - index) * sizeof(struct live_mapping));
+    *mapping(builder, index) = (struct live_mapping){start, end, row};
+    return 0;
+}
+
+static void count_peak(struct builder *builder)
+{
+    if (builder->map_total.bytes <= builder->summary->map_peak.bytes)
+        return;
+    builder->summary->map_peak = builder->map_total;
+    builder->summary->map_peak_time = builder->now;
+}
+
+// Adds a live mapping; the range is free of others. Returns the row or a negative errno.
+static int64_t add_mapping(struct builder *builder, const struct new_row *row, uint64_t end)
+{
+    int64_t number = builder__add_row(builder, row);
+    if (number < 0)
+        return number;
+    builder->map_total.bytes += row->size;
+    builder->map_total.usable += row->usable;
+    builder->map_total.count++;
+    int failed = insert(builder, first_behind(builder, row->address), row->address, end, (uint32_t)number);
+    return failed ? failed : number;
+}
+
+static int64_t add_rest(struct builder *builder, uint32_t row, uint64_t start, uint64_t end)
+{
+    const struct new_row rest = {.address = start,
+                                 .size = end - start,
+                                 .usable = end - start,
+                                 .stack = column_u32(&builder->stack)[row],
+                                 .stream = column_u32(&builder->stream)[row],
+                                 .detail = column_u32(&builder->detail)[row],
+                                 .kind = column_u8(&builder->kind)[row]};
+    int64_t number = add_mapping(builder, &rest, end);
+    if (number >= 0)
+        column_u8(&builder->flags)[number] |= HS_ROW_SPLIT;
+    return number;
+}
+
+// Ends what is mapped in [start, end). Returns how many rows ended or a negative errno; *first_row (may be NULL) is the
+// first of them.
+static int64_t unmap(struct builder *builder, uint32_t stream, uint32_t stack, uint64_t start, uint64_t end,
+                     uint8_t flags, uint32_t *first_row)
+{
+    size_t first = first_behind(builder, start), last = first;
+    struct live_mapping left = {0}, right = {0};
+    while (last < builder->maps.count && mapping(builder, last)->start < end) {
+        struct live_mapping *at = mapping(builder, last);
+        if (at->start < start)
+            left = (struct live_mapping){at->start, start, at->row};
+        if (at->end > end)
+            right = (struct live_mapping){end, at->end, at->row};
+        if (first_row && last == first)
+            *first_row = at->row;
+        builder__end_row(builder, at->row, stream, stack, flags);
+        last++;
+    }
+    if (last == first)
+        return 0;
+    memmove(mapping(builder, first), mapping(builder, last),
+            (builder->maps.count - last) * sizeof(struct live_mapping));
+    builder->maps.count -= last - first;
+    int64_t result = left.end ? add_rest(builder, left.row, left.start, left.end) : 0;
+    if (result >= 0 && right.end)
+        result = add_rest(builder, right.row, right.start, right.end);
+    return result < 0 ? result : (int64_t)(last - first);
+}
+
+static int map(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+{
+    uint64_t end = range_end(builder, event->address, event->size);
+    if (end <= event->address)
+        return 0;
+    int64_t result = unmap(builder, stream, stack, event->address, end, 0, NULL);
+    uint32_t detail = (uint32_t)builder->mappings.count;
+    struct hs_mapping *added = result < 0 ? NULL : hs_array__add(&builder->mappings, sizeof *added);
+    if (!added)
+        return result < 0 ? (int)result : -ENOMEM;
+    *added = (struct hs_mapping){.offset = event->offset,
+                                 .asked = event->asked,
+                                 .protection = event->protection,
+                                 .map_flags = event->map_flags,
+                                 .fd = event->fd};
+    const struct new_row row = {.address = event->address,
+                                .size = event->size,
+                                .usable = end - event->address,
+                                .stack = stack,
+                                .stream = stream,
+                                .detail = detail,
+                                .kind = HS_KIND_MMAP};
+    result = add_mapping(builder, &row, end);
+    return result < 0 ? (int)result : 0;
+}
+
+static int remap(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+{
+    uint64_t end = range_end(builder, event->address, event->size);
+    uint32_t old = HS_NO_ROW;
+    int64_t result = unmap(builder, stream, stack, event->old_address,
+                           range_end(builder, event->old_address, event->old_size), HS_ROW_REALLOCATED, &old);
+    if (result >= 0)
+        result = unmap(builder, stream, stack, event->address, end, 0, NULL);
+    if (result < 0 || end <= event->address)
+        return result < 0 ? (int)result : 0;
+    const struct new_row row = {.address = event->address,
+                                .size = event->size,
+                                .usable = end - event->address,
+                                .stack = stack,
+                                .stream = stream,
+                                .detail = old == HS_NO_ROW ? 0 : column_u32(&builder->detail)[old],
+                                .kind = HS_KIND_MREMAP};
+    result = add_mapping(builder, &row, end);
+    if (result < 0)
+        return (int)result;
+    return old == HS_NO_ROW ? 0 : builder__link(builder, old, (uint32_t)result);
+}
+
+static int move_break(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+{
+    if (event->address < event->old_address) {
+        int64_t ended = unmap(builder, stream, stack, event->address, event->old_address, 0, NULL);
+        return ended < 0 ? (int)ended : 0;
+    }
+    if (event->address == event->old_address)
+        return 0;
+    int64_t result = unmap(builder, stream, stack, event->old_address, event->address, 0, NULL);
+    const struct new_row row = {.address = event->old_address,
+                                .size = event->address - event->old_address,
+                                .usable = event->address - event->old_address,
+                                .stack = stack,
+                                .stream = stream,
+                                .kind = HS_KIND_BRK};
+    if (result >= 0)
+        result = add_mapping(builder, &row, event->address);
+    return result < 0 ? (int)result : 0;
+}
+
+int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
+{
+    uint32_t stack = event->stack < builder->stack_limit ? event->stack : 0;
+    int failed = 0;
+    if (event->kind == HS_EVENT_MMAP) {
+        failed = map(builder, stream, event, stack);
+    } else if (event->kind == HS_EVENT_MREMAP) {
+        failed = remap(builder, stream, event, stack);
+    } else if (event->kind == HS_EVENT_BRK) {
+        failed = move_break(builder, stream, event, stack);
+    } else if (event->kind == HS_EVENT_MUNMAP) {
+        uint64_t end = range_end(builder, event->address, event->size);
+        int64_t ended = unmap(builder, stream, stack, event->address, end, 0, NULL);
+        builder->summary->unknown_unmaps += ended == 0;
+        failed = ended < 0 ? (int)ended : 0;
+    }
+    count_peak(builder);
+    return failed;
+}

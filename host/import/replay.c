@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// All events of all streams in time order: a heap of the chunks that overlap, opened in the order of their first time.
+#include "host/import/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct cursor {
+    uint64_t time; // of the next phase
+    uint64_t sequence;
+    const struct hs_event *events;
+    size_t at, count;
+    uint64_t last; // time of the previous phase: a stream's time never goes back
+    uint32_t stream;
+    int phase;
+    struct hs_trace_decoder *decoder;
+};
+
+struct replay {
+    const struct hs_trace *trace;
+    const struct hs_trace_chunk **order; // the EVENTS chunks by first time
+    size_t chunks, next;
+    struct cursor **heap;
+    size_t open, heap_capacity;
+    struct cursor *spare;
+    struct hs_replay_counts *counts;
+};
+
+static int compare_chunks(const void *left, const void *right)
+{
+    const struct hs_trace_chunk *a = *(const struct hs_trace_chunk *const *)left;
+    const struct hs_trace_chunk *b = *(const struct hs_trace_chunk *const *)right;
+    if (a->first_time != b->first_time)
+        return a->first_time < b->first_time ? -1 : 1;
+    if (a->sequence != b->sequence)
+        return a->sequence < b->sequence ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static bool earlier(const struct cursor *a, const struct cursor *b)
+{
+    return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
+}
+
+static void sift_down(struct replay *replay, size_t at)
+{
+    struct cursor *moving = replay->heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= replay->open)
+            break;
+        if (child + 1 < replay->open && earlier(replay->heap[child + 1], replay->heap[child]))
+            child++;
+        if (!earlier(replay->heap[child], moving))
+            break;
+        replay->heap[at] = replay->heap[child];
+        at = child;
+    }
+    replay->heap[at] = moving;
+}
+
+static void sift_up(struct replay *replay, size_t at)
+{
+    struct cursor *moving = replay->heap[at];
+    for (; at && earlier(moving, replay->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        replay->heap[at] = replay->heap[(at - 1) / 2];
+    replay->heap[at] = moving;
+}
+
+// Sets phase and time for the event the cursor stands on.
+static inline void set_phase(struct replay *replay, struct cursor *cursor)
+{
+    const struct hs_event *event = &cursor->events[cursor->at];
+    uint64_t time = event->time;
+    cursor->phase = HS_PHASE_END;
+    if (event->kind == HS_EVENT_REALLOC) {
+        cursor->phase = HS_PHASE_BEGIN;
+        time = event->begin_time < time ? event->begin_time : time;
+    }
+    if (time < cursor->last) {
+        replay->counts->out_of_order += event->time < cursor->last;
+        time = cursor->last;
+    }
+    cursor->time = time;
+}
+
+static int push(struct replay *replay, struct cursor *cursor)
+{
+    if (replay->open == replay->heap_capacity) {
+        size_t capacity = replay->heap_capacity ? 2 * replay->heap_capacity : 64;
+        struct cursor **grown = realloc(replay->heap, capacity * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        replay->heap = grown;
+        replay->heap_capacity = capacity;
+    }
+    replay->heap[replay->open] = cursor;
+    sift_up(replay, replay->open++);
+    return 0;
+}
+
+static struct cursor *new_cursor(struct replay *replay)
+{
+    struct cursor *cursor = replay->spare;
+    if (cursor) {
+        replay->spare = NULL;
+        return cursor;
+    }
+    cursor = calloc(1, sizeof *cursor);
+    if (!cursor)
+        return NULL;
+    cursor->decoder = hs_trace_decoder__create(replay->trace);
+    if (cursor->decoder)
+        return cursor;
+    free(cursor);
+    return NULL;
+}
+
+static void give_back(struct replay *replay, struct cursor *cursor)
+{
+    if (!replay->spare) {
+        replay->spare = cursor;
+        return;
+    }
+    hs_trace_decoder__free(cursor->decoder);
+    free(cursor);
+}
+
+static void count_damage(struct replay *replay, const struct hs_trace_chunk *chunk, int failed)
+{
+    enum hs_damage reason = chunk->flags & HS_CHUNK_LIVE ? HS_DAMAGE_SLOT
+                            : failed == -EBADMSG         ? HS_DAMAGE_DECODE
+                                                         : HS_DAMAGE_CHECKSUM;
+    replay->counts->damage[reason]++;
+    replay->counts->damage_bytes[reason] += chunk->stored_length;
+}
+
+static int open_next(struct replay *replay)
+{
+    const struct hs_trace_chunk *chunk = replay->order[replay->next++];
+    struct cursor *cursor = new_cursor(replay);
+    if (!cursor)
+        return -ENOMEM;
+    int failed = hs_trace__decode(replay->trace, chunk, cursor->decoder, &cursor->events, &cursor->count);
+    replay->counts->bytes_done += chunk->stored_length;
+    if (failed == -ENOMEM) {
+        give_back(replay, cursor);
+        return failed;
+    }
+    if (failed)
+        count_damage(replay, chunk, failed);
+    if (!cursor->count) {
+        give_back(replay, cursor);
+        return 0;
+    }
+    replay->counts->events += cursor->count;
+    cursor->at = 0;
+    cursor->last = 0;
+    cursor->stream = chunk->stream;
+    cursor->sequence = chunk->sequence;
+    set_phase(replay, cursor);
+    failed = push(replay, cursor);
+    if (failed)
+        give_back(replay, cursor);
+    return failed;
+}
+
+// The time up to which the first cursor may run before another one is due.
+static uint64_t limit_of(const struct replay *replay)
+{
+    uint64_t limit = UINT64_MAX;
+    if (replay->next < replay->chunks)
+        limit = replay->order[replay->next]->first_time;
+    for (size_t child = 1; child < 3 && child < replay->open; child++)
+        if (replay->heap[child]->time < limit)
+            limit = replay->heap[child]->time;
+    return limit;
+}
+
+// Delivers phases of the first cursor while it stays the earliest. Returns 1 at the end of its chunk.
+static int run_first(struct replay *replay, hs_trace_visitor visit, void *context, int *result)
+{
+    struct cursor *cursor = replay->heap[0];
+    uint64_t limit = limit_of(replay);
+    do {
+        const struct hs_event *event = &cursor->events[cursor->at];
+        *result = visit(context, cursor->stream, event, cursor->phase, cursor->time);
+        if (*result)
+            return 0;
+        cursor->last = cursor->time;
+        if (cursor->phase == HS_PHASE_BEGIN) {
+            cursor->phase = HS_PHASE_END;
+            cursor->time = event->time < cursor->last ? cursor->last : event->time;
+        } else {
+            if (++cursor->at == cursor->count)
+                return 1;
+            set_phase(replay, cursor);
+        }
+    } while (cursor->time < limit);
+    return 0;
+}
+
+static void drop_first(struct replay *replay)
+{
+    struct cursor *cursor = replay->heap[0];
+    replay->heap[0] = replay->heap[--replay->open];
+    if (replay->open)
+        sift_down(replay, 0);
+    give_back(replay, cursor);
+}
+
+static int run(struct replay *replay, hs_trace_visitor visit, void *context)
+{
+    int result = 0;
+    while (!result && (replay->open || replay->next < replay->chunks)) {
+        while (!result && replay->next < replay->chunks &&
+               (!replay->open || replay->order[replay->next]->first_time <= replay->heap[0]->time))
+            result = open_next(replay);
+        if (result || !replay->open)
+            continue;
+        if (run_first(replay, visit, context, &result))
+            drop_first(replay);
+        else
+            sift_down(replay, 0);
+    }
+    return result;
+}
+
+int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void *context,
+                     struct hs_replay_counts *counts)
+{
+    struct replay replay = {.trace = trace, .counts = counts};
+    *counts = (struct hs_replay_counts){0};
+    replay.order = malloc((trace->chunks + 1) * sizeof *replay.order);
+    if (!replay.order)
+        return -ENOMEM;
+    for (size_t i = 0; i < trace->chunks; i++)
+        if (trace->chunk[i].kind == HS_CHUNK_EVENTS)
+            replay.order[replay.chunks++] = &trace->chunk[i];
+    qsort(replay.order, replay.chunks, sizeof *replay.order, compare_chunks);
+    int result = run(&replay, visit, context);
+    while (replay.open)
+        drop_first(&replay);
+    if (replay.spare) {
+        hs_trace_decoder__free(replay.spare->decoder);
+        free(replay.spare);
+    }
+    free(replay.heap);
+    free(replay.order);
+    return result;
+}

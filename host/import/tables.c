@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/tables.h"
+
+#include "format/meta.h"
+#include "host/import/finish.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STRINGS_LIMIT (1u << 30)
+
+int tables__create(struct tables *tables, int directory_fd)
+{
+    int failed = hs_column_file__create(&tables->nodes, directory_fd, "nodes", sizeof(struct hs_node));
+    if (!failed)
+        failed = hs_column_file__reserve(&tables->nodes, 1);
+    tables->node_count = 1;
+    char *empty = hs_array__add(&tables->strings, 1);
+    if (!empty)
+        return -ENOMEM;
+    *empty = 0;
+    return failed;
+}
+
+void tables__free(struct tables *tables)
+{
+    hs_column_file__abandon(&tables->nodes);
+    free(tables->strings.data);
+    free(tables->modules.data);
+    free(tables->threads.data);
+    free(tables->clock.data);
+    free(tables->side.data);
+    free(tables->info.data);
+    free(tables->culled.data);
+    free(tables->embedded.data);
+}
+
+// Appends bytes and a NUL; returns the offset, 0 (the empty string) when there is no room.
+static uint32_t add_bytes(struct tables *tables, struct hs_bytes bytes)
+{
+    struct hs_array *strings = &tables->strings;
+    size_t needed = strings->count + bytes.length + 1;
+    if (!bytes.length || needed > STRINGS_LIMIT)
+        return 0;
+    if (needed > strings->capacity) {
+        size_t capacity = needed < 4096 ? 4096 : 2 * needed;
+        char *grown = realloc(strings->data, capacity);
+        if (!grown)
+            return 0;
+        strings->data = grown;
+        strings->capacity = capacity;
+    }
+    uint32_t offset = (uint32_t)strings->count;
+    memcpy((char *)strings->data + offset, bytes.data, bytes.length);
+    ((char *)strings->data)[needed - 1] = 0;
+    strings->count = needed;
+    return offset;
+}
+
+static const char *string_at(const struct tables *tables, uint32_t offset)
+{
+    return (const char *)tables->strings.data + offset;
+}
+
+const char *tables__info(const struct tables *tables, const char *key)
+{
+    const struct hs_stored_info *info = tables->info.data;
+    for (size_t i = 0; i < tables->info.count; i++)
+        if (!strcmp(string_at(tables, info[i].key), key))
+            return string_at(tables, info[i].value);
+    return NULL;
+}
+
+// ---- records ---------------------------------------------------------------------------------------------------------
+
+static int add_node(struct tables *tables, const struct hs_meta_record *record)
+{
+    if (record->id >= tables->node_limit)
+        return 0;
+    int failed = hs_column_file__reserve(&tables->nodes, (uint64_t)record->id + 1);
+    if (failed)
+        return failed;
+    struct hs_node *nodes = tables->nodes.data;
+    int cut = !record->parent && record->pc < HS_CUT_LIMIT;
+    nodes[record->id] = (struct hs_node){.pc = record->pc,
+                                         .parent = record->parent,
+                                         .depth = cut ? 0 : nodes[record->parent].depth + 1,
+                                         .time = tables->module_time};
+    if (record->id >= tables->node_count)
+        tables->node_count = record->id + 1;
+    return 0;
+}
+
+static int add_module(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_module *module = hs_array__add(&tables->modules, sizeof *module);
+    if (!module)
+        return -ENOMEM;
+    *module = (struct hs_stored_module){.start = record->start,
+                                        .end = record->end,
+                                        .bias = record->bias,
+                                        .load_time = record->time,
+                                        .unload_time = HS_NEVER,
+                                        .path = add_bytes(tables, record->text),
+                                        .build_id = add_bytes(tables, record->build_id),
+                                        .build_id_length = (uint32_t)record->build_id.length};
+    if (!module->build_id)
+        module->build_id_length = 0;
+    tables->module_time = record->time > tables->module_time ? record->time : tables->module_time;
+    return 0;
+}
+
+static void unload(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_module *modules = tables->modules.data;
+    for (size_t i = tables->modules.count; i--;)
+        if (modules[i].start == record->start && modules[i].unload_time == HS_NEVER) {
+            modules[i].unload_time = record->time;
+            break;
+        }
+    tables->module_time = record->time > tables->module_time ? record->time : tables->module_time;
+}
+
+// A stream may be named again; the last name counts.
+static int add_thread(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_thread *threads = tables->threads.data;
+    for (size_t i = tables->threads.count; i--;)
+        if (threads[i].stream == record->stream) {
+            threads[i].tid = record->tid;
+            if (record->text.length)
+                threads[i].name = add_bytes(tables, record->text);
+            return 0;
+        }
+    struct hs_stored_thread *thread = hs_array__add(&tables->threads, sizeof *thread);
+    if (!thread)
+        return -ENOMEM;
+    *thread = (struct hs_stored_thread){.stream = record->stream,
+                                        .tid = record->tid,
+                                        .start_time = record->time,
+                                        .name = add_bytes(tables, record->text)};
+    return 0;
+}
+
+static int add_info(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_info *info = hs_array__add(&tables->info, sizeof *info);
+    if (!info)
+        return -ENOMEM;
+    info->key = add_bytes(tables, record->key);
+    info->value = add_bytes(tables, record->text);
+    // Lists such as the command line are joined by NUL in the trace and by spaces here.
+    char *text = (char *)tables->strings.data + info->value;
+    size_t length = info->value ? record->text.length : 0;
+    while (length && !text[length - 1])
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (!text[i])
+            text[i] = ' ';
+    return 0;
+}
+
+static int add_side(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_side_event *side = hs_array__add(&tables->side, sizeof *side);
+    if (!side)
+        return -ENOMEM;
+    *side = (struct hs_stored_side_event){.time = record->time,
+                                          .kind = record->tag == HS_META_TOGGLE ? HS_SIDE_TOGGLE : HS_SIDE_MARK,
+                                          .stream = record->stream,
+                                          .value = (int64_t)record->value,
+                                          .text = add_bytes(tables, record->text)};
+    return 0;
+}
+
+static int add_culled(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_culled *culled = hs_array__add(&tables->culled, sizeof *culled);
+    if (!culled)
+        return -ENOMEM;
+    *culled = (struct hs_culled){.stack = record->id,
+                                 .count = record->count,
+                                 .size = record->size,
+                                 .usable = record->usable,
+                                 .lifetime_ns = record->lifetime};
+    return 0;
+}
+
+static int add_clock(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_clock_point *point = hs_array__add(&tables->clock, sizeof *point);
+    if (!point)
+        return -ENOMEM;
+    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
+    return 0;
+}
+
+static int add_record(struct tables *tables, const struct hs_meta_record *record)
+{
+    switch (record->tag) {
+    case HS_META_NODE:
+        return add_node(tables, record);
+    case HS_META_MODULE:
+        return add_module(tables, record);
+    case HS_META_UNLOAD:
+        unload(tables, record);
+        return 0;
+    case HS_META_THREAD:
+        return add_thread(tables, record);
+    case HS_META_CLOCK:
+        return add_clock(tables, record);
+    case HS_META_INFO:
+        return add_info(tables, record);
+    case HS_META_CULLED:
+        return add_culled(tables, record);
+    default:
+        return add_side(tables, record);
+    }
+}
+
+// ---- chunks ----------------------------------------------------------------------------------------------------------
+
+static void count_damage(struct tables *tables, enum hs_damage reason, const struct hs_trace_chunk *chunk)
+{
+    tables->damage[reason]++;
+    tables->damage_bytes[reason] += chunk->stored_length;
+}
+
+static int load_meta(struct tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+{
+    uint8_t *payload;
+    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    int failed = hs_trace__payload(trace, chunk, &payload, &length);
+    if (failed == -ENOMEM)
+        return failed;
+    if (failed) {
+        count_damage(tables, failed == -EBADMSG ? HS_DAMAGE_DECODE : HS_DAMAGE_CHECKSUM, chunk);
+        return 0;
+    }
+    struct hs_meta_reader reader;
+    struct hs_meta_record record;
+    hs_meta_open(&reader, payload + skip, length > skip ? length - skip : 0);
+    int more;
+    while (!failed && (more = hs_meta_next(&reader, &record)) > 0)
+        failed = add_record(tables, &record);
+    if (!failed && more < 0)
+        count_damage(tables, HS_DAMAGE_META, chunk);
+    free(payload);
+    return failed;
+}
+
+// The name of an embedded file is kept; the contents stay in the trace.
+static int load_file(struct tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+{
+    uint8_t *payload;
+    size_t length;
+    int failed = hs_trace__payload(trace, chunk, &payload, &length);
+    if (failed == -ENOMEM)
+        return failed;
+    const uint8_t *end = failed ? NULL : memchr(payload, 0, length);
+    if (!end) {
+        count_damage(tables, failed && failed != -EBADMSG ? HS_DAMAGE_CHECKSUM : HS_DAMAGE_DECODE, chunk);
+        free(payload);
+        return 0;
+    }
+    struct hs_stored_embedded *embedded = hs_array__add(&tables->embedded, sizeof *embedded);
+    if (embedded)
+        *embedded = (struct hs_stored_embedded){
+            .name = add_bytes(tables, (struct hs_bytes){payload, (size_t)(end - payload)}),
+            .length = length - (size_t)(end - payload) - 1,
+            .chunk_offset = chunk->offset};
+    free(payload);
+    return embedded ? 0 : -ENOMEM;
+}
+
+static int compare_order(const void *left, const void *right)
+{
+    const struct hs_trace_chunk *a = *(const struct hs_trace_chunk *const *)left;
+    const struct hs_trace_chunk *b = *(const struct hs_trace_chunk *const *)right;
+    if (a->sequence != b->sequence)
+        return a->sequence < b->sequence ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+int tables__load(struct tables *tables, const struct hs_trace *trace)
+{
+    size_t count, metas = 0;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    const struct hs_trace_chunk **order = malloc((count + 1) * sizeof *order);
+    uint64_t bytes = 0;
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (chunks[i].kind != HS_CHUNK_META && chunks[i].kind != HS_CHUNK_FILE)
+            continue;
+        order[metas++] = &chunks[i];
+        bytes += chunks[i].plain_length;
+    }
+    // A node takes three plain bytes; lost chunks may leave gaps. What is far beyond that is damage.
+    uint64_t limit = 65536 + 2 * bytes;
+    tables->node_limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+    qsort(order, metas, sizeof *order, compare_order);
+    int failed = 0;
+    for (size_t i = 0; i < metas && !failed; i++)
+        failed = order[i]->kind == HS_CHUNK_META ? load_meta(tables, trace, order[i])
+                                                 : load_file(tables, trace, order[i]);
+    free(order);
+    return failed;
+}
+
+// ---- conversion and writing ------------------------------------------------------------------------------------------
+
+static uint64_t to_ns(struct hs_clock_map *clock, uint64_t time)
+{
+    return time == HS_NEVER ? HS_NEVER : hs_clock_map__ns(clock, time);
+}
+
+void tables__convert(struct tables *tables, struct hs_clock_map *clock)
+{
+    struct hs_node *nodes = tables->nodes.data;
+    for (uint32_t i = 0; i < tables->node_count; i++)
+        nodes[i].time = to_ns(clock, nodes[i].time);
+    struct hs_stored_module *modules = tables->modules.data;
+    for (size_t i = 0; i < tables->modules.count; i++) {
+        modules[i].load_time = to_ns(clock, modules[i].load_time);
+        modules[i].unload_time = to_ns(clock, modules[i].unload_time);
+    }
+    struct hs_stored_thread *threads = tables->threads.data;
+    for (size_t i = 0; i < tables->threads.count; i++)
+        threads[i].start_time = to_ns(clock, threads[i].start_time);
+    struct hs_stored_side_event *side = tables->side.data;
+    for (size_t i = 0; i < tables->side.count; i++)
+        side[i].time = to_ns(clock, side[i].time);
+    struct hs_clock_point *points = tables->clock.data;
+    for (size_t i = 0; i < tables->clock.count; i++)
+        points[i].time = to_ns(clock, points[i].time);
+    struct hs_culled *culled = tables->culled.data;
+    for (size_t i = 0; i < tables->culled.count; i++) {
+        culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);
+        if (culled[i].stack >= tables->node_count)
+            culled[i].stack = 0;
+    }
+}
+
+static int compare_side(const void *left, const void *right)
+{
+    const struct hs_stored_side_event *a = left, *b = right;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+    const struct hs_stored_thread *a = left, *b = right;
+    return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+static int compare_modules(const void *left, const void *right)
+{
+    const struct hs_stored_module *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return (a->load_time > b->load_time) - (a->load_time < b->load_time);
+}
+
+int tables__write(struct tables *tables, int directory_fd, const struct hs_array *side)
+{
+    for (size_t i = 0; i < side->count; i++) {
+        struct hs_stored_side_event *added = hs_array__add(&tables->side, sizeof *added);
+        if (!added)
+            return -ENOMEM;
+        *added = ((const struct hs_stored_side_event *)side->data)[i];
+    }
+    if (tables->side.count)
+        qsort(tables->side.data, tables->side.count, sizeof(struct hs_stored_side_event), compare_side);
+    if (tables->threads.count)
+        qsort(tables->threads.data, tables->threads.count, sizeof(struct hs_stored_thread), compare_threads);
+    if (tables->modules.count)
+        qsort(tables->modules.data, tables->modules.count, sizeof(struct hs_stored_module), compare_modules);
+    const struct {
+        const char *name;
+        const struct hs_array *array;
+        size_t element;
+    } files[] = {
+        {"strings", &tables->strings, 1},
+        {"modules", &tables->modules, sizeof(struct hs_stored_module)},
+        {"threads", &tables->threads, sizeof(struct hs_stored_thread)},
+        {"clock", &tables->clock, sizeof(struct hs_clock_point)},
+        {"side", &tables->side, sizeof(struct hs_stored_side_event)},
+        {"info", &tables->info, sizeof(struct hs_stored_info)},
+        {"culled", &tables->culled, sizeof(struct hs_culled)},
+        {"embedded", &tables->embedded, sizeof(struct hs_stored_embedded)},
+    };
+    int failed = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
+        failed = hs_write_array(directory_fd, files[i].name, files[i].array, files[i].element);
+    int result = hs_column_file__finish(&tables->nodes, tables->node_count);
+    return failed ? failed : result;
+}

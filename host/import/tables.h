@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The tables of a store that come from meta records: nodes, modules, threads, clock points, info, ...
+#ifndef HEAPSONDE_IMPORT_TABLES_H
+#define HEAPSONDE_IMPORT_TABLES_H
+
+#include "host/import/array.h"
+#include "host/import/clock_map.h"
+#include "host/import/import.h"
+#include "host/store/column_file.h"
+#include "host/store/layout.h"
+
+struct tables {
+    struct hs_column_file nodes; // struct hs_node
+    uint32_t node_count;
+    uint32_t node_limit;
+    struct hs_array strings;  // char
+    struct hs_array modules;  // struct hs_stored_module
+    struct hs_array threads;  // struct hs_stored_thread
+    struct hs_array clock;    // struct hs_clock_point, in recorded time until tables__convert
+    struct hs_array side;     // struct hs_stored_side_event
+    struct hs_array info;     // struct hs_stored_info
+    struct hs_array culled;   // struct hs_culled
+    struct hs_array embedded; // struct hs_stored_embedded
+    uint64_t module_time;     // recorded time of the last load or unload
+    uint64_t damage[HS_DAMAGE_COUNT], damage_bytes[HS_DAMAGE_COUNT];
+};
+
+int tables__create(struct tables *tables, int directory_fd);
+void tables__free(struct tables *tables);
+// Reads all META and FILE chunks.
+int tables__load(struct tables *tables, const struct hs_trace *trace);
+const char *tables__info(const struct tables *tables, const char *key);
+// Recorded time becomes ns everywhere.
+void tables__convert(struct tables *tables, struct hs_clock_map *clock);
+// `side`: more side events, of the builder.
+int tables__write(struct tables *tables, int directory_fd, const struct hs_array *side);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The timeline pyramid: level 0 while events go by, the coarser levels at the end.
+#include "host/import/builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int timeline__create(struct timeline *timeline, uint64_t end_ns)
+{
+    timeline->interval = end_ns / (HS_TIMELINE_POINTS - 1) + 1;
+    timeline->current_end = timeline->interval;
+    timeline->point = calloc(HS_TIMELINE_POINTS, sizeof *timeline->point);
+    return timeline->point ? 0 : -ENOMEM;
+}
+
+void timeline__free(struct timeline *timeline)
+{
+    free(timeline->point);
+    timeline->point = NULL;
+}
+
+// Closes points until the one that holds `now`; each starts from what is live when the previous one ends.
+void timeline__advance(struct builder *builder)
+{
+    struct timeline *timeline = &builder->timeline;
+    while (builder->now >= timeline->current_end && timeline->current + 1 < HS_TIMELINE_POINTS) {
+        struct hs_timeline_point *point = &timeline->point[timeline->current++];
+        point->live_bytes_end = builder->live_total.bytes;
+        point->live_count_end = builder->live_total.count;
+        point[1].live_bytes_max = builder->live_total.bytes;
+        point[1].live_count_max = builder->live_total.count;
+        timeline->current_end += timeline->interval;
+    }
+    if (timeline->current + 1 == HS_TIMELINE_POINTS)
+        timeline->current_end = UINT64_MAX; // later than the end was thought to be: all in the last point
+}
+
+static void merge(struct hs_timeline_point *to, const struct hs_timeline_point *from)
+{
+    if (from->live_bytes_max > to->live_bytes_max)
+        to->live_bytes_max = from->live_bytes_max;
+    if (from->live_count_max > to->live_count_max)
+        to->live_count_max = from->live_count_max;
+    to->live_bytes_end = from->live_bytes_end;
+    to->live_count_end = from->live_count_end;
+    to->allocated_bytes += from->allocated_bytes;
+    to->allocated_count += from->allocated_count;
+    to->freed_bytes += from->freed_bytes;
+    to->freed_count += from->freed_count;
+}
+
+int timeline__finish(struct builder *builder, struct hs_store_head *head)
+{
+    struct timeline *timeline = &builder->timeline;
+    struct hs_timeline_point *last = &timeline->point[timeline->current];
+    struct hs_column_file file;
+    last->live_bytes_end = builder->live_total.bytes;
+    last->live_count_end = builder->live_total.count;
+    head->timeline_interval = timeline->interval;
+    int failed = hs_column_file__create(&file, builder->directory_fd, "timeline", sizeof *last);
+    if (!failed)
+        failed = hs_column_file__reserve(&file, HS_TIMELINE_POINTS * 2);
+    if (failed) {
+        hs_column_file__abandon(&file);
+        return failed;
+    }
+    struct hs_timeline_point *at = file.data;
+    uint64_t points = timeline->current + 1, total = points;
+    for (uint64_t i = 0; i < points; i++)
+        at[i] = timeline->point[i];
+    head->timeline_points[0] = points;
+    for (unsigned level = 1; level < HS_TIMELINE_LEVELS; level++) {
+        struct hs_timeline_point *coarse = at + points;
+        for (uint64_t i = 0; i < points; i++)
+            merge(&coarse[i / 4], &at[i]);
+        at = coarse;
+        points = (points + 3) / 4;
+        head->timeline_points[level] = points;
+        total += points;
+    }
+    return hs_column_file__finish(&file, total);
+}

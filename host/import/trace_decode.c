@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The contents of one chunk.
+#include "host/import/trace.h"
+
+#include "format/chunk.h"
+#include "format/crc32c.h"
+#include "format/meta_codec.h"
+#include "third_party/lz4/lz4.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct hs_trace_decoder {
+    uint8_t *stored;
+    size_t capacity;
+    void *scratch;
+    struct hs_event events[HS_CODEC_MAX_EVENTS];
+};
+
+struct hs_trace_decoder *hs_trace_decoder__create(const struct hs_trace *trace)
+{
+    (void)trace;
+    struct hs_trace_decoder *decoder = malloc(sizeof *decoder);
+    if (!decoder)
+        return NULL;
+    decoder->capacity = HS_CODEC_MAX_OUTPUT;
+    decoder->stored = malloc(decoder->capacity);
+    decoder->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
+    if (decoder->stored && decoder->scratch)
+        return decoder;
+    hs_trace_decoder__free(decoder);
+    return NULL;
+}
+
+void hs_trace_decoder__free(struct hs_trace_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    free(decoder->stored);
+    free(decoder->scratch);
+    free(decoder);
+}
+
+int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to)
+{
+    // The payload's checksum stands in the header; a live chunk has none.
+    uint8_t bytes[HS_CHUNK_HEADER_SIZE];
+    struct hs_chunk_header header;
+    int failed = hs_trace__read(trace, chunk->offset, bytes, sizeof bytes);
+    if (!failed)
+        failed = hs_trace__read(trace, chunk->offset + HS_CHUNK_HEADER_SIZE, to, chunk->stored_length);
+    if (failed || chunk->flags & HS_CHUNK_LIVE)
+        return failed;
+    if (hs_chunk_read(bytes, &header) || header.payload_crc != hs_crc32c(0, to, chunk->stored_length))
+        return -EIO;
+    return 0;
+}
+
+int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, struct hs_trace_decoder *decoder,
+                     const struct hs_event **events, size_t *count)
+{
+    int damaged = 0;
+    *events = decoder->events;
+    *count = 0;
+    if (chunk->stored_length > decoder->capacity) {
+        uint8_t *grown = realloc(decoder->stored, chunk->stored_length);
+        if (!grown)
+            return -ENOMEM;
+        decoder->stored = grown;
+        decoder->capacity = chunk->stored_length;
+    }
+    int failed = hs_trace__stored(trace, chunk, decoder->stored);
+    if (failed)
+        return failed;
+    if (chunk->flags & HS_CHUNK_LIVE) {
+        // The slot header comes first; its base time was kept when the slot was found.
+        const size_t skip = HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE;
+        uint64_t base = 0;
+        for (unsigned i = 0; i < 8; i++)
+            base |= (uint64_t)decoder->stored[16 + i]
+                    << 8 * (trace->target.byte_order == HS_BYTE_ORDER_BIG ? 7 - i : i);
+        *count = hs_records_decode(&trace->target, decoder->stored + skip, (chunk->stored_length - skip) / 8, base,
+                                   decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
+    } else {
+        *count = hs_events_decode(&trace->target, decoder->stored, chunk->stored_length, decoder->scratch,
+                                  decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
+    }
+    return damaged ? -EBADMSG : 0;
+}
+
+static int unpack(const struct hs_trace_chunk *chunk, const uint8_t *stored, uint8_t *plain)
+{
+    if (chunk->flags & HS_CHUNK_PACKED) {
+        void *scratch = aligned_alloc(64, HS_META_SCRATCH_SIZE);
+        int failed = scratch ? hs_meta_unpack(stored, chunk->stored_length, scratch, plain, chunk->plain_length) : 0;
+        int result = !scratch ? -ENOMEM : failed ? -EBADMSG : 0;
+        free(scratch);
+        return result;
+    }
+    int length =
+        LZ4_decompress_safe((const char *)stored, (char *)plain, (int)chunk->stored_length, (int)chunk->plain_length);
+    return length == (int)chunk->plain_length ? 0 : -EBADMSG;
+}
+
+int hs_trace__payload(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t **payload,
+                      size_t *length)
+{
+    *payload = NULL;
+    *length = 0;
+    uint8_t *stored = malloc(chunk->stored_length + 1);
+    if (!stored)
+        return -ENOMEM;
+    int failed = hs_trace__stored(trace, chunk, stored);
+    if (!failed && !(chunk->flags & HS_CHUNK_LIVE) && chunk->flags & (HS_CHUNK_LZ4 | HS_CHUNK_PACKED)) {
+        uint8_t *plain = malloc(chunk->plain_length + 1);
+        failed = plain ? unpack(chunk, stored, plain) : -ENOMEM;
+        free(stored);
+        stored = plain;
+        *length = chunk->plain_length;
+    } else {
+        *length = chunk->stored_length;
+    }
+    if (failed) {
+        free(stored);
+        *length = 0;
+        return failed;
+    }
+    *payload = stored;
+    return 0;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/trace.h"
+
+#include "format/chunk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int hs_trace__read(const struct hs_trace *trace, uint64_t offset, void *to, size_t length)
+{
+    uint8_t *at = to;
+    while (length) {
+        ssize_t got = pread(trace->fd, at, length, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            return -EBADMSG;
+        at += got;
+        offset += (uint64_t)got;
+        length -= (size_t)got;
+    }
+    return 0;
+}
+
+void hs_trace__count_damage(struct hs_trace *trace, enum hs_damage reason, uint64_t bytes)
+{
+    trace->info.damage[reason]++;
+    trace->info.damage_bytes[reason] += bytes;
+}
+
+int hs_trace__add_chunk(struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+{
+    if (trace->chunks == trace->capacity) {
+        size_t capacity = trace->capacity ? 2 * trace->capacity : 256;
+        struct hs_trace_chunk *grown = realloc(trace->chunk, capacity * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        trace->chunk = grown;
+        trace->capacity = capacity;
+    }
+    trace->chunk[trace->chunks++] = *chunk;
+    return 0;
+}
+
+static int check_header(struct hs_trace *trace, struct hs_error *error)
+{
+    const char *path = trace->path;
+    uint8_t bytes[sizeof(struct hs_file_header)];
+    uint64_t size = trace->info.file_size;
+    if (size == 0)
+        return hs_error__set(error, EBADMSG, "%s: empty file", path);
+    memset(bytes, 0, sizeof bytes);
+    int failed = hs_trace__read(trace, 0, bytes, size < sizeof bytes ? (size_t)size : sizeof bytes);
+    if (failed)
+        return hs_error__set(error, -failed, "%s: cannot be read: %s", path, strerror(-failed));
+    struct hs_file_header *header = &trace->info.header;
+    int result = hs_file_header_read(bytes, header);
+    if (result == HS_HEADER_NO_MAGIC)
+        return hs_error__set(error, EBADMSG, "%s: not a heapsonde trace (no magic)", path);
+    if (size < sizeof bytes)
+        return hs_error__set(error, EBADMSG, "%s: truncated at %llu bytes, within the file header", path,
+                             (unsigned long long)size);
+    if (result == HS_HEADER_NEWER)
+        return hs_error__set(error, ENOTSUP, "%s: written by a newer heapsonde (format %u.%u, this reads %u.x)", path,
+                             header->version_major, header->version_minor, HS_FILE_VERSION_MAJOR);
+    if (result == HS_HEADER_BAD_CRC)
+        return hs_error__set(error, EBADMSG, "%s: the file header is damaged (wrong checksum)", path);
+    if (result != HS_HEADER_GOOD)
+        return hs_error__set(error, EBADMSG, "%s: the file header makes no sense", path);
+    return 0;
+}
+
+static int open_file(struct hs_trace *trace, struct hs_error *error)
+{
+    struct stat status;
+    trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (trace->fd < 0 || fstat(trace->fd, &status))
+        return hs_error__set(error, errno, "%s: %s", trace->path, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return hs_error__set(error, EISDIR, "%s: is a directory", trace->path);
+    if (!S_ISREG(status.st_mode))
+        return hs_error__set(error, EINVAL, "%s: not a regular file", trace->path);
+    trace->info.file_size = (uint64_t)status.st_size;
+    trace->info.modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+    return check_header(trace, error);
+}
+
+int hs_trace__open(const char *path, struct hs_trace **result, struct hs_error *error)
+{
+    struct hs_trace *trace = calloc(1, sizeof *trace);
+    *result = NULL;
+    if (!trace || !(trace->path = strdup(path))) {
+        free(trace);
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    }
+    trace->fd = -1;
+    trace->info.path = trace->path;
+    int failed = open_file(trace, error);
+    if (!failed) {
+        const struct hs_file_header *header = &trace->info.header;
+        trace->target =
+            (struct hs_codec_target){header->byte_order, header->pointer_size, header->address_shift};
+        failed = hs_trace__index(trace, error);
+    }
+    if (failed) {
+        hs_trace__close(trace);
+        return failed;
+    }
+    *result = trace;
+    return 0;
+}
+
+void hs_trace__close(struct hs_trace *trace)
+{
+    if (!trace)
+        return;
+    if (trace->fd >= 0)
+        close(trace->fd);
+    free(trace->chunk);
+    free(trace->path);
+    free(trace);
+}
+
+const struct hs_trace_info *hs_trace__info(const struct hs_trace *trace)
+{
+    return &trace->info;
+}
+
+const struct hs_trace_chunk *hs_trace__chunks(const struct hs_trace *trace, size_t *count)
+{
+    *count = trace->chunks;
+    return trace->chunk;
+}

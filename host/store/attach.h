@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the importer tells a store that it opened.
+#ifndef HEAPSONDE_STORE_ATTACH_H
+#define HEAPSONDE_STORE_ATTACH_H
+
+#include "host/store/layout.h"
+
+// Reads the contents of an embedded file: `length` bytes to `to`.
+typedef int (*hs_embedded_reader)(void *context, uint64_t chunk_offset, void *to, uint64_t length,
+                                  struct hs_error *error);
+// `close` is called with the context when the store is closed.
+void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close)(void *context), void *context);
+
+// The directory is removed when the store is closed.
+int hs_store__remove_on_close(struct hs_store *store, const char *directory);
+// Removes a store's files and its directory; other files are left, and then the directory is.
+void hs_store__remove(const char *directory);
+
+// Reads the head of a store; -EBADMSG when there is none of this version.
+int hs_store__read_head(const char *directory, struct hs_store_head *head);
+
+#endif

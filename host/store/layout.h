@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The files of a store directory. A store is a cache in this machine's byte order, made again whenever its version or
+// its trace changed; it is no exchange format.
+#ifndef HEAPSONDE_STORE_LAYOUT_H
+#define HEAPSONDE_STORE_LAYOUT_H
+
+#include "host/store/store.h"
+
+#define HS_STORE_MAGIC 0x31726f7453736848u
+
+// X(field of struct hs_columns, type): one file each, named like the field.
+#define HS_STORE_COLUMNS(X)                                                                                            \
+    X(time, uint64_t)                                                                                                  \
+    X(free_time, uint64_t)                                                                                             \
+    X(address, uint64_t)                                                                                               \
+    X(size, uint64_t)                                                                                                  \
+    X(slack, uint32_t)                                                                                                 \
+    X(stack, uint32_t)                                                                                                 \
+    X(free_stack, uint32_t)                                                                                            \
+    X(stream, uint32_t)                                                                                                \
+    X(free_stream, uint32_t)                                                                                           \
+    X(chain, uint32_t)                                                                                                 \
+    X(position, uint32_t)                                                                                              \
+    X(next, uint32_t)                                                                                                  \
+    X(detail, uint32_t)                                                                                                \
+    X(kind, uint8_t)                                                                                                   \
+    X(flags, uint8_t)
+
+// Which trace a store belongs to.
+struct hs_store_key {
+    uint64_t trace_id[2];
+    uint64_t size;
+    uint64_t modified_ns;
+};
+
+#define HS_TIMELINE_LEVELS 8
+#define HS_TIMELINE_POINTS 65536 // at most, of level 0
+
+// The file `head`, written last.
+struct hs_store_head {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t head_size;
+    struct hs_store_key key;
+    struct hs_summary summary;
+    uint64_t rows;
+    uint64_t timeline_interval; // of level 0
+    uint64_t timeline_points[HS_TIMELINE_LEVELS];
+};
+
+// Tables with texts hold offsets into the file `strings`, which begins with a NUL and ends with one.
+struct hs_stored_module {
+    uint64_t start, end, bias, load_time, unload_time;
+    uint32_t path, build_id;
+    uint32_t build_id_length, reserved;
+};
+
+struct hs_stored_thread {
+    uint32_t stream, tid;
+    uint64_t start_time;
+    uint32_t name, reserved;
+};
+
+struct hs_stored_side_event {
+    uint64_t time;
+    uint32_t kind, stream, stack;
+    int32_t result;
+    int64_t value;
+    int32_t parameter;
+    uint32_t text;
+};
+
+struct hs_stored_info {
+    uint32_t key, value;
+};
+
+struct hs_stored_embedded {
+    uint32_t name, reserved;
+    uint64_t length;
+    uint64_t chunk_offset;
+};
+
+struct hs_clock_point {
+    uint64_t time; // recorded time while importing, ns in the store
+    uint64_t monotonic_ns, realtime_ns;
+};
+
+#endif

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/store/store.h"
+
+#include "host/store/attach.h"
+#include "host/store/column_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CUT_LIMIT 16
+
+struct hs_store {
+    struct hs_store_head head;
+    struct hs_columns columns;
+#define COLUMN_FILE(name, type) struct hs_column_file name##_file;
+    HS_STORE_COLUMNS(COLUMN_FILE)
+#undef COLUMN_FILE
+    struct hs_column_file zones, chains, nodes, pools, mappings, timeline, strings, modules, threads, clock, side, info,
+        culled, embedded;
+    struct hs_module *module_list;
+    uint64_t *module_reach; // largest end of the modules up to this one
+    struct hs_thread *thread_list;
+    struct hs_side_event *side_list;
+    struct hs_embedded *embedded_list;
+    struct hs_timeline_level levels[HS_TIMELINE_LEVELS];
+    hs_embedded_reader reader;
+    void (*close_reader)(void *context);
+    void *reader_context;
+    char *remove;
+};
+
+// ---- opening ---------------------------------------------------------------------------------------------------------
+
+int hs_store__read_head(const char *directory, struct hs_store_head *head)
+{
+    int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory_fd < 0)
+        return -errno;
+    int fd = openat(directory_fd, "head", O_RDONLY | O_CLOEXEC);
+    int failed = fd < 0 ? -errno : 0;
+    close(directory_fd);
+    if (failed)
+        return failed;
+    ssize_t got = read(fd, head, sizeof *head);
+    close(fd);
+    if (got != (ssize_t)sizeof *head || head->magic != HS_STORE_MAGIC || head->version != HS_STORE_VERSION ||
+        head->head_size != sizeof *head)
+        return -EBADMSG;
+    return 0;
+}
+
+static int open_tables(struct hs_store *store, int directory_fd)
+{
+    uint64_t points = 0, zones = (store->head.rows + HS_ZONE_ROWS - 1) / HS_ZONE_ROWS;
+    for (unsigned i = 0; i < HS_TIMELINE_LEVELS; i++)
+        points += store->head.timeline_points[i];
+    int failed = hs_column_file__open(&store->zones, directory_fd, "zones", sizeof(struct hs_zone), zones);
+    if (!failed)
+        failed = hs_column_file__open(&store->timeline, directory_fd, "timeline", sizeof(struct hs_timeline_point),
+                                      points);
+    const struct {
+        struct hs_column_file *file;
+        const char *name;
+        size_t element;
+    } files[] = {
+        {&store->chains, "chains", sizeof(struct hs_chain)},
+        {&store->nodes, "nodes", sizeof(struct hs_node)},
+        {&store->pools, "pools", sizeof(uint64_t)},
+        {&store->mappings, "mappings", sizeof(struct hs_mapping)},
+        {&store->strings, "strings", 1},
+        {&store->modules, "modules", sizeof(struct hs_stored_module)},
+        {&store->threads, "threads", sizeof(struct hs_stored_thread)},
+        {&store->clock, "clock", sizeof(struct hs_clock_point)},
+        {&store->side, "side", sizeof(struct hs_stored_side_event)},
+        {&store->info, "info", sizeof(struct hs_stored_info)},
+        {&store->culled, "culled", sizeof(struct hs_culled)},
+        {&store->embedded, "embedded", sizeof(struct hs_stored_embedded)},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
+        failed = hs_column_file__open_any(files[i].file, directory_fd, files[i].name, files[i].element);
+    if (!failed && (!store->strings.capacity || ((const char *)store->strings.data)[store->strings.capacity - 1]))
+        failed = -EBADMSG;
+    return failed;
+}
+
+static int open_columns(struct hs_store *store, int directory_fd)
+{
+    int failed = 0;
+    store->columns.rows = store->head.rows;
+#define OPEN(name, type)                                                                                               \
+    if (!failed)                                                                                                       \
+        failed =                                                                                                       \
+            hs_column_file__open(&store->name##_file, directory_fd, #name, sizeof(type), store->head.rows);            \
+    store->columns.name = store->name##_file.data;
+    HS_STORE_COLUMNS(OPEN)
+#undef OPEN
+    return failed;
+}
+
+static const char *string_at(const struct hs_store *store, uint32_t offset)
+{
+    return offset < store->strings.capacity ? (const char *)store->strings.data + offset : "";
+}
+
+static int list_modules(struct hs_store *store)
+{
+    const struct hs_stored_module *stored = store->modules.data;
+    store->module_list = calloc(store->modules.capacity + 1, sizeof *store->module_list);
+    store->module_reach = calloc(store->modules.capacity + 1, sizeof *store->module_reach);
+    if (!store->module_list || !store->module_reach)
+        return -ENOMEM;
+    uint64_t reach = 0;
+    for (size_t i = 0; i < store->modules.capacity; i++) {
+        const struct hs_stored_module *from = &stored[i];
+        int whole = (uint64_t)from->build_id + from->build_id_length <= store->strings.capacity;
+        store->module_list[i] =
+            (struct hs_module){.start = from->start,
+                               .end = from->end,
+                               .bias = from->bias,
+                               .load_time = from->load_time,
+                               .unload_time = from->unload_time,
+                               .path = string_at(store, from->path),
+                               .build_id = (const uint8_t *)string_at(store, from->build_id),
+                               .build_id_length = whole ? from->build_id_length : 0};
+        reach = from->end > reach ? from->end : reach;
+        store->module_reach[i] = reach;
+    }
+    return 0;
+}
+
+static int list_others(struct hs_store *store)
+{
+    const struct hs_stored_thread *threads = store->threads.data;
+    const struct hs_stored_side_event *side = store->side.data;
+    const struct hs_stored_embedded *embedded = store->embedded.data;
+    store->thread_list = calloc(store->threads.capacity + 1, sizeof *store->thread_list);
+    store->side_list = calloc(store->side.capacity + 1, sizeof *store->side_list);
+    store->embedded_list = calloc(store->embedded.capacity + 1, sizeof *store->embedded_list);
+    if (!store->thread_list || !store->side_list || !store->embedded_list)
+        return -ENOMEM;
+    for (size_t i = 0; i < store->threads.capacity; i++)
+        store->thread_list[i] = (struct hs_thread){threads[i].stream, threads[i].tid, threads[i].start_time,
+                                                   string_at(store, threads[i].name)};
+    for (size_t i = 0; i < store->side.capacity; i++)
+        store->side_list[i] = (struct hs_side_event){.time = side[i].time,
+                                                     .kind = side[i].kind,
+                                                     .stream = side[i].stream,
+                                                     .stack = side[i].stack,
+                                                     .result = side[i].result,
+                                                     .value = side[i].value,
+                                                     .parameter = side[i].parameter,
+                                                     .text = string_at(store, side[i].text)};
+    for (size_t i = 0; i < store->embedded.capacity; i++)
+        store->embedded_list[i] = (struct hs_embedded){string_at(store, embedded[i].name), embedded[i].length};
+    return 0;
+}
+
+static void list_levels(struct hs_store *store)
+{
+    const struct hs_timeline_point *at = store->timeline.data;
+    for (unsigned i = 0; i < HS_TIMELINE_LEVELS; i++) {
+        store->levels[i] =
+            (struct hs_timeline_level){store->head.timeline_interval << (2 * i), store->head.timeline_points[i], at};
+        at += store->head.timeline_points[i];
+    }
+}
+
+int hs_store__open(const char *directory, struct hs_store **result, struct hs_error *error)
+{
+    *result = NULL;
+    struct hs_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", directory);
+    int failed = hs_store__read_head(directory, &store->head);
+    int directory_fd = failed ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!failed)
+        failed = directory_fd < 0 ? -errno : open_columns(store, directory_fd);
+    if (!failed)
+        failed = open_tables(store, directory_fd);
+    if (directory_fd >= 0)
+        close(directory_fd);
+    if (!failed)
+        failed = list_modules(store);
+    if (!failed)
+        failed = list_others(store);
+    if (failed) {
+        hs_store__close(store);
+        return hs_error__set(error, -failed, "%s: %s", directory,
+                             failed == -EBADMSG  ? "not a store of this version of heapsonde"
+                             : failed == -ENOENT ? "not a store"
+                                                 : strerror(-failed));
+    }
+    list_levels(store);
+    *result = store;
+    return 0;
+}
+
+void hs_store__close(struct hs_store *store)
+{
+    if (!store)
+        return;
+#define CLOSE(name, type) hs_column_file__close(&store->name##_file);
+    HS_STORE_COLUMNS(CLOSE)
+#undef CLOSE
+    struct hs_column_file *files[] = {&store->zones,   &store->chains,   &store->nodes,   &store->pools, &store->mappings,
+                                      &store->timeline, &store->strings, &store->modules, &store->threads, &store->clock,
+                                      &store->side,    &store->info,     &store->culled,  &store->embedded};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        hs_column_file__close(files[i]);
+    free(store->module_list);
+    free(store->module_reach);
+    free(store->thread_list);
+    free(store->side_list);
+    free(store->embedded_list);
+    if (store->close_reader)
+        store->close_reader(store->reader_context);
+    if (store->remove)
+        hs_store__remove(store->remove);
+    free(store->remove);
+    free(store);
+}
+
+// ---- attaching and removing --------------------------------------------------------------------------------------------
+
+void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close_reader)(void *context),
+                      void *context)
+{
+    store->reader = reader;
+    store->close_reader = close_reader;
+    store->reader_context = context;
+}
+
+int hs_store__remove_on_close(struct hs_store *store, const char *directory)
+{
+    store->remove = strdup(directory);
+    return store->remove ? 0 : -ENOMEM;
+}
+
+void hs_store__remove(const char *directory)
+{
+    static const char *const names[] = {
+        "head",
+#define NAME(name, type) #name,
+        HS_STORE_COLUMNS(NAME)
+#undef NAME
+        "zones", "chains", "nodes", "pools", "mappings", "timeline", "strings", "modules", "threads", "clock", "side",
+        "info", "culled", "embedded",
+    };
+    int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (directory_fd < 0)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlinkat(directory_fd, names[i], 0);
+    close(directory_fd);
+    rmdir(directory);
+}
+
+// ---- reading ---------------------------------------------------------------------------------------------------------
+
+const struct hs_summary *hs_store__summary(const struct hs_store *store)
+{
+    return &store->head.summary;
+}
+
+const struct hs_columns *hs_store__columns(const struct hs_store *store)
+{
+    return &store->columns;
+}
+
+const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count)
+{
+    *count = store->zones.capacity;
+    return store->zones.data;
+}
+
+const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count)
+{
+    *count = store->chains.capacity;
+    return store->chains.data;
+}
+
+const struct hs_node *hs_store__nodes(const struct hs_store *store, size_t *count)
+{
+    *count = store->nodes.capacity;
+    return store->nodes.data;
+}
+
+const struct hs_module *hs_store__modules(const struct hs_store *store, size_t *count)
+{
+    *count = store->modules.capacity;
+    return store->module_list;
+}
+
+const struct hs_thread *hs_store__threads(const struct hs_store *store, size_t *count)
+{
+    *count = store->threads.capacity;
+    return store->thread_list;
+}
+
+const struct hs_mapping *hs_store__mappings(const struct hs_store *store, size_t *count)
+{
+    *count = store->mappings.capacity;
+    return store->mappings.data;
+}
+
+const uint64_t *hs_store__pools(const struct hs_store *store, size_t *count)
+{
+    *count = store->pools.capacity;
+    return store->pools.data;
+}
+
+const struct hs_culled *hs_store__culled(const struct hs_store *store, size_t *count)
+{
+    *count = store->culled.capacity;
+    return store->culled.data;
+}
+
+const struct hs_side_event *hs_store__side_events(const struct hs_store *store, size_t *count)
+{
+    *count = store->side.capacity;
+    return store->side_list;
+}
+
+const struct hs_timeline_level *hs_store__timeline(const struct hs_store *store, size_t *count)
+{
+    *count = HS_TIMELINE_LEVELS;
+    return store->levels;
+}
+
+bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key, const char **value)
+{
+    const struct hs_stored_info *info = store->info.data;
+    if (i >= store->info.capacity)
+        return false;
+    *key = string_at(store, info[i].key);
+    *value = string_at(store, info[i].value);
+    return true;
+}
+
+const char *hs_store__info(const struct hs_store *store, const char *wanted)
+{
+    const char *key, *value;
+    for (size_t i = 0; hs_store__info_at(store, i, &key, &value); i++)
+        if (!strcmp(key, wanted))
+            return value;
+    return NULL;
+}
+
+size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *pcs, size_t max, unsigned *cut)
+{
+    const struct hs_node *nodes = store->nodes.data;
+    size_t depth = 0;
+    if (cut)
+        *cut = HS_CUT_NONE;
+    while (stack && stack < store->nodes.capacity) {
+        const struct hs_node *node = &nodes[stack];
+        if (!node->parent && node->pc < CUT_LIMIT) {
+            if (cut)
+                *cut = (unsigned)node->pc;
+            break;
+        }
+        if (depth < max)
+            pcs[depth] = node->pc;
+        depth++;
+        // Parents come before their children; anything else is a damaged store.
+        stack = node->parent < stack ? node->parent : 0;
+    }
+    return depth;
+}
+
+const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time)
+{
+    size_t low = 0, high = store->modules.capacity;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (store->module_list[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct hs_module *nearest = NULL;
+    for (size_t i = low; i-- && store->module_reach[i] > pc;) {
+        const struct hs_module *module = &store->module_list[i];
+        if (pc >= module->end)
+            continue;
+        if (module->load_time <= time && time < module->unload_time)
+            return module;
+        // None at that very time: the one that was there at another time is better than none.
+        if (!nearest)
+            nearest = module;
+    }
+    return nearest;
+}
+
+const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream)
+{
+    size_t low = 0, high = store->threads.capacity;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (store->thread_list[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < store->threads.capacity && store->thread_list[low].stream == stream ? &store->thread_list[low] : NULL;
+}
+
+uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time)
+{
+    return store->head.summary.start_monotonic_ns + time;
+}
+
+// The wall clock may be set while the program runs: the last clock point before `time` says how far it is ahead.
+uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
+{
+    const struct hs_clock_point *points = store->clock.data;
+    uint64_t start = store->head.summary.start_realtime_ns;
+    for (size_t i = store->clock.capacity; i--;)
+        if (points[i].time <= time && points[i].realtime_ns)
+            return points[i].realtime_ns + (time - points[i].time);
+    return start + time;
+}
+
+const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_t *count)
+{
+    *count = store->embedded.capacity;
+    return store->embedded_list;
+}
+
+int hs_store__read_embedded(const struct hs_store *store, size_t index, void *to, struct hs_error *error)
+{
+    if (index >= store->embedded.capacity)
+        return hs_error__set(error, ENOENT, "embedded file %zu: there is none", index);
+    const struct hs_stored_embedded *embedded = (const struct hs_stored_embedded *)store->embedded.data + index;
+    if (!store->reader)
+        return hs_error__set(error, ENOTSUP, "%s: the trace that holds it is not open", string_at(store, embedded->name));
+    return store->reader(store->reader_context, embedded->chunk_offset, to, embedded->length, error);
+}
