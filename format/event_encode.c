@@ -45,7 +45,8 @@ static inline void put(struct encoder *encoder, unsigned column, unsigned symbol
     symbols->symbol[symbols->count++] = (uint8_t)symbol;
 }
 
-static inline __attribute__((always_inline)) unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
+static inline __attribute__((always_inline)) unsigned put_number(struct encoder *encoder, unsigned column,
+                                                                 uint64_t value)
 {
     unsigned symbol = hs_number_symbol(value);
     put(encoder, column, symbol);
@@ -53,7 +54,8 @@ static inline __attribute__((always_inline)) unsigned put_number(struct encoder 
     return symbol;
 }
 
-// ---- finding blocks and stacks -----------------------------------------------------------------------------------------
+// ---- finding blocks and stacks
+// -----------------------------------------------------------------------------------------
 
 static inline uint32_t hash_unit(uint64_t unit)
 {
@@ -84,7 +86,8 @@ static inline uint32_t find_stack(const struct encoder *encoder, uint32_t id, ui
     }
 }
 
-// ---- which event -------------------------------------------------------------------------------------------------------
+// ---- which event
+// -------------------------------------------------------------------------------------------------------
 
 // Says what the event is: by a guess when one is right, else by `op`. Returns the op that was written.
 static inline unsigned put_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
@@ -148,7 +151,8 @@ static void put_old(struct encoder *encoder, uint64_t unit)
     hs_model_old_freed(model, best, unit);
 }
 
-// ---- frees -------------------------------------------------------------------------------------------------------------
+// ---- frees
+// -------------------------------------------------------------------------------------------------------------
 
 static void put_free_stack(struct encoder *encoder, uint32_t local, int given, uint32_t stack)
 {
@@ -199,7 +203,8 @@ static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, i
     put_free_stack(encoder, local, stack_given, stack);
 }
 
-// ---- allocations -------------------------------------------------------------------------------------------------------
+// ---- allocations
+// -------------------------------------------------------------------------------------------------------
 
 struct allocation {
     uint64_t unit, usable, old_unit, since;
@@ -331,8 +336,7 @@ static inline void put_place(struct encoder *encoder, const struct allocation *a
                (rank = find_freed(model, *head, number)) < HS_PLACE_WALK) {
         put(encoder, column, HS_PLACE_CLASS + rank);
         hs_model_take(model, head, rank);
-    } else if (state == HS_BLOCK_UNKNOWN &&
-               (rank = find_freed(model, model->unknown_head, number)) < HS_PLACE_WALK) {
+    } else if (state == HS_BLOCK_UNKNOWN && (rank = find_freed(model, model->unknown_head, number)) < HS_PLACE_WALK) {
         put(encoder, column, HS_PLACE_UNKNOWN + rank);
         hs_model_take(model, &model->unknown_head, rank);
     } else if (state >= HS_BLOCK_FREED) {
@@ -365,7 +369,8 @@ static void encode_allocation(struct encoder *encoder, const struct allocation *
     put_time(encoder, time, 0);
 }
 
-// ---- records -----------------------------------------------------------------------------------------------------------
+// ---- records
+// -----------------------------------------------------------------------------------------------------------
 
 // The rare records: their words as they are, as varints behind everything else.
 static int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)
@@ -407,15 +412,19 @@ static inline size_t encode_short(struct encoder *encoder, const uint64_t *recor
         return 0;
     allocation.size = (uint32_t)record[1];
     allocation.stack = (uint32_t)(record[1] >> 32);
-    allocation.usable = kind & HS_RECORD_USABLE ? record[words - 1]
-                                                : hs_usable_model(allocation.size, encoder->model.pointer_size);
+    allocation.usable =
+        kind & HS_RECORD_USABLE ? record[words - 1] : hs_usable_model(allocation.size, encoder->model.pointer_size);
     if (base == HS_RECORD_REALLOC) {
         uint64_t address = record[2] & (((uint64_t)1 << 48) - 1);
         allocation.since = record[2] >> 48;
         allocation.old_unit = address >> encoder->model.address_shift;
         if (address & (encoder->model.unit_bytes - 1)) {
-            const uint64_t wide[6] = {allocation.unit << encoder->model.address_shift, allocation.size,
-                                      allocation.usable, allocation.stack, address, allocation.since};
+            const uint64_t wide[6] = {allocation.unit << encoder->model.address_shift,
+                                      allocation.size,
+                                      allocation.usable,
+                                      allocation.stack,
+                                      address,
+                                      allocation.since};
             return encode_escape(encoder, HS_WIDE_REALLOC << 4 | 6 << 12, wide, time) ? 0 : words;
         }
     }

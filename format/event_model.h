@@ -46,21 +46,21 @@ static inline uint64_t hs_unzigzag(uint64_t value)
 
 // Each symbol of an event goes to the column that its context selects; each column has its own frequencies.
 enum hs_column {
-    HS_COLUMN_OP = 0,      // 4 columns, by the previous event (hs_model.op_context)
-    HS_COLUMN_TIME = 4,    // 8 columns: alloc or free, and the magnitude of the last time in this context
-    HS_COLUMN_RANK = 12,   // predicted free: which live block of that stack
-    HS_COLUMN_BLOCK = 13,  // free of a block of this chunk: distance
-    HS_COLUMN_OLD = 14,    // free of an older block: from where
+    HS_COLUMN_OP = 0,     // 4 columns, by the previous event (hs_model.op_context)
+    HS_COLUMN_TIME = 4,   // 8 columns: alloc or free, and the magnitude of the last time in this context
+    HS_COLUMN_RANK = 12,  // predicted free: which live block of that stack
+    HS_COLUMN_BLOCK = 13, // free of a block of this chunk: distance
+    HS_COLUMN_OLD = 14,   // free of an older block: from where
     HS_COLUMN_OLD_DISTANCE = 15,
-    HS_COLUMN_STACK = 16,  // stack seen in this chunk: distance
-    HS_COLUMN_FRESH = 17,  // stack new in this chunk: from where
+    HS_COLUMN_STACK = 16, // stack seen in this chunk: distance
+    HS_COLUMN_FRESH = 17, // stack new in this chunk: from where
     HS_COLUMN_FRESH_DISTANCE = 18,
     HS_COLUMN_FORM = 19,
     HS_COLUMN_SIZE_SAME = 20,
     HS_COLUMN_SIZE_HIGH = 21,
     HS_COLUMN_SIZE_LOW = 22,
     HS_COLUMN_USABLE = 23,
-    HS_COLUMN_PLACE = 24,  // 2 columns: the size class has a free block known or not
+    HS_COLUMN_PLACE = 24, // 2 columns: the size class has a free block known or not
     HS_COLUMN_PLACE_BLOCK = 26,
     HS_COLUMN_PLACE_DISTANCE = 27,
     HS_COLUMN_REALLOC = 28, // which block is reallocated
@@ -74,25 +74,25 @@ enum hs_op {
     HS_OP_GUESS_3 = 0, // what followed the last three events the last time
     HS_OP_GUESS_2 = 1,
     HS_OP_GUESS_1 = 2,
-    HS_OP_ALLOC = 3,      // stack seen in this chunk, with the form it had
-    HS_OP_FREE = 4,       // block of this chunk
-    HS_OP_FREE_OLD = 5,   // older block
+    HS_OP_ALLOC = 3,       // stack seen in this chunk, with the form it had
+    HS_OP_FREE = 4,        // block of this chunk
+    HS_OP_FREE_OLD = 5,    // older block
     HS_OP_ALLOC_FRESH = 6, // stack new in this chunk
-    HS_OP_ALLOC_FORM = 7, // stack seen in this chunk, another form
-    HS_OP_ESCAPE = 8,     // words as they are
+    HS_OP_ALLOC_FORM = 7,  // stack seen in this chunk, another form
+    HS_OP_ESCAPE = 8,      // words as they are
     HS_OP_COUNT = 9
 };
 
 enum { HS_RANK_WALK = 6, HS_RANK_OLDEST = 6, HS_RANK_BLOCK = 7, HS_RANK_OLD = 8, HS_RANK_COUNT = 9 };
 
 enum {
-    HS_PLACE_CLASS = 0,    // 0-7: rank in the size class's list of freed blocks
-    HS_PLACE_UNKNOWN = 8,  // 8-15: rank in the list of freed blocks of unknown size
-    HS_PLACE_CURSOR = 16,  // 16-19: exactly where cursor k stands
-    HS_PLACE_BLOCK = 20,   // a freed block of this chunk, by distance
-    HS_PLACE_UP = 21,      // 21-24: distance above cursor k
-    HS_PLACE_DOWN = 25,    // 25-28: distance below cursor k
-    HS_PLACE_SAME = 29,    // realloc in place
+    HS_PLACE_CLASS = 0,   // 0-7: rank in the size class's list of freed blocks
+    HS_PLACE_UNKNOWN = 8, // 8-15: rank in the list of freed blocks of unknown size
+    HS_PLACE_CURSOR = 16, // 16-19: exactly where cursor k stands
+    HS_PLACE_BLOCK = 20,  // a freed block of this chunk, by distance
+    HS_PLACE_UP = 21,     // 21-24: distance above cursor k
+    HS_PLACE_DOWN = 25,   // 25-28: distance below cursor k
+    HS_PLACE_SAME = 29,   // realloc in place
     HS_PLACE_COUNT = 30
 };
 #define HS_PLACE_WALK 8
@@ -106,7 +106,8 @@ enum { HS_FRESH_ABOVE = 0, HS_FRESH_UP = 1, HS_FRESH_DOWN = 2, HS_FRESH_COUNT = 
 // Forms of an allocation record: kind - HS_RECORD_MALLOC, plus HS_FORM_USABLE when the usable size is explicit.
 enum { HS_FORM_REALLOC = 3, HS_FORM_USABLE = 4, HS_FORM_COUNT = 8 };
 
-// ---- state -----------------------------------------------------------------------------------------------------------
+// ---- state
+// -----------------------------------------------------------------------------------------------------------
 
 enum { HS_BLOCK_GONE = 0, HS_BLOCK_LIVE = 1, HS_BLOCK_FREED = 2, HS_BLOCK_UNKNOWN = 3 };
 
@@ -125,7 +126,7 @@ struct hs_block {
 // A stack that this chunk has mentioned.
 struct hs_local_stack {
     uint32_t id;
-    uint32_t size; // of its last allocation
+    uint32_t size;           // of its last allocation
     uint16_t newest, oldest; // live blocks
     uint16_t last;           // block of its last allocation
     uint8_t form;
@@ -133,11 +134,11 @@ struct hs_local_stack {
     uint32_t free_stack; // that freed a block of it last
 };
 
-#define HS_MAX_BLOCKS  (HS_CODEC_MAX_EVENTS + 2)
-#define HS_MAX_STACKS  (HS_CODEC_MAX_EVENTS / 2 + 2)
-#define HS_CONTEXTS_3  4096
-#define HS_CONTEXTS_2  4096
-#define HS_CONTEXTS_1  2048
+#define HS_MAX_BLOCKS (HS_CODEC_MAX_EVENTS + 2)
+#define HS_MAX_STACKS (HS_CODEC_MAX_EVENTS / 2 + 2)
+#define HS_CONTEXTS_3 4096
+#define HS_CONTEXTS_2 4096
+#define HS_CONTEXTS_1 2048
 
 // What an event was, for the contexts: the local stack of an allocation, or HS_TOKEN_FREE + the local stack of the
 // freed block, or HS_TOKEN_FREE + 0 for an older block. Escapes leave the history as it is.
@@ -145,10 +146,10 @@ struct hs_local_stack {
 
 struct hs_model {
     uint32_t block_count, stack_count;
-    uint32_t token[3];    // of the last events, newest first
-    uint32_t op_context;  // which OP column is next
+    uint32_t token[3];   // of the last events, newest first
+    uint32_t op_context; // which OP column is next
     uint32_t max_stack, last_stack, last_free_stack;
-    uint32_t unit_bytes;  // 1 << address_shift
+    uint32_t unit_bytes; // 1 << address_shift
     uint32_t pointer_size;
     uint32_t address_shift;
     uint64_t cursor[HS_CURSORS];     // ends of blocks that came from nowhere known, newest first
@@ -227,7 +228,8 @@ static inline unsigned hs_next_op_context(unsigned op, int is_free)
     return op == HS_OP_GUESS_3 ? 0 : op < HS_OP_ALLOC ? 1 : is_free ? 2 : 3;
 }
 
-// ---- lists -----------------------------------------------------------------------------------------------------------
+// ---- lists
+// -----------------------------------------------------------------------------------------------------------
 
 static inline uint32_t hs_model_new_block(struct hs_model *model, uint64_t unit, unsigned size_class, unsigned state)
 {
@@ -318,7 +320,8 @@ static inline void hs_cursor_push(uint64_t *cursor, unsigned used, uint64_t valu
     cursor[0] = value;
 }
 
-// ---- steps that both sides take --------------------------------------------------------------------------------------
+// ---- steps that both sides take
+// --------------------------------------------------------------------------------------
 
 static inline uint32_t hs_model_new_stack(struct hs_model *model, uint32_t id, unsigned form)
 {

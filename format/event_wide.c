@@ -4,8 +4,8 @@
 #include "format/trace_format.h"
 
 static const uint8_t words_needed[] = {
-    [HS_WIDE_ALLOC] = 4,  [HS_WIDE_REALLOC] = 6, [HS_WIDE_FREE] = 2,    [HS_WIDE_MMAP] = 6,
-    [HS_WIDE_MUNMAP] = 3, [HS_WIDE_MREMAP] = 5,  [HS_WIDE_BRK] = 3,     [HS_WIDE_MALLOPT] = 2,
+    [HS_WIDE_ALLOC] = 4,      [HS_WIDE_REALLOC] = 6,   [HS_WIDE_FREE] = 2, [HS_WIDE_MMAP] = 6,
+    [HS_WIDE_MUNMAP] = 3,     [HS_WIDE_MREMAP] = 5,    [HS_WIDE_BRK] = 3,  [HS_WIDE_MALLOPT] = 2,
     [HS_WIDE_POOL_ALLOC] = 4, [HS_WIDE_POOL_FREE] = 3, [HS_WIDE_MARK] = 1,
 };
 

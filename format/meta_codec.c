@@ -76,7 +76,8 @@ static void learn(struct state *state, uint32_t parent, uint32_t number, uint64_
     state->last_pc = pc;
 }
 
-// ---- packing ---------------------------------------------------------------------------------------------------------
+// ---- packing
+// ---------------------------------------------------------------------------------------------------------
 
 static void put_number(struct state *state, struct packer *packer, unsigned column, uint64_t value, unsigned offset)
 {
@@ -181,7 +182,8 @@ size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *ou
     return (size_t)(out - output) + bits_length;
 }
 
-// ---- unpacking -------------------------------------------------------------------------------------------------------
+// ---- unpacking
+// -------------------------------------------------------------------------------------------------------
 
 struct unpacker {
     struct state *state;

@@ -49,7 +49,8 @@ void builder__free(struct builder *builder)
     free(builder->at_peak.data);
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows
+// --------------------------------------------------------------------------------------------------------------
 
 static int make_room(struct builder *builder)
 {
@@ -173,7 +174,8 @@ int builder__link(struct builder *builder, uint32_t row, uint32_t next)
     return 0;
 }
 
-// ---- heap and pools ------------------------------------------------------------------------------------------------------
+// ---- heap and pools
+// ------------------------------------------------------------------------------------------------------
 
 static struct stream_state *stream_state(struct builder *builder, uint32_t stream)
 {
@@ -303,7 +305,8 @@ static int pool_event(struct builder *builder, uint32_t stream, const struct hs_
     return row < 0 ? (int)row : 0;
 }
 
-// ---- side events -----------------------------------------------------------------------------------------------------
+// ---- side events
+// -----------------------------------------------------------------------------------------------------
 
 static int side_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
 {

@@ -16,14 +16,14 @@
 
 // What is known of one stream while events go by.
 struct stream_state {
-    uint32_t last_row_plus_1; // the row that its last call allocated; 0: its last call did not
+    uint32_t last_row_plus_1;    // the row that its last call allocated; 0: its last call did not
     uint32_t realloc_row_plus_1; // the block that its realloc in progress ends
 };
 
 struct timeline {
     uint64_t interval;
-    uint64_t current;     // point in progress
-    uint64_t current_end; // ns
+    uint64_t current;                // point in progress
+    uint64_t current_end;            // ns
     struct hs_timeline_point *point; // HS_TIMELINE_POINTS
 };
 
@@ -66,8 +66,8 @@ void builder__free(struct builder *builder);
 // A hs_trace_visitor; `context` is the builder.
 int builder__visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time);
 
-
-// ---- between the files of the builder ----------------------------------------------------------------------------------
+// ---- between the files of the builder
+// ----------------------------------------------------------------------------------
 
 struct new_row {
     uint64_t address, size, usable;

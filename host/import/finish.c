@@ -132,8 +132,9 @@ int hs_write_array(int directory_fd, const char *name, const struct hs_array *ar
 int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
 {
     struct hs_summary *summary = builder->summary;
-    int failed = builder->rows ? build_zones(builder) : hs_write_array(builder->directory_fd, "zones",
-                                                                      &(struct hs_array){0}, sizeof(struct hs_zone));
+    int failed = builder->rows
+                     ? build_zones(builder)
+                     : hs_write_array(builder->directory_fd, "zones", &(struct hs_array){0}, sizeof(struct hs_zone));
     summary->live = builder->live_total;
     summary->map_live = builder->map_total;
     if (summary->end_time < builder->now)

@@ -27,7 +27,8 @@ static bool matches(const char *directory, const struct hs_store_key *key)
     return !hs_store__read_head(directory, &head) && !memcmp(&head.key, key, sizeof *key);
 }
 
-// ---- places, best first ------------------------------------------------------------------------------------------------
+// ---- places, best first
+// ------------------------------------------------------------------------------------------------
 
 static bool beside(const char *path, struct place *place)
 {
@@ -62,7 +63,8 @@ static bool in_cache(const struct hs_store_key *key, struct place *place)
     return inside(parent, key, place);
 }
 
-// ---- making --------------------------------------------------------------------------------------------------------------
+// ---- making
+// --------------------------------------------------------------------------------------------------------------
 
 static int import_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *directory)
 {
@@ -126,8 +128,7 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
 {
     const char *parent = getenv("TMPDIR");
     char built[PATH_MAX];
-    if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", parent && *parent ? parent : "/tmp") >=
-        (int)sizeof built)
+    if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", parent && *parent ? parent : "/tmp") >= (int)sizeof built)
         return -ENAMETOOLONG;
     if (!mkdtemp(built))
         return -errno;
@@ -172,7 +173,8 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
     return options && options->store ? failed : make_temporary(trace, options, store, error);
 }
 
-// ---- opening -----------------------------------------------------------------------------------------------------------
+// ---- opening
+// -----------------------------------------------------------------------------------------------------------
 
 static int read_embedded(void *context, uint64_t chunk_offset, void *to, uint64_t length, struct hs_error *error)
 {

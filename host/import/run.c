@@ -66,8 +66,8 @@ static void sum_damage(struct import *import)
     struct hs_summary *summary = &import->head.summary;
     for (unsigned i = 0; i < HS_DAMAGE_COUNT; i++) {
         summary->damage[i] = info->damage[i] + import->tables.damage[i] + import->counts.damage[i];
-        summary->damage_bytes[i] = info->damage_bytes[i] + import->tables.damage_bytes[i] +
-                                   import->counts.damage_bytes[i];
+        summary->damage_bytes[i] =
+            info->damage_bytes[i] + import->tables.damage_bytes[i] + import->counts.damage_bytes[i];
         summary->damaged_chunks += summary->damage[i];
         summary->damaged_bytes += summary->damage_bytes[i];
     }

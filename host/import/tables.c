@@ -71,7 +71,8 @@ const char *tables__info(const struct tables *tables, const char *key)
     return NULL;
 }
 
-// ---- records ---------------------------------------------------------------------------------------------------------
+// ---- records
+// ---------------------------------------------------------------------------------------------------------
 
 static int add_node(struct tables *tables, const struct hs_meta_record *record)
 {
@@ -218,7 +219,8 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
     }
 }
 
-// ---- chunks ----------------------------------------------------------------------------------------------------------
+// ---- chunks
+// ----------------------------------------------------------------------------------------------------------
 
 static void count_damage(struct tables *tables, enum hs_damage reason, const struct hs_trace_chunk *chunk)
 {
@@ -265,10 +267,10 @@ static int load_file(struct tables *tables, const struct hs_trace *trace, const 
     }
     struct hs_stored_embedded *embedded = hs_array__add(&tables->embedded, sizeof *embedded);
     if (embedded)
-        *embedded = (struct hs_stored_embedded){
-            .name = add_bytes(tables, (struct hs_bytes){payload, (size_t)(end - payload)}),
-            .length = length - (size_t)(end - payload) - 1,
-            .chunk_offset = chunk->offset};
+        *embedded =
+            (struct hs_stored_embedded){.name = add_bytes(tables, (struct hs_bytes){payload, (size_t)(end - payload)}),
+                                        .length = length - (size_t)(end - payload) - 1,
+                                        .chunk_offset = chunk->offset};
     free(payload);
     return embedded ? 0 : -ENOMEM;
 }
@@ -302,13 +304,14 @@ int tables__load(struct tables *tables, const struct hs_trace *trace)
     qsort(order, metas, sizeof *order, compare_order);
     int failed = 0;
     for (size_t i = 0; i < metas && !failed; i++)
-        failed = order[i]->kind == HS_CHUNK_META ? load_meta(tables, trace, order[i])
-                                                 : load_file(tables, trace, order[i]);
+        failed =
+            order[i]->kind == HS_CHUNK_META ? load_meta(tables, trace, order[i]) : load_file(tables, trace, order[i]);
     free(order);
     return failed;
 }
 
-// ---- conversion and writing ------------------------------------------------------------------------------------------
+// ---- conversion and writing
+// ------------------------------------------------------------------------------------------
 
 static uint64_t to_ns(struct hs_clock_map *clock, uint64_t time)
 {

@@ -31,7 +31,8 @@ static struct hs_trace_chunk describe(uint64_t offset, const struct hs_chunk_hea
     };
 }
 
-// ---- footer ----------------------------------------------------------------------------------------------------------
+// ---- footer
+// ----------------------------------------------------------------------------------------------------------
 
 static int add_footer_entries(struct hs_trace *trace, const uint8_t *entries, size_t count, uint64_t footer)
 {
@@ -85,7 +86,8 @@ static int read_footer(struct hs_trace *trace)
     return 0;
 }
 
-// ---- scanning --------------------------------------------------------------------------------------------------------
+// ---- scanning
+// --------------------------------------------------------------------------------------------------------
 
 // A window of the file, so that headers close together are one read.
 struct window {
@@ -168,7 +170,8 @@ static int scan(struct hs_trace *trace)
     return failed;
 }
 
-// ---- live slots ------------------------------------------------------------------------------------------------------
+// ---- live slots
+// ------------------------------------------------------------------------------------------------------
 
 static int compare_sequences(const void *left, const void *right)
 {
@@ -212,8 +215,8 @@ static int convert_slot(struct hs_trace *trace, struct hs_trace_decoder *decoder
         return 0;
     uint32_t use = (uint32_t)load(trace, bytes, 4);
     slot->sequence = load(trace, bytes + 8, 8);
-    if (use == HS_SLOT_FREE || bsearch(&slot->sequence, sealed->number, sealed->count, sizeof *sealed->number,
-                                       compare_sequences))
+    if (use == HS_SLOT_FREE ||
+        bsearch(&slot->sequence, sealed->number, sealed->count, sizeof *sealed->number, compare_sequences))
         return 0;
     slot->stream = (uint32_t)load(trace, bytes + 4, 4);
     slot->first_time = slot->last_time = load(trace, bytes + 16, 8);

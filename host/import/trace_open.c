@@ -104,8 +104,7 @@ int hs_trace__open(const char *path, struct hs_trace **result, struct hs_error *
     int failed = open_file(trace, error);
     if (!failed) {
         const struct hs_file_header *header = &trace->info.header;
-        trace->target =
-            (struct hs_codec_target){header->byte_order, header->pointer_size, header->address_shift};
+        trace->target = (struct hs_codec_target){header->byte_order, header->pointer_size, header->address_shift};
         failed = hs_trace__index(trace, error);
     }
     if (failed) {

@@ -22,7 +22,8 @@ static inline bool hs_set__has(const struct hs_set *set, uint64_t n)
 }
 
 // Conditions combine with AND. All ranges include both ends; a range that is not wanted spans everything.
-// Initialise with hs_filter__init, which matches every row of the heap domain, then narrow.
+// Initialise with hs_filter__init, which matches every row of the heap domain, then narrow. A question asked without a
+// filter (NULL) is asked of the heap domain.
 struct hs_filter {
     uint64_t time_min, time_max; // allocated within
     uint64_t free_min, free_max; // freed within (never freed = HS_NEVER)

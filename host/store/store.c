@@ -33,7 +33,8 @@ struct hs_store {
     char *remove;
 };
 
-// ---- opening ---------------------------------------------------------------------------------------------------------
+// ---- opening
+// ---------------------------------------------------------------------------------------------------------
 
 int hs_store__read_head(const char *directory, struct hs_store_head *head)
 {
@@ -60,8 +61,8 @@ static int open_tables(struct hs_store *store, int directory_fd)
         points += store->head.timeline_points[i];
     int failed = hs_column_file__open(&store->zones, directory_fd, "zones", sizeof(struct hs_zone), zones);
     if (!failed)
-        failed = hs_column_file__open(&store->timeline, directory_fd, "timeline", sizeof(struct hs_timeline_point),
-                                      points);
+        failed =
+            hs_column_file__open(&store->timeline, directory_fd, "timeline", sizeof(struct hs_timeline_point), points);
     const struct {
         struct hs_column_file *file;
         const char *name;
@@ -93,8 +94,7 @@ static int open_columns(struct hs_store *store, int directory_fd)
     store->columns.rows = store->head.rows;
 #define OPEN(name, type)                                                                                               \
     if (!failed)                                                                                                       \
-        failed =                                                                                                       \
-            hs_column_file__open(&store->name##_file, directory_fd, #name, sizeof(type), store->head.rows);            \
+        failed = hs_column_file__open(&store->name##_file, directory_fd, #name, sizeof(type), store->head.rows);       \
     store->columns.name = store->name##_file.data;
     HS_STORE_COLUMNS(OPEN)
 #undef OPEN
@@ -117,15 +117,14 @@ static int list_modules(struct hs_store *store)
     for (size_t i = 0; i < store->modules.capacity; i++) {
         const struct hs_stored_module *from = &stored[i];
         int whole = (uint64_t)from->build_id + from->build_id_length <= store->strings.capacity;
-        store->module_list[i] =
-            (struct hs_module){.start = from->start,
-                               .end = from->end,
-                               .bias = from->bias,
-                               .load_time = from->load_time,
-                               .unload_time = from->unload_time,
-                               .path = string_at(store, from->path),
-                               .build_id = (const uint8_t *)string_at(store, from->build_id),
-                               .build_id_length = whole ? from->build_id_length : 0};
+        store->module_list[i] = (struct hs_module){.start = from->start,
+                                                   .end = from->end,
+                                                   .bias = from->bias,
+                                                   .load_time = from->load_time,
+                                                   .unload_time = from->unload_time,
+                                                   .path = string_at(store, from->path),
+                                                   .build_id = (const uint8_t *)string_at(store, from->build_id),
+                                                   .build_id_length = whole ? from->build_id_length : 0};
         reach = from->end > reach ? from->end : reach;
         store->module_reach[i] = reach;
     }
@@ -206,9 +205,10 @@ void hs_store__close(struct hs_store *store)
 #define CLOSE(name, type) hs_column_file__close(&store->name##_file);
     HS_STORE_COLUMNS(CLOSE)
 #undef CLOSE
-    struct hs_column_file *files[] = {&store->zones,   &store->chains,   &store->nodes,   &store->pools, &store->mappings,
-                                      &store->timeline, &store->strings, &store->modules, &store->threads, &store->clock,
-                                      &store->side,    &store->info,     &store->culled,  &store->embedded};
+    struct hs_column_file *files[] = {&store->zones,    &store->chains,   &store->nodes,   &store->pools,
+                                      &store->mappings, &store->timeline, &store->strings, &store->modules,
+                                      &store->threads,  &store->clock,    &store->side,    &store->info,
+                                      &store->culled,   &store->embedded};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     free(store->module_list);
@@ -224,7 +224,8 @@ void hs_store__close(struct hs_store *store)
     free(store);
 }
 
-// ---- attaching and removing --------------------------------------------------------------------------------------------
+// ---- attaching and removing
+// --------------------------------------------------------------------------------------------
 
 void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close_reader)(void *context),
                       void *context)
@@ -247,8 +248,20 @@ void hs_store__remove(const char *directory)
 #define NAME(name, type) #name,
         HS_STORE_COLUMNS(NAME)
 #undef NAME
-        "zones", "chains", "nodes", "pools", "mappings", "timeline", "strings", "modules", "threads", "clock", "side",
-        "info", "culled", "embedded",
+            "zones",
+        "chains",
+        "nodes",
+        "pools",
+        "mappings",
+        "timeline",
+        "strings",
+        "modules",
+        "threads",
+        "clock",
+        "side",
+        "info",
+        "culled",
+        "embedded",
     };
     int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (directory_fd < 0)
@@ -259,7 +272,8 @@ void hs_store__remove(const char *directory)
     rmdir(directory);
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------------
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store)
 {
@@ -437,6 +451,7 @@ int hs_store__read_embedded(const struct hs_store *store, size_t index, void *to
         return hs_error__set(error, ENOENT, "embedded file %zu: there is none", index);
     const struct hs_stored_embedded *embedded = (const struct hs_stored_embedded *)store->embedded.data + index;
     if (!store->reader)
-        return hs_error__set(error, ENOTSUP, "%s: the trace that holds it is not open", string_at(store, embedded->name));
+        return hs_error__set(error, ENOTSUP, "%s: the trace that holds it is not open",
+                             string_at(store, embedded->name));
     return store->reader(store->reader_context, embedded->chunk_offset, to, embedded->length, error);
 }

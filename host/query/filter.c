@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/scan.h"
+
+void hs_filter__init(struct hs_filter *filter)
+{
+    *filter = (struct hs_filter){
+        .time_max = UINT64_MAX,
+        .free_max = UINT64_MAX,
+        .size_max = UINT64_MAX,
+        .address_max = UINT64_MAX,
+        .lifetime_max = UINT64_MAX,
+        .domains = HS_FILTER_HEAP,
+        .kinds = (1u << HS_KIND_COUNT) - 1,
+        .chain_length_max = UINT32_MAX,
+        .position_max = UINT32_MAX,
+        .first_size_max = UINT64_MAX,
+        .last_size_max = UINT64_MAX,
+        .chain_lifetime_max = UINT64_MAX,
+    };
+}
+
+static inline bool within(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value >= least && value <= most;
+}
+
+static bool needs_chain(const struct hs_filter *filter)
+{
+    return filter->chain_never_freed_only || filter->chain_length_min || filter->chain_length_max != UINT32_MAX ||
+           filter->position_min || filter->position_max != UINT32_MAX || filter->first_size_min ||
+           filter->first_size_max != UINT64_MAX || filter->last_size_min || filter->last_size_max != UINT64_MAX ||
+           filter->chain_lifetime_min || filter->chain_lifetime_max != UINT64_MAX;
+}
+
+bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    size_t count;
+    const struct hs_chain *chains = hs_store__chains(store, &count);
+    // A block outside of any chain is a chain of its own.
+    struct hs_chain chain = {.length = 1,
+                             .first_size = columns->size[row],
+                             .last_size = columns->size[row],
+                             .first_time = columns->time[row],
+                             .free_time = columns->free_time[row]};
+    if (columns->chain[row] && columns->chain[row] < count)
+        chain = chains[columns->chain[row]];
+    uint64_t end = chain.free_time == HS_NEVER ? hs_store__summary(store)->end_time : chain.free_time;
+    return within(chain.length, filter->chain_length_min, filter->chain_length_max) &&
+           within(columns->position[row], filter->position_min, filter->position_max) &&
+           within(chain.first_size, filter->first_size_min, filter->first_size_max) &&
+           within(chain.last_size, filter->last_size_min, filter->last_size_max) &&
+           within(end - chain.first_time, filter->chain_lifetime_min, filter->chain_lifetime_max) &&
+           (!filter->chain_never_freed_only || chain.free_time == HS_NEVER);
+}
+
+static bool matches_end(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t end_time,
+                        uint64_t row)
+{
+    uint64_t time = columns->time[row], free_time = columns->free_time[row];
+    if (!within(free_time, filter->free_min, filter->free_max))
+        return false;
+    for (unsigned i = 0; i < filter->alive_count; i++)
+        if (time > filter->alive_at[i] || free_time <= filter->alive_at[i])
+            return false;
+    if (free_time == HS_NEVER ? filter->freed_only : filter->never_freed_only)
+        return false;
+    uint64_t end = free_time == HS_NEVER ? end_time : free_time;
+    return within(end > time ? end - time : 0, filter->lifetime_min, filter->lifetime_max);
+}
+
+static bool matches_sets(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t row)
+{
+    if (filter->stacks.words && !hs_set__has(&filter->stacks, columns->stack[row]))
+        return false;
+    if (filter->free_stacks.words && !hs_set__has(&filter->free_stacks, columns->free_stack[row]))
+        return false;
+    if (filter->streams.words && !hs_set__has(&filter->streams, columns->stream[row]))
+        return false;
+    return !filter->not_own_thread_only || columns->stream[row] != columns->free_stream[row];
+}
+
+bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    uint8_t kind = columns->kind[row], flags = columns->flags[row];
+    if (!(filter->kinds >> kind & 1) || !(filter->domains >> hs_kind_domain(kind) & 1) ||
+        (flags & filter->flags_all) != filter->flags_all || flags & filter->flags_none ||
+        !within(columns->time[row], filter->time_min, filter->time_max) ||
+        !within(columns->size[row], filter->size_min, filter->size_max) ||
+        !within(columns->address[row], filter->address_min, filter->address_max))
+        return false;
+    if (!matches_end(filter, columns, hs_store__summary(store)->end_time, row) || !matches_sets(filter, columns, row))
+        return false;
+    if (filter->detail_given && columns->detail[row] != filter->detail)
+        return false;
+    if (needs_chain(filter) && !hs_filter__matches_chain(filter, store, row))
+        return false;
+    return !filter->accept || filter->accept(filter->context, store, row);
+}
+
+static bool overlap(uint64_t least, uint64_t most, uint64_t from, uint64_t to)
+{
+    return least <= to && most >= from;
+}
+
+// Any stack of [least, most] in the set?
+static bool set_overlaps(const struct hs_set *set, uint32_t least, uint32_t most)
+{
+    if (!set->words)
+        return true;
+    for (uint64_t n = least; n <= most && n < set->count;) {
+        if (n % 64 == 0 && !set->words[n / 64]) {
+            n += 64;
+            continue;
+        }
+        if (hs_set__has(set, n))
+            return true;
+        n++;
+    }
+    return false;
+}
+
+bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time)
+{
+    uint32_t domains = 0;
+    for (unsigned kind = 0; kind < HS_KIND_COUNT; kind++)
+        if (zone->kinds & filter->kinds & 1u << kind)
+            domains |= 1u << hs_kind_domain((uint8_t)kind);
+    if (!(domains & filter->domains) || (zone->flags & filter->flags_all) != filter->flags_all ||
+        !overlap(zone->time_min, zone->time_max, filter->time_min, filter->time_max) ||
+        !overlap(zone->free_min, zone->free_max, filter->free_min, filter->free_max) ||
+        !overlap(zone->size_min, zone->size_max, filter->size_min, filter->size_max) ||
+        !overlap(zone->address_min, zone->address_max, filter->address_min, filter->address_max))
+        return false;
+    for (unsigned i = 0; i < filter->alive_count; i++)
+        if (zone->time_min > filter->alive_at[i] || zone->free_max <= filter->alive_at[i])
+            return false;
+    if ((filter->never_freed_only && zone->free_max != HS_NEVER) || (filter->freed_only && zone->free_min == HS_NEVER))
+        return false;
+    // Lifetimes of the zone, with what was never freed living until the end.
+    uint64_t longest = zone->lifetime_max, shortest = zone->lifetime_min;
+    if (zone->free_max == HS_NEVER) {
+        longest = end_time - zone->time_min > longest ? end_time - zone->time_min : longest;
+        shortest = end_time - zone->time_max < shortest ? end_time - zone->time_max : shortest;
+    }
+    return overlap(shortest, longest, filter->lifetime_min, filter->lifetime_max) &&
+           set_overlaps(&filter->stacks, zone->stack_min, zone->stack_max);
+}

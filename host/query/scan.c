@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/scan.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORKERS_MAX 64
+
+struct pool {
+    const struct hs_scan *scan;
+    const struct hs_zone *zones;
+    size_t zone_count;
+    uint64_t rows;
+    atomic_size_t next;
+    atomic_size_t done;
+    atomic_int result;
+};
+
+struct worker {
+    struct pool *pool;
+    unsigned number;
+    pthread_t thread;
+};
+
+unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control)
+{
+    size_t zones;
+    hs_store__zones(store, &zones);
+    long processors = control && control->threads ? (long)control->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned workers = processors < 1 ? 1 : processors > WORKERS_MAX ? WORKERS_MAX : (unsigned)processors;
+    return workers > zones ? zones ? (unsigned)zones : 1 : workers;
+}
+
+static int check_cancel(const struct hs_scan *scan)
+{
+    const int *cancel = scan->control ? scan->control->cancel : NULL;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) ? -ECANCELED : 0;
+}
+
+static int do_zone(struct pool *pool, unsigned worker, size_t zone)
+{
+    const struct hs_scan *scan = pool->scan;
+    int result = check_cancel(scan);
+    uint64_t first = (uint64_t)zone * HS_ZONE_ROWS, end = first + HS_ZONE_ROWS;
+    if (result)
+        return result;
+    if (!hs_filter__zone_may_match(scan->filter, &pool->zones[zone], hs_store__summary(scan->store)->end_time))
+        return 0;
+    return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
+}
+
+static void work(struct pool *pool, unsigned worker)
+{
+    size_t zone;
+    while (!atomic_load_explicit(&pool->result, memory_order_relaxed) &&
+           (zone = atomic_fetch_add(&pool->next, 1)) < pool->zone_count) {
+        int result = do_zone(pool, worker, zone), none = 0;
+        if (result)
+            atomic_compare_exchange_strong(&pool->result, &none, result);
+        uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;
+        const struct hs_query_control *control = pool->scan->control;
+        if (worker == 0 && control && control->progress)
+            control->progress(control->context, done == pool->zone_count ? pool->rows : done * HS_ZONE_ROWS,
+                              pool->rows);
+    }
+}
+
+static void *work_thread(void *argument)
+{
+    struct worker *worker = argument;
+    work(worker->pool, worker->number);
+    return NULL;
+}
+
+int hs_scan__run(const struct hs_scan *scan, struct hs_error *error)
+{
+    struct worker workers[WORKERS_MAX];
+    struct pool pool = {.scan = scan, .rows = hs_store__columns(scan->store)->rows};
+    unsigned started = 0;
+    pool.zones = hs_store__zones(scan->store, &pool.zone_count);
+    for (unsigned i = 1; i < scan->workers; i++) {
+        workers[started] = (struct worker){.pool = &pool, .number = i};
+        // Without another thread the others do its share.
+        if (!pthread_create(&workers[started].thread, NULL, work_thread, &workers[started]))
+            started++;
+    }
+    work(&pool, 0);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    int result = atomic_load(&pool.result);
+    if (result < 0)
+        hs_error__set(error, -result, "query: %s", result == -ECANCELED ? "cancelled" : strerror(-result));
+    return result;
+}

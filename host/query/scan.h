@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Runs a piece of work over the zones of a store on several threads.
+#ifndef HEAPSONDE_QUERY_SCAN_H
+#define HEAPSONDE_QUERY_SCAN_H
+
+#include "host/query/query.h"
+
+// Called with a run of rows of one zone, on thread `worker` of `workers`. Not 0 stops everything and is returned.
+typedef int (*hs_scan_work)(void *context, unsigned worker, uint64_t first, uint64_t end);
+
+struct hs_scan {
+    const struct hs_store *store;
+    const struct hs_filter *filter; // zones that cannot match are skipped
+    const struct hs_query_control *control;
+    unsigned workers; // from hs_scan__workers
+    hs_scan_work work;
+    void *context;
+};
+
+unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);
+int hs_scan__run(const struct hs_scan *scan, struct hs_error *error);
+
+// A filter that is not given means the heap.
+static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter *filter, struct hs_filter *heap)
+{
+    if (!filter)
+        hs_filter__init(heap);
+    return filter ? filter : heap;
+}
+
+// Whether some row of the zone may match.
+bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time);
+
+// The filter's conditions that need more than the row's own columns.
+bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
+
+#endif
