@@ -38,7 +38,8 @@ static struct {
     bool begun;          // a trace exists, or will as soon as something is to be written
     bool closed;
     uint32_t pid;
-    uint32_t mode; // what hs_shared->mode was before a fork wiped it
+    uint32_t mode; // what hs_shared->mode is, but for a fork that wiped it or a toggle that is due
+    _Atomic uint32_t toggle_pending;
     uint64_t forked_at;
 } process;
 
@@ -166,6 +167,15 @@ static void start(void)
         set_mode(HS_MODE_ALLOC | HS_MODE_FREE);
 }
 
+static void carry_out_toggle(void)
+{
+    bool recorded = process.mode & HS_MODE_ALLOC;
+    if (!atomic_exchange(&process.toggle_pending, 0))
+        set_mode(process.mode);
+    else
+        hs_process__set_recording(!recorded);
+}
+
 uint32_t hs_process__wake(void)
 {
     uint32_t state = atomic_load_explicit(&process.state, memory_order_acquire);
@@ -173,13 +183,20 @@ uint32_t hs_process__wake(void)
         start();
     else if (state == RUNNING && !atomic_load_explicit(&hs_shared->alive, memory_order_relaxed))
         hs_process__after_fork();
+    else if (state == RUNNING && (process.toggle_pending || hs_mode() != process.mode))
+        carry_out_toggle();
     return hs_mode();
 }
 
+// The handler may interrupt the recorder itself, so it only leaves word: with mode 0 the next hook comes to
+// hs_process__wake() and finds it.
 void hs_process__toggle_on_signal(int signal)
 {
     (void)signal;
-    hs_process__set_recording(!hs_process__is_recording());
+    if (atomic_load(&process.state) != RUNNING)
+        return;
+    atomic_fetch_xor(&process.toggle_pending, 1);
+    atomic_store(&hs_shared->mode, 0);
 }
 
 // Only a signal that nobody wanted is taken; the program may still take it back.
@@ -218,7 +235,7 @@ void hs_process__set_recording(bool on)
     uint32_t inside = self ? self->inside : 0;
     if (self)
         self->inside = HS_INSIDE_RECORDER;
-    if (process.begun ? on != hs_process__is_recording() : on) {
+    if (process.begun ? on != ((process.mode & HS_MODE_ALLOC) != 0) : on) {
         bool ready = process.begun || begin();
         if (ready) {
             hs_journal__toggle(on);
@@ -250,6 +267,11 @@ void hs_process__after_fork(void)
     if (atomic_load(&process.state) != RUNNING)
         return;
     atomic_store(&hs_shared->mode, 0); // also where the kernel did not wipe the page
+    // Forked by a signal handler in the middle of a record, which would go on into the parent's buffer.
+    if (hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER) {
+        atomic_store(&process.state, PASSIVE);
+        return;
+    }
     process.lock = (struct hs_lock){0};
     process.pid = (uint32_t)hs_system_getpid();
     process.closed = false;
