@@ -39,6 +39,11 @@ struct hs_encoded {
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
                       void *scratch, uint8_t *output, struct hs_encoded *result);
 
+// The same with bit-packed columns instead of the entropy stage: about two thirds of the time and half as many bytes
+// more. For a writer that others wait for.
+void hs_events_encode_quickly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
+                              uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result);
+
 // Decodes an encoded payload into at most `max` events. Returns the number of events; *damaged tells whether the
 // payload was not a complete valid one. Any bytes may be given.
 size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,

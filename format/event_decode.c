@@ -2,6 +2,7 @@
 //
 // From an EVENTS payload to events. The payload may be anything: every read is checked against what there is, every
 // number against what it names.
+#include "format/columns.h"
 #include "format/entropy.h"
 #include "format/event_model.h"
 #include "format/event_wide.h"
@@ -35,14 +36,14 @@ static inline unsigned get(struct decoder *decoder, unsigned column)
 }
 
 // hs_number_base and hs_number_extra_bits without a condition: symbols below 16 take no extra bits either way.
-static inline uint64_t number_value(struct decoder *decoder, unsigned symbol)
+static inline __attribute__((always_inline)) uint64_t number_value(struct decoder *decoder, unsigned symbol)
 {
     unsigned large = symbol >= 16, extra = large * ((symbol >> 2) - 2);
     uint64_t base = large ? (uint64_t)(4 | (symbol & 3)) << extra : symbol;
     return base + hs_bits_get(&decoder->bits, extra);
 }
 
-static inline uint64_t get_number(struct decoder *decoder, unsigned column)
+static inline __attribute__((always_inline)) uint64_t get_number(struct decoder *decoder, unsigned column)
 {
     unsigned symbol = get(decoder, column);
     return number_value(decoder, symbol);
@@ -351,13 +352,16 @@ static const uint8_t *open_payload(struct decoder *decoder, const uint8_t *at, c
     if (end - at < 2 || at[0] != HS_CODEC_VERSION)
         return NULL;
     decoder->free_stacks = at[1] & HS_PAYLOAD_FREE_STACKS;
+    int packed = at[1] & HS_PAYLOAD_BIT_PACKED;
     at = hs_varint_get(at + 2, end, count);
     at = at ? hs_varint_get(at, end, &decoder->time) : NULL;
     at = at ? hs_varint_get(at, end, &bits_length) : NULL;
     at = at ? hs_varint_get(at, end, &escape_length) : NULL;
-    at = at ? hs_entropy_decode(decoder->column, HS_COLUMN_COUNT, &decoder->entropy, decoder->symbols, POOL_SIZE, at,
-                                end)
-            : NULL;
+    if (at && packed)
+        at = hs_columns_unpack(decoder->column, HS_COLUMN_COUNT, decoder->symbols, POOL_SIZE, at, end);
+    else if (at)
+        at = hs_entropy_decode(decoder->column, HS_COLUMN_COUNT, &decoder->entropy, decoder->symbols, POOL_SIZE, at,
+                               end);
     if (!at || *count > HS_CODEC_MAX_EVENTS || bits_length > (uint64_t)(end - at) ||
         escape_length != (uint64_t)(end - at) - bits_length)
         return NULL;

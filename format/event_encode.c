@@ -2,6 +2,7 @@
 //
 // From the records of a slot to an EVENTS payload: one pass over the records fills the columns and the raw bits, then
 // the entropy stage writes the columns.
+#include "format/columns.h"
 #include "format/entropy.h"
 #include "format/event_model.h"
 #include "format/varint.h"
@@ -490,8 +491,8 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
     encoder->first_time = 0;
 }
 
-void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
-                      void *scratch, uint8_t *output, struct hs_encoded *result)
+static void encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
+                   void *scratch, uint8_t *output, struct hs_encoded *result, int quickly)
 {
     struct encoder *encoder = scratch;
     if (words > HS_CODEC_MAX_EVENTS)
@@ -508,12 +509,13 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
     size_t escape_length = (size_t)(encoder->escape - escape);
     uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     *at++ = HS_CODEC_VERSION;
-    *at++ = encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0;
+    *at++ = (uint8_t)((encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0) | (quickly ? HS_PAYLOAD_BIT_PACKED : 0));
     at = hs_varint_put(at, end, encoder->count);
     at = hs_varint_put(at, end, base_time);
     at = hs_varint_put(at, end, bits_length);
     at = hs_varint_put(at, end, escape_length);
-    at = hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
+    at = quickly ? hs_columns_pack(encoder->column, HS_COLUMN_COUNT, at, end)
+                 : hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
     if (!at)
         return;
     __builtin_memcpy(at, bits, bits_length);
@@ -524,4 +526,16 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
     result->count = encoder->count;
     result->first_time = encoder->first_time;
     result->last_time = encoder->time;
+}
+
+void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
+                      void *scratch, uint8_t *output, struct hs_encoded *result)
+{
+    encode(target, records, words, base_time, scratch, output, result, 0);
+}
+
+void hs_events_encode_quickly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
+                              uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result)
+{
+    encode(target, records, words, base_time, scratch, output, result, 1);
 }

@@ -100,7 +100,7 @@ enum {
 
 enum { HS_OLD_STEP = 0, HS_OLD_UP = 1, HS_OLD_DOWN = 5, HS_OLD_COUNT = 9 };
 enum { HS_FREE_STACK_NONE = 0, HS_FREE_STACK_SAME = 1, HS_FREE_STACK_UP = 2, HS_FREE_STACK_DOWN = 3 };
-enum { HS_PAYLOAD_FREE_STACKS = 1 }; // flags of a payload
+enum { HS_PAYLOAD_FREE_STACKS = 1, HS_PAYLOAD_BIT_PACKED = 2 }; // flags of a payload
 enum { HS_FRESH_ABOVE = 0, HS_FRESH_UP = 1, HS_FRESH_DOWN = 2, HS_FRESH_COUNT = 3 };
 
 // Forms of an allocation record: kind - HS_RECORD_MALLOC, plus HS_FORM_USABLE when the usable size is explicit.

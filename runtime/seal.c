@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+enum { HURRY_BELOW = 4 };
+
 #define CLOCK_POINT_NS 10000000000ull
 #define SCRATCH_SIZE   (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
@@ -80,11 +82,17 @@ void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
     seal_meta(&sealers[0], data, length, sequence);
 }
 
+// Threads wait for a slot, or soon will.
+static bool in_a_hurry(void)
+{
+    return hs_slots__waited_for() || hs_slots__free() < HURRY_BELOW;
+}
+
 static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
-    hs_events_encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded,
-                     &result);
+    __auto_type encode = in_a_hurry() ? hs_events_encode_quickly : hs_events_encode;
+    encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
     if (result.length == 0)
         return;
     struct hs_chunk_header chunk = {
