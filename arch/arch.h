@@ -4,7 +4,7 @@
 // A port is one folder that provides:
 //
 //   syscall.h       hs_arch_syscall(): one raw system call, returns the kernel's value (-errno on failure)
-//   clock.h         hs_arch_ticks(), hs_arch_ticks_ordered(), hs_arch_ticks_usable(): a constant, synchronous counter
+//   clock.h         hs_arch_ticks(), hs_arch_ticks_usable(): a constant, synchronous counter
 //   thread.h        hs_arch_clone_thread(): start a thread on an own stack without libc; hs_arch_thread_pointer()
 //   registers.h     struct hs_registers, HS_CAPTURE_CALLER(): the state the unwinder starts from
 //   signal_frame.h  where the kernel keeps the interrupted registers

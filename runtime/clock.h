@@ -32,11 +32,4 @@ static inline uint64_t hs_clock__now(void)
     return (raw - hs_clock.start) >> hs_clock.shift;
 }
 
-// The same, not before the instructions in front of it: a block is stamped after the allocator returned it.
-static inline uint64_t hs_clock__now_ordered(void)
-{
-    uint64_t raw = hs_clock.source == 1 ? hs_arch_ticks_ordered() : hs_clock__raw_slowly();
-    return (raw - hs_clock.start) >> hs_clock.shift;
-}
-
 #endif

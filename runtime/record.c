@@ -146,8 +146,8 @@ void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *
                            uintptr_t address, size_t size, size_t usable)
 {
     thread->inside = HS_INSIDE_RECORDER;
-    uint64_t now = hs_clock__now_ordered();
     uint64_t stack = stack_of(thread, caller);
+    uint64_t now = hs_clock__now();
     if (HS_UNLIKELY(!fits_short(address) || size >> SHORT_SIZE_BITS)) {
         uint64_t words[] = {address, size, usable, stack | (uint64_t)kind << 32};
         put_wide(thread, HS_WIDE_ALLOC, words, 4, now);
@@ -202,8 +202,8 @@ void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers
                              uintptr_t address, size_t size, size_t usable)
 {
     thread->inside = HS_INSIDE_RECORDER;
-    uint64_t now = hs_clock__now_ordered();
     uint64_t stack = stack_of(thread, caller);
+    uint64_t now = hs_clock__now();
     uint64_t since = now > began ? now - began : 0;
     if (HS_UNLIKELY(!fits_short(address) || size >> SHORT_SIZE_BITS || old >> OLD_ADDRESS_BITS ||
                     since >= HS_RECORD_DELTA_LIMIT)) {

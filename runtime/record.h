@@ -7,6 +7,9 @@
 //     hs_record__allocation(thread, ...);                           // stamps after the allocator
 //     hs_record__leave(thread);
 //
+// The stamp is read without waiting for the instructions before it: the stack walk lies between, which is longer than a
+// CPU looks ahead, so that the stamp is never older than the allocation.
+//
 // Between enter and leave the thread is inside the real function; nested hooks pass through. A free is recorded before
 // the real free, so that sorting all events by time never shows an address live twice.
 #ifndef HEAPSONDE_RUNTIME_RECORD_H

@@ -154,7 +154,7 @@ static void empty_cache(struct hs_node_cache *cache, uint32_t generation)
 
 static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, uint32_t parent, uintptr_t pc)
 {
-    unsigned way = (pc >> 2 ^ pc >> 5) % HS_NODE_CACHE_WAYS;
+    unsigned way = (pc ^ pc >> 3 ^ pc >> 6) % HS_NODE_CACHE_WAYS;
     __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
     if (entry->pc == pc && entry->parent == parent)
         return entry->id;

@@ -16,21 +16,11 @@ static inline uint64_t hs_arch_ticks(void)
     return (uint64_t)high << 32 | low;
 }
 
-// Ticks not before every earlier instruction has executed: for stamps that follow an allocation.
-static inline uint64_t hs_arch_ticks_ordered(void)
-{
-    uint32_t low, high, cpu;
-    __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(cpu) : : "memory");
-    return (uint64_t)high << 32 | low;
-}
-
-// Whether the counter runs at one rate in every power state and is readable by the two calls above.
-// Source: Intel SDM volume 3, 17.17.1 (invariant TSC); CPUID 80000001H:EDX[27] is RDTSCP.
+// Whether the counter runs at one rate in every power state.
+// Source: Intel SDM volume 3, 17.17.1 (invariant TSC).
 static inline bool hs_arch_ticks_usable(void)
 {
     uint32_t a, b, c, d;
-    if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !(d & 1u << 27))
-        return false;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 

@@ -49,7 +49,7 @@ static inline uintptr_t hs_rule_cfa_offset(uint32_t rule)
     return rule & 0x1fff8;
 }
 
-// In words of 8 bytes.
+// In words of 8 bytes. 1, the return address, where rbp is not saved: there is always something to read.
 static inline uint32_t hs_rule_fp_below_cfa(uint32_t rule)
 {
     return rule >> 17 & 0xfff;
@@ -62,7 +62,7 @@ static inline bool hs_rule_encode(bool base_is_fp, int64_t cfa_offset, int64_t f
         return false;
     if (fp_offset > 0 || fp_offset <= -(1 << 15) || fp_offset & 7)
         return false;
-    *rule = HS_RULE_OF_KIND(HS_RULE_STANDARD) | (uint32_t)cfa_offset | (uint32_t)(-fp_offset >> 3) << 17 |
+    *rule = HS_RULE_OF_KIND(HS_RULE_STANDARD) | (uint32_t)cfa_offset | (uint32_t)(fp_offset ? -fp_offset >> 3 : 1) << 17 |
             (fp_offset ? HS_RULE_FP_SAVED : 0) | (base_is_fp ? HS_RULE_BASE_IS_FP : 0);
     return true;
 }
