@@ -3,7 +3,7 @@
 # Flags for everything that runs inside the target process: no libc, no TLS call, no stack protector, frame pointers.
 set(HEAPSONDE_TARGET_COMPILE_OPTIONS
     -O2 -fPIC -ffreestanding -fno-stack-protector -fno-omit-frame-pointer -ftls-model=initial-exec
-    -fno-tree-loop-distribute-patterns -fno-builtin -fasynchronous-unwind-tables -U_FORTIFY_SOURCE)
+    $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -fno-builtin -fasynchronous-unwind-tables -U_FORTIFY_SOURCE)
 
 # heapsonde_target_objects(NAME SOURCES...): an object library of the target half.
 function(heapsonde_target_objects name)
