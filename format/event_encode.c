@@ -451,7 +451,7 @@ static size_t encode_records(struct encoder *encoder, const uint64_t *record, si
             taken = 1 + (first >> 12 & 0xff);
             if (taken > words - at || encode_escape(encoder, first, record + at + 1, time))
                 break;
-        } else if (kind == 8 || kind > HS_RECORD_REALLOC_USABLE) {
+        } else if (kind == HS_RECORD_END || kind == HS_RECORD_USABLE || kind > HS_RECORD_REALLOC_USABLE) {
             break;
         } else {
             taken = encode_short(encoder, record + at, words - at, time);
