@@ -47,12 +47,11 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
     if (!hs_stack_memory_check(&walk->memory, ra_slot) || cfa <= walk->sp)
         return HS_END_BAD_STACK;
     uintptr_t pc = hs_stack_word(ra_slot);
-    if (rule & HS_RULE_FP_SAVED) {
-        uintptr_t fp_slot = cfa - sizeof(uintptr_t) * hs_rule_fp_below_cfa(rule);
-        if (!hs_stack_memory_check(&walk->memory, fp_slot))
-            return HS_END_BAD_STACK;
-        walk->fp = hs_stack_word(fp_slot);
-    }
+    uintptr_t fp_slot = cfa - sizeof(uintptr_t) * hs_rule_fp_below_cfa(rule);
+    if (!hs_stack_memory_check(&walk->memory, fp_slot))
+        return HS_END_BAD_STACK;
+    uintptr_t fp = hs_stack_word(fp_slot);
+    walk->fp = rule & HS_RULE_FP_SAVED ? fp : walk->fp; // a select: which frames save fp follows no pattern
     walk->sp = cfa;
     walk->pc = pc;
     walk->exact = false;

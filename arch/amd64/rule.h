@@ -62,8 +62,9 @@ static inline bool hs_rule_encode(bool base_is_fp, int64_t cfa_offset, int64_t f
         return false;
     if (fp_offset > 0 || fp_offset <= -(1 << 15) || fp_offset & 7)
         return false;
-    *rule = HS_RULE_OF_KIND(HS_RULE_STANDARD) | (uint32_t)cfa_offset | (uint32_t)(fp_offset ? -fp_offset >> 3 : 1) << 17 |
-            (fp_offset ? HS_RULE_FP_SAVED : 0) | (base_is_fp ? HS_RULE_BASE_IS_FP : 0);
+    *rule = HS_RULE_OF_KIND(HS_RULE_STANDARD) | (uint32_t)cfa_offset |
+            (uint32_t)(fp_offset ? -fp_offset >> 3 : 1) << 17 | (fp_offset ? HS_RULE_FP_SAVED : 0) |
+            (base_is_fp ? HS_RULE_BASE_IS_FP : 0);
     return true;
 }
 

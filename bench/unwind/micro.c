@@ -4,6 +4,7 @@
 // turns within one run. Usage: unwind_micro DEPTH; prints a line per method with the median in nanoseconds.
 #define UNW_LOCAL_ONLY
 #include "unwind/include/heapsonde/unwind.h"
+#include "unwind/resolve.h"
 #include "unwind/walk.h"
 
 #include <libunwind.h>
@@ -54,10 +55,13 @@ static __attribute__((noinline)) void walk_nothing(void)
     sink = 0;
 }
 
-static __attribute__((noinline)) void resolve_anew(void)
+// What a code address costs that is not cached: the sources are asked for the next frame of the stack.
+static __attribute__((noinline)) void resolve_one(void)
 {
-    hs_unwind_forget_rules();
-    walk_plain();
+    static uint32_t next;
+    if (!memo->depth)
+        walk_memo();
+    sink = hs_rule_resolve(memo->pcs[next++ % memo->depth], false);
 }
 
 static const struct {
@@ -67,7 +71,7 @@ static const struct {
 } methods[METHODS] = {
     {"nothing", walk_nothing, WALKS},         {"memo", walk_memo, WALKS},
     {"hs_backtrace", walk_public, WALKS},     {"plain", walk_plain, WALKS},
-    {"unw_backtrace", walk_libunwind, WALKS}, {"forget+plain", resolve_anew, 40},
+    {"unw_backtrace", walk_libunwind, WALKS}, {"resolve", resolve_one, WALKS},
 };
 
 static double times[METHODS][ROUNDS];
@@ -120,7 +124,9 @@ static function *const functions[FUNCTIONS];
     }
 #define F8(n) F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7)
 F8(1)
-F8(2) F8(3) F8(4) F8(5) F8(6) F8(7) F8(8)
+F8(2)
+F8(3)
+F8(4) F8(5) F8(6) F8(7) F8(8)
 #define P8(n) f##n##0, f##n##1, f##n##2, f##n##3, f##n##4, f##n##5, f##n##6, f##n##7,
     static function *const functions[FUNCTIONS] = {P8(1) P8(2) P8(3) P8(4) P8(5) P8(6) P8(7) P8(8)};
 
