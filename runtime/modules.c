@@ -257,12 +257,13 @@ static void drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
 
 void hs_modules__see(uintptr_t pc)
 {
-    if (known(pc))
+    uintptr_t call = pc - 1; // a return address may be the first byte behind the code
+    if (known(call))
         return;
-    if (modules.last_unknown_page == pc >> 12)
+    if (modules.last_unknown_page == call >> 12)
         return;
     scan();
-    modules.last_unknown_page = known(pc) ? 0 : pc >> 12;
+    modules.last_unknown_page = known(call) ? 0 : call >> 12;
 }
 
 void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))

@@ -79,10 +79,11 @@ static bool index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_
     }
     if (length < HS_WIDE_LIST - 1)
         return true;
-    for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++)
-        if (!hs_wide_nodes__insert(parent, atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed),
-                                   children[i]))
+    for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++) {
+        uint64_t known = atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed);
+        if (!(known & DEAD) && !hs_wide_nodes__insert(parent, known, children[i]))
             return false;
+    }
     return hs_wide_nodes__insert(parent, pc, id);
 }
 

@@ -24,6 +24,7 @@ enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 8, GROWTH = 4 };
 
 #define SECOND_NS    1000000000ll
+#define PATIENCE_NS  (2 * SECOND_NS)
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 static struct {
@@ -305,12 +306,15 @@ static bool make_room(void)
 
 struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time)
 {
-    for (int tries = 0; tries < 100; tries++) {
-        struct hs_slot *slot = hs_slots__take(use, stream, base_time);
-        if (slot)
+    struct hs_slot *slot = hs_slots__take(use, stream, base_time);
+    if (slot)
+        return slot;
+    // By the clock and not by tries: other threads may take what becomes free, again and again.
+    uint64_t until = hs_clock__monotonic_ns() + (uint64_t)PATIENCE_NS;
+    while (!hs_output__stopped() && make_room()) {
+        slot = hs_slots__take(use, stream, base_time);
+        if (slot || hs_clock__monotonic_ns() > until)
             return slot;
-        if (hs_output__stopped() || !make_room())
-            return NULL;
     }
     return NULL;
 }
