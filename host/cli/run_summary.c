@@ -30,10 +30,10 @@ static void print_numbers(const struct hs_summary *summary)
             hs_text__bytes(summary->allocated_bytes).text, hs_text__count(summary->allocations).text,
             hs_text__time(summary->end_time).text, hs_text__rate(summary->allocations, summary->end_time).text,
             hs_text__percent(summary->temporary_count, summary->allocations).text);
-    fprintf(stderr, "heapsonde: peak %s in %s blocks, %s after the start\n", hs_text__bytes(summary->peak.bytes).text,
-            hs_text__count(summary->peak.count).text, hs_text__time(summary->peak_time).text);
-    fprintf(stderr, "heapsonde: %s in %s blocks still live at the end\n", hs_text__bytes(summary->live.bytes).text,
-            hs_text__count(summary->live.count).text);
+    fprintf(stderr, "heapsonde: peak %s in %s, %s after the start\n", hs_text__bytes(summary->peak.bytes).text,
+            hs_text__blocks(summary->peak.count).text, hs_text__time(summary->peak_time).text);
+    fprintf(stderr, "heapsonde: %s in %s still live at the end\n", hs_text__bytes(summary->live.bytes).text,
+            hs_text__blocks(summary->live.count).text);
 }
 
 // The last line: the file, what else there is to know in a few words, and what to type next.

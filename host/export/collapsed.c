@@ -3,6 +3,7 @@
 // Folded stacks: the frames from the root to the leaf with ';' between, a space, and a whole number.
 #include "host/export/export.h"
 #include "host/report/call_tree.h"
+#include "host/report/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,13 +40,20 @@ static bool reserve(struct folding *folding, size_t length, unsigned depth)
     return true;
 }
 
-// ';' separates frames and a line is a stack: neither may come from a name. Readers know no escapes.
+// ';' separates frames and a line is a stack: neither may come from a name, nor what is no text. Readers know no
+// escapes.
 static size_t append_name(char *to, const char *name)
 {
-    size_t length = 0;
-    for (; name[length]; length++) {
-        unsigned char byte = (unsigned char)name[length];
-        to[length] = byte == ';' ? ':' : byte < 0x20 || byte == 0x7f ? '?' : (char)byte;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < length;) {
+        size_t sequence = hs_utf8__length(name + i, length - i);
+        unsigned char byte = (unsigned char)name[i];
+        bool text = sequence && byte >= 0x20 && byte != 0x7f && byte != ';';
+        if (text)
+            memcpy(to + i, name + i, sequence);
+        else
+            to[i] = byte == ';' ? ':' : '?';
+        i += sequence ? sequence : 1;
     }
     return length;
 }

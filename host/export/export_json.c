@@ -17,6 +17,8 @@ struct numbering {
 
 static void write_frame(struct hs_json *json, const struct hs_frame *frame)
 {
+    char address[32];
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)frame->address);
     hs_json__open_object(json, NULL);
     hs_json__string(json, "function", frame->function);
     hs_json__string(json, "file", frame->file);
@@ -25,7 +27,7 @@ static void write_frame(struct hs_json *json, const struct hs_frame *frame)
     else
         hs_json__null(json, "line");
     hs_json__string(json, "module", frame->module);
-    hs_json__number(json, "address", frame->address);
+    hs_json__string(json, "address", address);
     hs_json__boolean(json, "inlined", frame->inlined);
     hs_json__close_object(json);
 }

@@ -123,9 +123,8 @@ static void write_title(const struct drawing *drawing, const char *name, const s
         write_xml_text(out, base_name(node->module));
         fputs(node->inlined ? ", inlined)" : ")", out);
     }
-    fprintf(out, ": %s, %s in %s %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
-            hs_text__bytes(node->bytes).text, hs_text__count(node->blocks).text,
-            node->blocks == 1 ? "block" : "blocks");
+    fprintf(out, ": %s, %s in %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
+            hs_text__bytes(node->bytes).text, hs_text__blocks(node->blocks).text);
 }
 
 static void write_label(const struct drawing *drawing, const char *name, double x, double width, unsigned row)
@@ -211,8 +210,8 @@ static void write_heading(const struct drawing *drawing, const struct hs_call_tr
           "<text id=\"heading\" x=\"8\" y=\"20\">",
           out);
     write_xml_text(out, *program ? program : "heapsonde");
-    fprintf(out, ": memory %s, %s in %s blocks", hs_cost__title(drawing->options->cost),
-            hs_text__bytes(tree->node[0].bytes).text, hs_text__count(tree->node[0].blocks).text);
+    fprintf(out, ": memory %s, %s in %s", hs_cost__title(drawing->options->cost),
+            hs_text__bytes(tree->node[0].bytes).text, hs_text__blocks(tree->node[0].blocks).text);
     if (drawing->subject->restriction) {
         fputs(", only ", out);
         write_xml_text(out, drawing->subject->restriction);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/frames.h"
 
+#include "host/report/text.h"
+
 #include <string.h>
 
 #define LONGEST_FUNCTION 110
@@ -39,76 +41,43 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
     return HS_ORIGIN_LIBRARY;
 }
 
-bool hs_frame__is_allocator(const struct hs_frame *frame)
-{
-    static const char *const names[] = {"malloc",
-                                        "calloc",
-                                        "realloc",
-                                        "reallocarray",
-                                        "aligned_alloc",
-                                        "memalign",
-                                        "posix_memalign",
-                                        "valloc",
-                                        "pvalloc",
-                                        "__rust_alloc",
-                                        "__rust_alloc_zeroed",
-                                        "__rust_realloc",
-                                        "__rdl_alloc",
-                                        "__rdl_realloc",
-                                        "__rdl_alloc_zeroed",
-                                        "__rg_alloc",
-                                        "__rg_realloc",
-                                        "__rg_alloc_zeroed"};
-    static const char *const prefixes[] = {
-        "operator new",           "std::__new_allocator<",     "__gnu_cxx::new_allocator<",  "std::allocator<",
-        "std::allocator_traits<", "std::__allocate_guarded<",  "__gnu_cxx::__alloc_traits<", "alloc::alloc::",
-        "alloc::raw_vec::",       "<alloc::alloc::Global as ", "<alloc::raw_vec::RawVec"};
-    const char *name = frame->function;
-    if (starts_with(base_name(frame->module), "libheapsonde-trace"))
-        return true;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!strcmp(name, names[i]))
-            return true;
-    }
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (starts_with(name, prefixes[i]))
-            return true;
-    }
-    // Member functions of the containers that only get storage.
-    return starts_with(name, "std::") &&
-           (strstr(name, "::_M_allocate(") || strstr(name, "::_M_get_node(") || strstr(name, "::_M_create_storage("));
-}
-
-uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip_allocators,
+uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total)
 {
     uint32_t count = 0;
-    bool skipping = skip_allocators;
+    bool skipping = skip;
     *total = 0;
     for (uint32_t node = stack; node; node = hs_trace_symbols__parent(symbols, node)) {
         const struct hs_frames *here = hs_trace_symbols__node(symbols, node);
         for (uint32_t i = 0; i < here->count; i++) {
-            if (skipping && hs_frame__is_allocator(&here->frame[i]))
+            if (skipping && here->frame[i].role == HS_ROLE_ALLOCATOR)
                 continue;
             skipping = false;
+            if (skip && count && here->frame[i].role == HS_ROLE_START_UP)
+                return count;
             if (count < most)
                 frames[count++] = &here->frame[i];
             (*total)++;
         }
     }
-    if (!count && skip_allocators && stack)
+    if (!count && skip && stack)
         return hs_frames__of_stack(symbols, stack, false, frames, most, total);
     return count;
 }
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-// Bytes that would steer a terminal do not reach it.
+// Bytes that would steer a terminal, or are no text at all, do not reach it.
 static void print_clean(FILE *out, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length;) {
+        size_t sequence = hs_utf8__length(text + i, length - i);
         unsigned char byte = (unsigned char)text[i];
-        putc(byte < 0x20 || byte == 0x7f ? '?' : byte, out);
+        if (!sequence || byte < 0x20 || byte == 0x7f)
+            putc('?', out);
+        else
+            fwrite(text + i, 1, sequence, out);
+        i += sequence ? sequence : 1;
     }
 }
 

@@ -131,7 +131,11 @@ void hs_json__string(struct hs_json *json, const char *key, const char *value)
 void hs_json__number(struct hs_json *json, const char *key, uint64_t value)
 {
     begin_value(json, key);
-    fprintf(json->out, "%" PRIu64, value);
+    // Readers with signed numbers refuse larger integers; only damaged traces have them.
+    if (value > INT64_MAX)
+        fprintf(json->out, "%.17e", (double)value);
+    else
+        fprintf(json->out, "%" PRIu64, value);
 }
 
 void hs_json__signed(struct hs_json *json, const char *key, int64_t value)

@@ -2,6 +2,7 @@
 #include "format/trace_format.h"
 #include "host/report/json.h"
 #include "host/report/report.h"
+#include "host/report/top.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -122,48 +123,74 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_json__close_object(json);
 }
 
-// Marks the first `top` stacks by a cost, those without any left out.
-static void choose(uint8_t *chosen, struct hs_totals *totals, enum hs_cost cost, unsigned top)
+struct ranking {
+    const struct hs_totals *totals;
+    enum hs_cost cost;
+};
+
+static bool comes_before(const void *context, uint32_t a, uint32_t b)
 {
-    hs_totals__sort(totals, hs_cost__key(cost));
-    for (size_t i = 0; i < totals->count && i < top; i++) {
+    const struct ranking *ranking = context;
+    const struct hs_total *first = &ranking->totals->total[a];
+    const struct hs_total *second = &ranking->totals->total[b];
+    uint64_t first_bytes = hs_cost__bytes(first, ranking->cost);
+    uint64_t second_bytes = hs_cost__bytes(second, ranking->cost);
+    return first_bytes != second_bytes ? first_bytes > second_bytes : first->stack < second->stack;
+}
+
+// Marks the first `most` stacks by a cost, those without any left out.
+static int choose(uint8_t *chosen, const struct hs_totals *totals, enum hs_cost cost, size_t most)
+{
+    struct hs_top top;
+    struct ranking ranking = {totals, cost};
+    if (hs_top__start(&top, most, totals->count, comes_before, &ranking))
+        return -ENOMEM;
+    for (size_t i = 0; i < totals->count; i++) {
         if (hs_cost__blocks(&totals->total[i], cost))
-            chosen[totals->total[i].stack] = 1;
+            hs_top__offer(&top, (uint32_t)i);
     }
+    for (size_t i = 0; i < top.count; i++)
+        chosen[top.number[i]] = 1;
+    hs_top__free(&top);
+    return 0;
+}
+
+static int write_chosen(struct hs_json *json, const struct hs_subject *subject, const uint8_t *chosen,
+                        enum hs_cost cost)
+{
+    struct hs_top top;
+    struct ranking ranking = {&subject->totals, cost};
+    size_t count = 0;
+    for (size_t i = 0; i < subject->totals.count; i++)
+        count += chosen[i];
+    if (hs_top__start(&top, count, count, comes_before, &ranking))
+        return -ENOMEM;
+    for (size_t i = 0; i < subject->totals.count; i++) {
+        if (chosen[i])
+            hs_top__offer(&top, (uint32_t)i);
+    }
+    hs_top__finish(&top);
+    hs_json__open_array(json, "top");
+    for (size_t i = 0; i < top.count; i++)
+        write_stack(json, subject, &subject->totals.total[top.number[i]]);
+    hs_json__close_array(json);
+    hs_top__free(&top);
+    return 0;
 }
 
 // The first stacks by the cost that was asked for, else those of each cost together.
 static int write_top(struct hs_json *json, const struct hs_subject *subject, const struct hs_report_options *options)
 {
-    size_t nodes = 0;
-    hs_store__nodes(subject->store, &nodes);
-    uint32_t highest = 0;
-    for (size_t i = 0; i < subject->totals.count; i++)
-        highest = subject->totals.total[i].stack > highest ? subject->totals.total[i].stack : highest;
-    uint8_t *chosen = calloc((size_t)highest + 1, 1);
-    struct hs_totals sorted = subject->totals;
-    sorted.total = malloc((sorted.count + 1) * sizeof(*sorted.total));
-    if (!chosen || !sorted.total) {
-        free(chosen);
-        free(sorted.total);
-        return -ENOMEM;
-    }
-    if (sorted.count)
-        memcpy(sorted.total, subject->totals.total, sorted.count * sizeof(*sorted.total));
-    for (int cost = 0; cost < HS_COST_COUNT; cost++) {
+    uint8_t *chosen = calloc(subject->totals.count + 1, 1);
+    int result = chosen ? 0 : -ENOMEM;
+    for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
         if (!options->one_cost || options->cost == (enum hs_cost)cost)
-            choose(chosen, &sorted, (enum hs_cost)cost, options->top);
+            result = choose(chosen, &subject->totals, (enum hs_cost)cost, options->top);
     }
-    hs_totals__sort(&sorted, hs_cost__key(options->cost));
-    hs_json__open_array(json, "top");
-    for (size_t i = 0; i < sorted.count; i++) {
-        if (chosen[sorted.total[i].stack])
-            write_stack(json, subject, &sorted.total[i]);
-    }
-    hs_json__close_array(json);
+    if (!result)
+        result = write_chosen(json, subject, chosen, options->cost);
     free(chosen);
-    free(sorted.total);
-    return 0;
+    return result;
 }
 
 static int write_problems(struct hs_json *json, const struct hs_subject *subject)

@@ -11,8 +11,8 @@ static void print_site(FILE *out, const struct hs_style *style, const struct hs_
 {
     uint64_t bytes = hs_cost__bytes(&site->sum, cost);
     uint64_t blocks = hs_cost__blocks(&site->sum, cost);
-    fprintf(out, "%s%4u. %s%s  %s in %s %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
-            hs_text__percent(bytes, whole).text, hs_text__count(blocks).text, blocks == 1 ? "block" : "blocks");
+    fprintf(out, "%s%4u. %s%s  %s in %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
+            hs_text__percent(bytes, whole).text, hs_text__blocks(blocks).text);
     if (cost != HS_COST_ALLOCATED)
         fprintf(out, "; allocated %s in %s", hs_text__bytes(site->sum.allocated_bytes).text,
                 hs_text__count(site->sum.allocated_count).text);
@@ -31,24 +31,27 @@ static void print_site(FILE *out, const struct hs_style *style, const struct hs_
         fprintf(out, "        %s...%s\n", style->faint, style->plain);
 }
 
-static void print_sites(FILE *out, const struct hs_subject *subject, struct hs_sites *sites, enum hs_cost cost,
-                        unsigned top)
+static int print_sites(FILE *out, const struct hs_subject *subject, const struct hs_sites *sites, enum hs_cost cost,
+                       unsigned most)
 {
     const struct hs_style *style = hs_style__for(out);
     uint64_t whole = hs_cost__bytes(&subject->totals.sum, cost);
     uint64_t blocks = hs_cost__blocks(&subject->totals.sum, cost);
-    fprintf(out, "\n%sCall sites by memory %s%s", style->heading, hs_cost__title(cost), style->plain);
+    // Of what was asked for only the share at the program's peak is known by call site, not the share at its own.
+    const char *title =
+        cost == HS_COST_PEAK && subject->restriction ? "live at the whole program's peak" : hs_cost__title(cost);
+    fprintf(out, "\n%sCall sites by memory %s%s", style->heading, title, style->plain);
     if (!blocks) {
         fputs(": none\n", out);
-        return;
+        return 0;
     }
-    fprintf(out, " (%s in %s blocks)\n", hs_text__bytes(whole).text, hs_text__count(blocks).text);
-    hs_sites__sort(sites, cost);
-    for (unsigned i = 0; i < top && i < sites->count; i++) {
-        if (!hs_cost__blocks(&sites->site[i].sum, cost))
-            return;
-        print_site(out, style, &sites->site[i], i + 1, cost, whole);
-    }
+    fprintf(out, " (%s in %s)\n", hs_text__bytes(whole).text, hs_text__blocks(blocks).text);
+    struct hs_top top;
+    int result = hs_sites__top(sites, cost, most, &top);
+    for (size_t i = 0; i < top.count; i++)
+        print_site(out, style, &sites->site[top.number[i]], (unsigned)i + 1, cost, whole);
+    hs_top__free(&top);
+    return result;
 }
 
 int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
@@ -59,10 +62,10 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
         hs_sites__build(&sites, subject->symbols, &subject->totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
     if (result)
         return result;
-    for (int cost = 0; cost < HS_COST_COUNT; cost++) {
+    for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
         if (!options->one_cost || options->cost == (enum hs_cost)cost)
-            print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
+            result = print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
     }
     hs_sites__free(&sites);
-    return 0;
+    return result;
 }

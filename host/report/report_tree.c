@@ -48,15 +48,17 @@ static bool print_node(void *context, const struct hs_call_tree *tree, uint32_t 
     const struct hs_tree_node *node = &tree->node[index];
     if (node->bytes < printer->least || !node->bytes)
         return false;
-    // A caller with one callee needs no level of its own: deep stacks stay on the screen.
+    // A caller with one callee needs no level of its own: deep stacks stay on the screen. "+" begins a branch.
     unsigned above = depth ? printer->indents[depth - 1] : 0;
-    bool branches = depth && visible_children(tree, printer, node->parent) > 1;
+    bool branches = visible_children(tree, printer, node->parent) > 1;
     unsigned indent = above + (branches ? 2 : 0);
     if (!remember_indent(printer, depth, indent))
         return false;
     fprintf(printer->out, "%s%6s%s %10s %12s  %*s", printer->style->number,
             hs_text__percent(node->bytes, printer->whole).text, printer->style->plain, hs_text__bytes(node->bytes).text,
-            hs_text__count(node->blocks).text, (int)indent, "");
+            hs_text__count(node->blocks).text, (int)above, "");
+    if (branches)
+        fputs("+ ", printer->out);
     struct hs_frame frame = {.function = node->function, .module = node->module, .kind = HS_FRAME_OFFSET};
     hs_frame__print(printer->out, printer->style, &frame);
     return true;
@@ -75,10 +77,10 @@ int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs
     uint64_t whole = tree.node[0].bytes;
     struct tree_printer printer = {.out = out, .style = style, .whole = whole};
     printer.least = (uint64_t)ceil((double)whole * options->least_percent / 100);
-    fprintf(out, "%sMemory %s, %s%s: %s in %s blocks (below %g%% not shown)\n", style->heading,
-            hs_cost__title(options->cost),
+    fprintf(out, "%sMemory %s, %s%s: %s in %s (below %g%% not shown)\n", style->heading, hs_cost__title(options->cost),
             options->inverted ? "by the functions that allocate, callers below" : "from callers down to callees",
-            style->plain, hs_text__bytes(whole).text, hs_text__count(tree.node[0].blocks).text, options->least_percent);
+            style->plain, hs_text__bytes(whole).text, hs_text__blocks(tree.node[0].blocks).text,
+            options->least_percent);
     fprintf(out, "%s%6s %10s %12s%s\n", style->faint, "share", "bytes", "blocks", style->plain);
     hs_call_tree__walk(&tree, print_node, &printer);
     free(printer.indents);

@@ -97,7 +97,8 @@ static int add_stack(struct building *building, struct hs_trace_symbols *symbols
 {
     uint32_t depth = 0;
     uint32_t most = building->most < DEEPEST_STACK ? building->most : DEEPEST_STACK;
-    uint32_t count = hs_frames__of_stack(symbols, total->stack, true, building->frames, most, &depth);
+    uint32_t count =
+        hs_frames__of_stack(symbols, total->stack, building->most != UINT32_MAX, building->frames, most, &depth);
     size_t slot = hash_look(building, count) & (building->slot_count - 1);
     while (building->slots[slot] && !is_site(&building->sites->site[building->slots[slot] - 1], building, count))
         slot = (slot + 1) & (building->slot_count - 1);
@@ -134,26 +135,37 @@ int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, co
     return result;
 }
 
-static int compare_sites(const void *left, const void *right, void *context)
+struct ranking {
+    const struct hs_sites *sites;
+    enum hs_cost cost;
+};
+
+static bool comes_before(const void *context, uint32_t a, uint32_t b)
 {
-    const struct hs_site *a = left;
-    const struct hs_site *b = right;
-    enum hs_cost cost = *(const enum hs_cost *)context;
-    uint64_t bytes_a = hs_cost__bytes(&a->sum, cost);
-    uint64_t bytes_b = hs_cost__bytes(&b->sum, cost);
-    if (bytes_a != bytes_b)
-        return bytes_a > bytes_b ? -1 : 1;
-    uint64_t blocks_a = hs_cost__blocks(&a->sum, cost);
-    uint64_t blocks_b = hs_cost__blocks(&b->sum, cost);
-    if (blocks_a != blocks_b)
-        return blocks_a > blocks_b ? -1 : 1;
-    return a->sum.stack < b->sum.stack ? -1 : a->sum.stack > b->sum.stack;
+    const struct ranking *ranking = context;
+    const struct hs_total *first = &ranking->sites->site[a].sum;
+    const struct hs_total *second = &ranking->sites->site[b].sum;
+    uint64_t first_bytes = hs_cost__bytes(first, ranking->cost);
+    uint64_t second_bytes = hs_cost__bytes(second, ranking->cost);
+    if (first_bytes != second_bytes)
+        return first_bytes > second_bytes;
+    uint64_t first_blocks = hs_cost__blocks(first, ranking->cost);
+    uint64_t second_blocks = hs_cost__blocks(second, ranking->cost);
+    return first_blocks != second_blocks ? first_blocks > second_blocks : first->stack < second->stack;
 }
 
-void hs_sites__sort(struct hs_sites *sites, enum hs_cost cost)
+int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, struct hs_top *top)
 {
-    if (sites->count)
-        qsort_r(sites->site, sites->count, sizeof(*sites->site), compare_sites, &cost);
+    struct ranking ranking = {sites, cost};
+    if (hs_top__start(top, most, sites->count, comes_before, &ranking))
+        return -ENOMEM;
+    for (size_t i = 0; i < sites->count; i++) {
+        if (hs_cost__blocks(&sites->site[i].sum, cost))
+            hs_top__offer(top, (uint32_t)i);
+    }
+    hs_top__finish(top);
+    top->context = NULL;
+    return 0;
 }
 
 void hs_sites__free(struct hs_sites *sites)

@@ -7,6 +7,7 @@
 
 #include "host/query/query.h"
 #include "host/report/cost.h"
+#include "host/report/top.h"
 #include "host/symbols/trace_symbols.h"
 
 struct hs_site {
@@ -26,7 +27,8 @@ struct hs_sites {
 // `most` frames make a site; UINT32_MAX: whole stacks.
 int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
                     uint32_t most);
-void hs_sites__sort(struct hs_sites *sites, enum hs_cost cost);
+// The first `most` sites by a cost, those without any left out. Returns 0 or -ENOMEM; to be freed by hs_top__free.
+int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, struct hs_top *top);
 void hs_sites__free(struct hs_sites *sites);
 
 #endif

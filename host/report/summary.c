@@ -51,14 +51,13 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         row(to, "only", "%s", subject->restriction);
     row(to, "allocations", "%s (%s), %s in total", hs_text__count(sum->allocated_count).text,
         hs_text__rate(sum->allocated_count, summary->end_time).text, hs_text__bytes(sum->allocated_bytes).text);
-    row(to, "peak", "%s in %s blocks, %s after the start", hs_text__bytes(subject->peak.bytes).text,
-        hs_text__count(subject->peak.count).text, hs_text__time(subject->peak_time).text);
-    row(to, "live at end", "%s in %s blocks", hs_text__bytes(sum->live_bytes).text,
-        hs_text__count(sum->live_count).text);
+    row(to, "peak", "%s in %s, %s after the start", hs_text__bytes(subject->peak.bytes).text,
+        hs_text__blocks(subject->peak.count).text, hs_text__time(subject->peak_time).text);
+    row(to, "live at end", "%s in %s", hs_text__bytes(sum->live_bytes).text, hs_text__blocks(sum->live_count).text);
     row(to, "temporary", "%s of all allocations: freed before their thread allocated or freed anything else",
         hs_text__percent(sum->temporary_count, sum->allocated_count).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
-    row(to, "stacks", "%s different ones that allocate", hs_text__count(subject->totals.count).text);
+    row(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
 }
 
 static void print_ending(const struct writer *to, const struct hs_summary *summary)

@@ -39,6 +39,13 @@ struct hs_text hs_text__count(uint64_t count)
     return result;
 }
 
+struct hs_text hs_text__blocks(uint64_t count)
+{
+    struct hs_text result = hs_text__count(count);
+    strcat(result.text, count == 1 ? " block" : " blocks");
+    return result;
+}
+
 struct hs_text hs_text__time(uint64_t ns)
 {
     struct hs_text result;

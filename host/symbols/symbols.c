@@ -159,8 +159,8 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
     struct hs_frames *frames = new_frames(self, 1);
     if (!frames || !name)
         return NULL;
-    *(struct hs_frame *)(frames + 1) =
-        (struct hs_frame){.function = name, .kind = kind, .module = module, .address = address};
+    *(struct hs_frame *)(frames + 1) = (struct hs_frame){
+        .function = name, .kind = kind, .role = hs_frame_role(name, module), .module = module, .address = address};
     return frames;
 }
 
@@ -208,6 +208,7 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
         frame[i].address = address;
         if (!frame[i].function)
             return NULL;
+        frame[i].role = hs_frame_role(frame[i].function, path);
     }
     return frames;
 }

@@ -9,6 +9,8 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_SYMBOLS_H
 #define HEAPSONDE_HOST_SYMBOLS_SYMBOLS_H
 
+#include "host/symbols/frame_role.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +49,7 @@ struct hs_frame {
     uint32_t line;        // 0 when unknown
     bool inlined;         // part of the next frame's function
     enum hs_frame_kind kind;
+    enum hs_frame_role role;
     const char *module; // path; "" when in no module
     uint64_t address;   // the return address
 };

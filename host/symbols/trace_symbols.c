@@ -188,6 +188,8 @@ void hs_trace_symbols__print_problems(const struct hs_trace_symbols *self, FILE 
     for (size_t i = 0; i < hs_symbols__module_count(self->symbols); i++) {
         if (!hs_symbols__problem(self->symbols, i, line, sizeof(line)))
             continue;
+        for (char *at = line; *at; at++)
+            *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
         if (count++ < most)
             fprintf(out, "%s\n", line);
     }

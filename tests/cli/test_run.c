@@ -15,7 +15,7 @@
 static void prepare(void)
 {
     make_work();
-    shell("printf 'int heapsonde_stand_in;' | ${CC:-cc} -shared -fPIC -x c - -o stand_in.so");
+    shell("printf 'int heapsonde_stand_in;' | gcc -shared -fPIC -x c - -o stand_in.so");
     setenv("HEAPSONDE_LIBRARY", text("%s/stand_in.so", work), 1);
 }
 
@@ -48,8 +48,8 @@ END_TEST
 
 START_TEST(test_static)
 {
-    shell("printf 'int main(void) { return 0; }' >main.c && ${CC:-cc} -static main.c -o plain && "
-          "${CC:-cc} -static-pie main.c -o pie");
+    shell("printf 'int main(void) { return 0; }' >main.c && gcc -static main.c -o plain && "
+          "gcc -static-pie main.c -o pie");
     expect_refusal(126, "$HEAPSONDE run -- ./plain", "heapsonde cannot record ./plain", "statically linked");
     expect_refusal(126, "$HEAPSONDE run -- ./pie", "./pie", "statically linked");
     expect_refusal(126, "printf '#!%s/plain\\n' \"$PWD\" >script; chmod +x script; $HEAPSONDE run ./script", "/plain",

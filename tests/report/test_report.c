@@ -133,8 +133,10 @@ START_TEST(test_damaged_traces)
         if (round % 2)
             kept = length * (size_t)round / 60;
         else
-            for (int i = 0; i < 1 + round / 4; i++)
-                copy[(seed = seed * 1103515245 + 12345) % length] ^= (char)(1 + (seed >> 16) % 255);
+            for (int i = 0; i < 1 + round / 4; i++) {
+                seed = seed * 1103515245 + 12345;
+                copy[(seed >> 8) % length] ^= (char)(1 + seed % 255);
+            }
         write_file(text("%s/damaged.dat", work), copy, kept);
         free(copy);
         struct outcome outcome = run("rm -rf damaged.dat.*; $HEAPSONDE report --json --sysroot root damaged.dat");

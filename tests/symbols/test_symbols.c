@@ -17,10 +17,8 @@ static char *source; // folder of the sample's sources
 // Compiles the sample to `name` in the folder of this run and returns its path.
 static const char *compile(const char *name, const char *options)
 {
-    const char *c = getenv("CC") ? getenv("CC") : "cc";
-    const char *cxx = getenv("CXX") ? getenv("CXX") : "c++";
-    shell("%s %s -c '%s/rust_names.c' -o rust_names.o && %s %s %s '%s/sample.cpp' rust_names.o -o %s", c, options,
-          source, cxx, options, flags, source, name);
+    shell("gcc %s -c '%s/rust_names.c' -o rust_names.o && g++ %s %s '%s/sample.cpp' rust_names.o -o %s", options,
+          source, options, flags, source, name);
     return strdup(text("%s/%s", work, name));
 }
 
