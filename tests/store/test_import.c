@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The importer against a model that keeps every block in a list and looks through all of it each time.
+#include "host/import/import.h"
+#include "host/query/query.h"
+#include "tests/format/check_random.h"
+#include "tests/store/trace_writer.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/heapsonde-import-XXXXXX";
+static char path[256];
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/heapsonde-import-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace.dat", folder);
+}
+
+static void remove_folder(void)
+{
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+// ---- the model ---------------------------------------------------------------------------------------------------------
+
+struct model_row {
+    uint64_t time, end, address, size, usable;
+    uint32_t stack, stream, end_stream, next;
+    uint8_t kind;
+    bool temporary, at_peak, missed;
+};
+
+struct model {
+    struct model_row *row;
+    size_t rows;
+    uint64_t unknown, missed, bytes, peak, peak_time, frees;
+};
+
+static size_t model_find(const struct model *model, uint64_t address)
+{
+    for (size_t i = model->rows; i--;)
+        if (model->row[i].end == HS_NEVER && model->row[i].address == address)
+            return i;
+    return SIZE_MAX;
+}
+
+static size_t model_end(struct model *model, uint64_t address, uint64_t time, uint32_t stream)
+{
+    size_t row = model_find(model, address);
+    if (row == SIZE_MAX) {
+        model->unknown++;
+        return row;
+    }
+    model->row[row].end = time;
+    model->row[row].end_stream = stream;
+    model->bytes -= model->row[row].size;
+    return row;
+}
+
+static void model_start(struct model *model, const struct hs_event *event, uint32_t stream)
+{
+    size_t old = model_find(model, event->address);
+    if (old != SIZE_MAX) {
+        model->missed++;
+        model_end(model, event->address, event->time, model->row[old].stream);
+        model->row[old].missed = true;
+    }
+    model->row[model->rows++] = (struct model_row){.time = event->time,
+                                                   .end = HS_NEVER,
+                                                   .address = event->address,
+                                                   .size = event->size,
+                                                   .usable = event->usable,
+                                                   .stack = event->stack,
+                                                   .stream = stream,
+                                                   .end_stream = stream,
+                                                   .kind = event->kind - HS_EVENT_MALLOC};
+    model->bytes += event->size;
+    if (model->bytes <= model->peak)
+        return;
+    model->peak = model->bytes;
+    model->peak_time = event->time;
+    for (size_t i = 0; i < model->rows; i++)
+        model->row[i].at_peak = model->row[i].end == HS_NEVER;
+}
+
+// Events come in the order of their end; a realloc's old block ends at its begin, before which nothing else happens.
+static void model_run(struct model *model, const struct random_program *program)
+{
+    size_t last[64];
+    memset(last, 0xff, sizeof last);
+    *model = (struct model){.row = calloc(program->count + 1, sizeof *model->row)};
+    for (size_t i = 0; i < program->count; i++) {
+        const struct hs_event *event = &program->event[i];
+        uint32_t stream = program->stream[i];
+        if (event->kind == HS_EVENT_FREE) {
+            size_t row = model_end(model, event->address, event->time, stream);
+            model->frees++;
+            if (row != SIZE_MAX && row == last[stream])
+                model->row[row].temporary = true;
+            last[stream] = SIZE_MAX;
+            continue;
+        }
+        size_t old = SIZE_MAX;
+        if (event->kind == HS_EVENT_REALLOC)
+            old = model_end(model, event->old_address, event->begin_time, stream);
+        model_start(model, event, stream);
+        last[stream] = model->rows - 1;
+        if (old != SIZE_MAX)
+            model->row[old].next = (uint32_t)model->rows - 1;
+    }
+}
+
+static void expect_rows(const struct hs_store *store, const struct model *model)
+{
+    const struct hs_columns *c = hs_store__columns(store);
+    ck_assert_uint_eq(c->rows, model->rows);
+    for (size_t i = 0; i < model->rows; i++) {
+        const struct model_row *row = &model->row[i];
+        bool same = c->time[i] == row->time && c->free_time[i] == row->end && c->address[i] == row->address &&
+                    c->size[i] == row->size && c->size[i] + c->slack[i] == row->usable && c->stack[i] == row->stack &&
+                    c->stream[i] == row->stream && c->free_stream[i] == row->end_stream && c->kind[i] == row->kind &&
+                    c->next[i] == row->next && !(c->flags[i] & HS_ROW_TEMPORARY) == !row->temporary &&
+                    !(c->flags[i] & HS_ROW_MISSED_FREE) == !row->missed &&
+                    !(c->flags[i] & HS_ROW_AT_PEAK) == !row->at_peak;
+        ck_assert_msg(same, "row %zu of %zu", i, model->rows);
+    }
+}
+
+static void expect_summary(const struct hs_store *store, const struct model *model, const struct random_program *program)
+{
+    const struct hs_summary *summary = hs_store__summary(store);
+    ck_assert_uint_eq(summary->events, program->count);
+    ck_assert_uint_eq(summary->allocations, model->rows);
+    ck_assert_uint_eq(summary->frees, model->frees);
+    ck_assert_uint_eq(summary->unknown_frees, model->unknown);
+    ck_assert_uint_eq(summary->missed_frees, model->missed);
+    ck_assert_uint_eq(summary->peak.bytes, model->peak);
+    ck_assert_uint_eq(summary->peak_time, model->peak_time);
+    ck_assert_uint_eq(summary->live.bytes, model->bytes);
+    ck_assert_uint_eq(summary->damaged_chunks, 0);
+    ck_assert_uint_eq(summary->dropped[0], 7);
+    ck_assert_uint_eq(summary->end_time, program->end_time);
+}
+
+static void expect_tables(const struct hs_store *store, const struct random_program *program)
+{
+    size_t count;
+    uint64_t pcs[64];
+    hs_store__nodes(store, &count);
+    ck_assert_uint_eq(count, program->stacks + 1);
+    ck_assert_uint_eq(hs_store__frames(store, 10, pcs, 64, NULL), 3);
+    ck_assert_uint_eq(pcs[0], 0x400000 + 10 * 32);
+    ck_assert_uint_eq(pcs[2], 0x400000 + 1 * 32);
+    ck_assert_str_eq(hs_store__info(store, "executable"), "/usr/bin/example");
+    ck_assert_str_eq(hs_store__module_at(store, 0x400123, 5)->path, "/usr/bin/example");
+    ck_assert_ptr_null(hs_store__module_at(store, 0x500000, 5));
+    ck_assert_uint_eq(hs_store__thread(store, 0)->tid, 4711);
+    ck_assert_str_eq(hs_store__thread(store, 0)->name, "main");
+    ck_assert_uint_eq(hs_store__realtime_ns(store, 5), 1700000000000000005);
+    hs_store__side_events(store, &count);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(hs_store__culled(store, &count)->count, 10);
+}
+
+// ---- against the queries -------------------------------------------------------------------------------------------
+
+static bool model_matches(const struct model_row *row, const struct hs_filter *filter, uint64_t end_time)
+{
+    uint64_t end = row->end == HS_NEVER ? end_time : row->end;
+    return row->time >= filter->time_min && row->time <= filter->time_max && row->size >= filter->size_min &&
+           row->size <= filter->size_max && end - row->time >= filter->lifetime_min &&
+           end - row->time <= filter->lifetime_max && (!filter->never_freed_only || row->end == HS_NEVER) &&
+           (!filter->alive_count || (row->time <= filter->alive_at[0] && row->end > filter->alive_at[0]));
+}
+
+static void expect_queries(const struct hs_store *store, const struct model *model, struct random_state *random)
+{
+    uint64_t end_time = hs_store__summary(store)->end_time;
+    for (unsigned round = 0; round < 20; round++) {
+        struct hs_filter filter;
+        hs_filter__init(&filter);
+        if (random_below(random, 2))
+            filter.time_min = random_below(random, end_time + 1), filter.time_max = filter.time_min + end_time / 3;
+        if (random_below(random, 2))
+            filter.size_max = random_below(random, 600);
+        if (random_below(random, 3) == 0)
+            filter.lifetime_min = random_below(random, end_time / 4 + 1);
+        if (random_below(random, 3) == 0)
+            filter.alive_at[0] = random_below(random, end_time + 1), filter.alive_count = 1;
+        filter.never_freed_only = random_below(random, 4) == 0;
+        uint64_t count = 0, bytes = 0, peak_bytes = 0, got;
+        for (size_t i = 0; i < model->rows; i++)
+            if (model_matches(&model->row[i], &filter, end_time)) {
+                count++;
+                bytes += model->row[i].size;
+                peak_bytes += model->row[i].at_peak ? model->row[i].size : 0;
+            }
+        struct hs_totals totals;
+        ck_assert_int_eq(hs_query__totals(store, &filter, NULL, &totals, NULL), 0);
+        ck_assert_uint_eq(totals.sum.allocated_count, count);
+        ck_assert_uint_eq(totals.sum.allocated_bytes, bytes);
+        ck_assert_uint_eq(totals.sum.peak_bytes, peak_bytes);
+        hs_totals__free(&totals);
+        ck_assert_int_eq(hs_query__count(store, &filter, NULL, &got, NULL), 0);
+        ck_assert_uint_eq(got, count);
+        struct hs_rows rows;
+        ck_assert_int_eq(hs_query__rows(store, &filter, HS_ROW_BY_SIZE, true, 1, 5, NULL, &rows, NULL), 0);
+        ck_assert_uint_eq(rows.total, count);
+        for (size_t i = 1; i < rows.count; i++)
+            ck_assert_uint_ge(model->row[rows.row[i - 1]].size, model->row[rows.row[i]].size);
+        hs_rows__free(&rows);
+    }
+    struct hs_timeline coarse, exact;
+    struct hs_filter all;
+    hs_filter__init(&all);
+    ck_assert_int_eq(hs_query__timeline(store, NULL, 0, end_time, 50, NULL, &coarse, NULL), 0);
+    ck_assert_int_eq(hs_query__timeline(store, &all, 0, coarse.width * 50 - 1, 50, NULL, &exact, NULL), 0);
+    ck_assert_uint_eq(exact.width, coarse.width);
+    for (size_t i = 0; i < 50; i++) {
+        ck_assert_uint_eq(exact.point[i].live_bytes_max, coarse.point[i].live_bytes_max);
+        ck_assert_uint_eq(exact.point[i].live_bytes_end, coarse.point[i].live_bytes_end);
+        ck_assert_uint_eq(exact.point[i].allocated_count, coarse.point[i].allocated_count);
+        ck_assert_uint_eq(exact.point[i].freed_bytes, coarse.point[i].freed_bytes);
+    }
+    hs_timeline__free(&coarse);
+    hs_timeline__free(&exact);
+    struct hs_live_total peak;
+    uint64_t time;
+    ck_assert_int_eq(hs_query__peak(store, &all, NULL, &peak, &time, NULL), 0);
+    ck_assert_uint_eq(peak.bytes, model->peak);
+    ck_assert_uint_eq(time, model->peak_time);
+}
+
+static struct hs_store *open_trace(const struct hs_import_options *options)
+{
+    struct hs_store *store;
+    struct hs_error error = {""};
+    int failed = hs_import__open(path, options, &store, &error);
+    ck_assert_msg(!failed, "%s", error.message);
+    return store;
+}
+
+START_TEST(rows_are_the_models)
+{
+    uint64_t seed = test_seed("rows_are_the_models");
+    struct random_state random = {seed};
+    for (unsigned round = 0; round < 10; round++) {
+        struct random_program program;
+        struct model model;
+        uint8_t pointer = round % 2 ? 4 : 8;
+        bool live = round & 4;
+        random_program__make(&program, seed + round, round ? 12000 : 0, 1 + round % 5, round % 3 == 0, pointer);
+        random_program__write(&program, path, round & 2 ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE, pointer, live,
+                              round % 2);
+        model_run(&model, &program);
+        const struct hs_import_options options = {.temporary = true};
+        struct hs_store *store = open_trace(&options);
+        ck_assert_uint_eq(hs_store__summary(store)->recovered_slots, live ? program.threads + 1 : 0);
+        expect_rows(store, &model);
+        if (round) {
+            expect_summary(store, &model, &program);
+            expect_queries(store, &model, &random);
+        }
+        expect_tables(store, &program);
+        hs_store__close(store);
+        random_program__free(&program);
+        free(model.row);
+    }
+}
+END_TEST
+
+// ---- mappings and pools ------------------------------------------------------------------------------------------------
+
+static const struct hs_event map_events[] = {
+    {.kind = HS_EVENT_MMAP, .time = 10, .address = 0x10000, .size = 0x8000, .protection = 3, .map_flags = 34, .fd = -1},
+    {.kind = HS_EVENT_MUNMAP, .time = 20, .address = 0x12000, .size = 0x2000},
+    {.kind = HS_EVENT_MREMAP, .time = 30, .old_address = 0x10000, .old_size = 0x2000, .address = 0x40000, .size = 0x9000},
+    {.kind = HS_EVENT_BRK, .time = 40, .old_address = 0x80000, .address = 0x90000},
+    {.kind = HS_EVENT_BRK, .time = 50, .old_address = 0x90000, .address = 0x84000},
+    {.kind = HS_EVENT_POOL_ALLOC, .time = 60, .pool = 77, .address = 0x1000, .size = 100, .usable = 100},
+    {.kind = HS_EVENT_POOL_ALLOC, .time = 61, .pool = 78, .address = 0x1000, .size = 50, .usable = 50},
+    {.kind = HS_EVENT_POOL_FREE, .time = 62, .pool = 77, .address = 0x1000},
+    {.kind = HS_EVENT_MALLOPT, .time = 70, .parameter = -3, .argument = 4096, .result = 1},
+    {.kind = HS_EVENT_MUNMAP, .time = 80, .address = 0x700000, .size = 0x1000},
+    {.kind = HS_EVENT_MALLOC, .time = 90, .address = 0x7ffffff0001, .size = 1ull << 40, .usable = (1ull << 40) + 8},
+};
+
+START_TEST(mappings_split_and_move)
+{
+    struct trace_writer writer;
+    size_t count;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__events(&writer, 0, map_events, sizeof map_events / sizeof *map_events, false);
+    trace_writer__close(&writer, true, 100);
+    const struct hs_import_options options = {.temporary = true};
+    struct hs_store *store = open_trace(&options);
+    const struct hs_columns *c = hs_store__columns(store);
+    static const struct {
+        uint64_t address, size, time, end;
+        uint8_t kind, flags;
+    } expected[] = {
+        {0x10000, 0x8000, 10, 20, HS_KIND_MMAP, 0},
+        {0x10000, 0x2000, 20, 30, HS_KIND_MMAP, HS_ROW_SPLIT | HS_ROW_REALLOCATED},
+        {0x14000, 0x4000, 20, HS_NEVER, HS_KIND_MMAP, HS_ROW_SPLIT},
+        {0x40000, 0x9000, 30, HS_NEVER, HS_KIND_MREMAP, 0},
+        {0x80000, 0x10000, 40, 50, HS_KIND_BRK, 0},
+        {0x80000, 0x4000, 50, HS_NEVER, HS_KIND_BRK, HS_ROW_SPLIT},
+        {0x1000, 100, 60, 62, HS_KIND_POOL, 0},
+        {0x1000, 50, 61, HS_NEVER, HS_KIND_POOL, 0},
+        {0x7ffffff0001, 1ull << 40, 90, HS_NEVER, HS_KIND_MALLOC, HS_ROW_AT_PEAK},
+    };
+    ck_assert_uint_eq(c->rows, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < c->rows; i++) {
+        ck_assert_uint_eq(c->address[i], expected[i].address);
+        ck_assert_uint_eq(c->size[i], expected[i].size);
+        ck_assert_uint_eq(c->time[i], expected[i].time);
+        ck_assert_uint_eq(c->free_time[i], expected[i].end);
+        ck_assert_uint_eq(c->kind[i], expected[i].kind);
+        ck_assert_uint_eq(c->flags[i], expected[i].flags);
+    }
+    ck_assert_uint_eq(c->next[1], 3);
+    ck_assert_uint_eq(hs_store__chains(store, &count)[c->chain[3]].length, 2);
+    ck_assert_int_eq(hs_store__mappings(store, &count)[c->detail[3]].fd, -1);
+    ck_assert_uint_eq(hs_store__pools(store, &count)[c->detail[7]], 78);
+    ck_assert_uint_eq(hs_store__summary(store)->unknown_unmaps, 1);
+    ck_assert_int_eq(hs_store__side_events(store, &count)[0].parameter, -3);
+    ck_assert_uint_eq(hs_store__summary(store)->peak.bytes, 1ull << 40);
+    hs_store__close(store);
+}
+END_TEST
+
+// ---- where stores are ------------------------------------------------------------------------------------------------
+
+START_TEST(a_store_is_made_once_and_again_when_the_trace_changes)
+{
+    struct random_program program;
+    struct stat first, second;
+    char head[300];
+    snprintf(head, sizeof head, "%s.store/head", path);
+    random_program__make(&program, 1, 500, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    hs_store__close(open_trace(NULL));
+    ck_assert_int_eq(stat(head, &first), 0);
+    hs_store__close(open_trace(NULL));
+    ck_assert_int_eq(stat(head, &second), 0);
+    ck_assert(first.st_ino == second.st_ino && first.st_mtim.tv_nsec == second.st_mtim.tv_nsec);
+    program.count = 400;
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    struct hs_store *store = open_trace(NULL);
+    ck_assert_uint_eq(hs_store__summary(store)->events, 400);
+    hs_store__close(store);
+    random_program__free(&program);
+}
+END_TEST
+
+START_TEST(two_at_once_see_whole_stores)
+{
+    struct random_program program;
+    random_program__make(&program, 1, 3000, 2, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    for (int i = 0; i < 6; i++)
+        if (!fork()) {
+            struct hs_store *store;
+            int failed = hs_import__open(path, NULL, &store, NULL);
+            _exit(failed || hs_store__summary(store)->events != 3000);
+        }
+    for (int i = 0; i < 6; i++) {
+        int status;
+        ck_assert_int_gt(wait(&status), 0);
+        ck_assert_int_eq(status, 0);
+    }
+    random_program__free(&program);
+}
+END_TEST
+
+START_TEST(cancelling_stops_and_leaves_nothing)
+{
+    struct random_program program;
+    struct hs_store *store;
+    struct hs_error error;
+    char directory[300];
+    const int cancel = 1;
+    const struct hs_import_options options = {.cancel = &cancel};
+    random_program__make(&program, 1, 200000, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    ck_assert_int_eq(hs_import__open(path, &options, &store, &error), -ECANCELED);
+    snprintf(directory, sizeof directory, "%s.store", path);
+    ck_assert_int_eq(access(directory, F_OK), -1);
+    random_program__free(&program);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("import");
+    TCase *tests = tcase_create("import");
+    tcase_set_timeout(tests, 200);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, rows_are_the_models);
+    tcase_add_test(tests, mappings_split_and_move);
+    tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
+    tcase_add_test(tests, two_at_once_see_whole_stores);
+    tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
