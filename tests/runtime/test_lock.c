@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The lock: exclusion, and every way in which a holder can be gone.
+#include "runtime/lock.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct hs_lock lock;
+
+static uint32_t own_tid(void)
+{
+    return (uint32_t)gettid();
+}
+
+enum { THREADS = 12, ROUNDS = 20000 };
+static uint64_t guarded, refused;
+
+static void *add(void *unused)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        if (!hs_lock__acquire(&lock, own_tid())) {
+            __atomic_fetch_add(&refused, 1, __ATOMIC_RELAXED);
+            continue;
+        }
+        guarded++;
+        hs_lock__release(&lock);
+    }
+    return unused;
+}
+
+START_TEST(one_holder_at_a_time)
+{
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&threads[t], NULL, add, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_join(threads[t], NULL), 0);
+    ck_assert_uint_eq(guarded + refused, (uint64_t)THREADS * ROUNDS);
+    ck_assert_uint_eq(refused, 0);
+    ck_assert_uint_eq(lock.word, 0);
+}
+END_TEST
+
+static uint32_t last_holder;
+
+static void *die_with_it(void *unused)
+{
+    last_holder = own_tid();
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    return unused;
+}
+
+START_TEST(dead_holder_loses_it)
+{
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, die_with_it, NULL), 0);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        ck_assert_uint_eq(lock.word & ~HS_LOCK_CONTENDED, last_holder);
+        ck_assert(hs_lock__acquire(&lock, own_tid()));
+        ck_assert_uint_eq(lock.word & ~HS_LOCK_CONTENDED, own_tid());
+        hs_lock__release(&lock);
+    }
+}
+END_TEST
+
+START_TEST(waiters_get_a_dead_holders_lock)
+{
+    pthread_t thread, threads[THREADS];
+    ck_assert_int_eq(pthread_create(&thread, NULL, die_with_it, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&threads[t], NULL, add, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_join(threads[t], NULL), 0);
+    ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
+}
+END_TEST
+
+static sigjmp_buf out;
+
+static void jump(int signal)
+{
+    (void)signal;
+    siglongjmp(out, 1);
+}
+
+START_TEST(abandoned_lock_is_taken_over_by_its_owner)
+{
+    signal(SIGUSR1, jump);
+    if (sigsetjmp(out, 1) == 0) {
+        ck_assert(hs_lock__acquire(&lock, own_tid()));
+        raise(SIGUSR1);
+        ck_abort();
+    }
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    hs_lock__release(&lock);
+    ck_assert_uint_eq(lock.word, 0);
+}
+END_TEST
+
+static void *try_once(void *result)
+{
+    *(bool *)result = hs_lock__acquire(&lock, own_tid());
+    return NULL;
+}
+
+START_TEST(waiting_for_a_living_holder_ends)
+{
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    bool had = true;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, try_once, &had), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(!had);
+    hs_lock__release(&lock);
+    ck_assert_uint_eq(lock.word, 0);
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lock");
+    TCase *locks = tcase_create("lock");
+    tcase_set_timeout(locks, 120);
+    tcase_add_test(locks, one_holder_at_a_time);
+    tcase_add_test(locks, dead_holder_loses_it);
+    tcase_add_test(locks, waiters_get_a_dead_holders_lock);
+    tcase_add_test(locks, abandoned_lock_is_taken_over_by_its_owner);
+    tcase_add_test(locks, waiting_for_a_living_holder_ends);
+    suite_add_tcase(suite, locks);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
