@@ -126,6 +126,8 @@ static void run_line(struct line *line)
             compare_output = false;
         else if (begins(option, "traces="))
             expectation.traces = atol(option + 7);
+        else if (begins(option, "every="))
+            expectation.every = atol(option + 6);
         else if (begins(option, "status="))
             expected_status = atoi(option + 7);
         else if (begins(option, "frames:") && frame_count < 7)

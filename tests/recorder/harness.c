@@ -293,9 +293,10 @@ struct counter counter_of(const char *path)
     return counter;
 }
 
-json_t *report_of(const char *trace)
+json_t *report_of(const char *trace, bool all_stacks)
 {
-    struct result result = run_words(work, path_heapsonde, "report", "--json", "--top", "1000000", trace, NULL);
+    struct result result =
+        run_words(work, path_heapsonde, "report", "--json", "--top", all_stacks ? "1000000" : "1", trace, NULL);
     json_error_t error;
     if (!WIFEXITED(result.status) || WEXITSTATUS(result.status) != 0)
         fail("heapsonde report --json %s: %s\n%s", trace, status_text(result.status), result.output);
@@ -359,7 +360,7 @@ static void compare_number(const char *trace, const json_t *report, const char *
 
 void compare_trace(const char *trace, const char *counter_path, const struct expectation *expectation)
 {
-    json_t *report = report_of(trace);
+    json_t *report = report_of(trace, expectation->frames[0] != NULL);
     const char *name = strrchr(trace, '/') + 1;
     uint64_t allocations = report_number(report, "allocations");
     if (!expectation->drops_allowed && report_sum(report, "dropped"))
@@ -423,9 +424,13 @@ void compare_folder(const char *folder, const struct expectation *expectation)
             if (t < trace_count)
                 sscanf(strrchr(traces[t], '/') + 1, "trace.%d", &trace_pid);
             struct counter counter = counter_of(counters[c]);
-            if (trace_pid == counter_pid)
-                compare_trace(traces[t++], counters[c], expectation), compared++;
-            else if (!expectation->untracked && counter.allocations + counter.deallocations > 0)
+            if (trace_pid == counter_pid) {
+                if (expectation->every == 0 || t % expectation->every == 0) {
+                    compare_trace(traces[t], counters[c], expectation);
+                    compared++;
+                }
+                t++;
+            } else if (!expectation->untracked && counter.allocations + counter.deallocations > 0)
                 wrong("process %d has left no trace for %s", counter_pid, strrchr(counters[c], '/') + 1);
         }
         for (; t < trace_count; t++)

@@ -58,7 +58,8 @@ const char *status_text(int status);
 char **files_of(const char *folder, const char *prefix);
 
 // What `heapsonde report --json` says of a trace. Fails when it does not work.
-json_t *report_of(const char *trace);
+// With `all_stacks`, "top" holds every stack.
+json_t *report_of(const char *trace, bool all_stacks);
 uint64_t report_number(const json_t *report, const char *key);
 uint64_t report_sum(const json_t *report, const char *key); // of the values of an object
 uint64_t report_allocations_below(const json_t *report, const char *function);
@@ -73,6 +74,7 @@ struct expectation {
     bool cut_allowed;      // stacks
     bool untracked;        // executed children have no trace
     long traces;           // how many there must be, -1: one for each counter
+    long every;            // only each N-th trace is read, 0: all
     const char *frames[8]; // "function=allocations", NULL ends them
 };
 

@@ -60,7 +60,7 @@ static void kill_rounds(int threads, int rounds, char *const variables[])
         char **traces = files_of(folder, "trace."), **counters = files_of(folder, "counter.");
         if (!traces[0] || !counters[0])
             fail("round %d: no trace after %llu blocks", round, (unsigned long long)made);
-        json_t *report = report_of(traces[0]);
+        json_t *report = report_of(traces[0], false);
         struct counter counter = counter_of(counters[0]);
         uint64_t recorded = report_number(report, "allocations");
         note("round %d: killed after %llu blocks; the trace has %llu, the counter %llu", round,
@@ -118,7 +118,7 @@ static void disk_full(char *const variables[])
     compare_results(&bare, &recorded, true);
     if (!there)
         fail("no trace on the full disk");
-    json_t *report = report_of(copy);
+    json_t *report = report_of(copy, false);
     note("kept %llu allocations of 800000 blocks; dropped %s", (unsigned long long)report_number(report, "allocations"),
          json_dumps(json_object_get(report, "dropped"), 0));
     if (report_number(report, "allocations") == 0)
@@ -217,7 +217,7 @@ static void special_run(void)
         if (status != ways[i].status)
             wrong("heapsonde run of a program that ends by %s: status %d, expected %d\n%s", ways[i].how, status,
                   ways[i].status, result.output);
-        json_t *report = report_of(trace);
+        json_t *report = report_of(trace, false);
         if (report_number(report, "allocations") < 1000)
             wrong("%s: only %llu allocations", trace, (unsigned long long)report_number(report, "allocations"));
         json_decref(report);
