@@ -18,8 +18,10 @@ static uint8_t output[HS_CODEC_MAX_OUTPUT];
 static _Alignas(64) uint8_t scratch[HS_CODEC_SCRATCH_SIZE];
 static struct hs_event direct[MAX_WORDS], decoded[MAX_WORDS], swapped[MAX_WORDS];
 
-static const struct hs_codec_target targets[] = {
-    {HS_BYTE_ORDER_LITTLE, 8, 4}, {HS_BYTE_ORDER_LITTLE, 4, 3}, {HS_BYTE_ORDER_LITTLE, 8, 0}, {HS_BYTE_ORDER_LITTLE, 8, 16}};
+static const struct hs_codec_target targets[] = {{HS_BYTE_ORDER_LITTLE, 8, 4},
+                                                 {HS_BYTE_ORDER_LITTLE, 4, 3},
+                                                 {HS_BYTE_ORDER_LITTLE, 8, 0},
+                                                 {HS_BYTE_ORDER_LITTLE, 8, 16}};
 
 static void expect_equal(const struct hs_event *left, const struct hs_event *right, size_t count)
 {
@@ -65,7 +67,8 @@ START_TEST(programs_survive)
         random_program__make(&program, seed + round, 20000, 1, round % 3 == 0, target->pointer_size);
         while (at < program.count) {
             uint64_t base = program.event[at].time;
-            size_t length = trace_records(target, program.event + at, program.count - at, base, words, MAX_WORDS, &used);
+            size_t length =
+                trace_records(target, program.event + at, program.count - at, base, words, MAX_WORDS, &used);
             ck_assert_uint_eq(round_trip(target, length, base), used);
             expect_equal(decoded, program.event + at, used);
             at += used;
@@ -254,7 +257,8 @@ START_TEST(entropy_stage_survives)
             bool skewed = random_below(&random, 2);
             in[c] = (struct hs_symbols){at, count};
             for (uint32_t i = 0; i < count; i++)
-                *at++ = skewed && random_below(&random, 50) ? (uint8_t)(range - 1) : (uint8_t)random_below(&random, range);
+                *at++ =
+                    skewed && random_below(&random, 50) ? (uint8_t)(range - 1) : (uint8_t)random_below(&random, range);
         }
         uint8_t *end = hs_entropy_encode(in, columns, &entropy, coded, coded + sizeof coded);
         ck_assert_ptr_nonnull(end);

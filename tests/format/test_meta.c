@@ -23,8 +23,15 @@ END_TEST
 
 START_TEST(chunk_header_survives)
 {
-    struct hs_chunk_header header = {.kind = 3, .flags = 0, .stored_length = 5, .plain_length = 6, .stream = 7,
-                                     .count = 8, .sequence = 1ull << 60, .first_time = 2ull << 50, .last_time = 9};
+    struct hs_chunk_header header = {.kind = 3,
+                                     .flags = 0,
+                                     .stored_length = 5,
+                                     .plain_length = 6,
+                                     .stream = 7,
+                                     .count = 8,
+                                     .sequence = 1ull << 60,
+                                     .first_time = 2ull << 50,
+                                     .last_time = 9};
     struct hs_chunk_header back;
     uint8_t bytes[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&header, "hello", bytes);

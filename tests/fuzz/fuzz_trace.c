@@ -102,8 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2 || size > (1 << 18))
         return 0;
     uint8_t mode = data[0], variant = data[1];
-    const struct hs_codec_target target = {variant & 1 ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE,
-                                           variant & 2 ? 4 : 8, variant >> 2 & 7};
+    const struct hs_codec_target target = {variant & 1 ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE, variant & 2 ? 4 : 8,
+                                           variant >> 2 & 7};
     int damaged;
     data += 2, size -= 2;
     switch (mode % 6) {

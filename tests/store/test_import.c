@@ -32,7 +32,8 @@ static void remove_folder(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-// ---- the model ---------------------------------------------------------------------------------------------------------
+// ---- the model
+// ---------------------------------------------------------------------------------------------------------
 
 struct model_row {
     uint64_t time, end, address, size, usable;
@@ -137,7 +138,8 @@ static void expect_rows(const struct hs_store *store, const struct model *model)
     }
 }
 
-static void expect_summary(const struct hs_store *store, const struct model *model, const struct random_program *program)
+static void expect_summary(const struct hs_store *store, const struct model *model,
+                           const struct random_program *program)
 {
     const struct hs_summary *summary = hs_store__summary(store);
     ck_assert_uint_eq(summary->events, program->count);
@@ -280,12 +282,18 @@ START_TEST(rows_are_the_models)
 }
 END_TEST
 
-// ---- mappings and pools ------------------------------------------------------------------------------------------------
+// ---- mappings and pools
+// ------------------------------------------------------------------------------------------------
 
 static const struct hs_event map_events[] = {
     {.kind = HS_EVENT_MMAP, .time = 10, .address = 0x10000, .size = 0x8000, .protection = 3, .map_flags = 34, .fd = -1},
     {.kind = HS_EVENT_MUNMAP, .time = 20, .address = 0x12000, .size = 0x2000},
-    {.kind = HS_EVENT_MREMAP, .time = 30, .old_address = 0x10000, .old_size = 0x2000, .address = 0x40000, .size = 0x9000},
+    {.kind = HS_EVENT_MREMAP,
+     .time = 30,
+     .old_address = 0x10000,
+     .old_size = 0x2000,
+     .address = 0x40000,
+     .size = 0x9000},
     {.kind = HS_EVENT_BRK, .time = 40, .old_address = 0x80000, .address = 0x90000},
     {.kind = HS_EVENT_BRK, .time = 50, .old_address = 0x90000, .address = 0x84000},
     {.kind = HS_EVENT_POOL_ALLOC, .time = 60, .pool = 77, .address = 0x1000, .size = 100, .usable = 100},
@@ -340,7 +348,8 @@ START_TEST(mappings_split_and_move)
 }
 END_TEST
 
-// ---- where stores are ------------------------------------------------------------------------------------------------
+// ---- where stores are
+// ------------------------------------------------------------------------------------------------
 
 START_TEST(a_store_is_made_once_and_again_when_the_trace_changes)
 {

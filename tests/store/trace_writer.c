@@ -17,7 +17,8 @@ uint64_t random_next(struct random_state *random)
     return z ^ z >> 31;
 }
 
-// ---- records -----------------------------------------------------------------------------------------------------------
+// ---- records
+// -----------------------------------------------------------------------------------------------------------
 
 static size_t wide_record(const struct hs_event *e, uint64_t delta, uint64_t *w)
 {
@@ -128,7 +129,8 @@ size_t trace_records(const struct hs_codec_target *target, const struct hs_event
     return at;
 }
 
-// ---- chunks ------------------------------------------------------------------------------------------------------------
+// ---- chunks
+// ------------------------------------------------------------------------------------------------------------
 
 void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t byte_order, uint8_t pointer_size)
 {
@@ -195,10 +197,8 @@ static void live_slot(struct trace_writer *writer, uint32_t use, uint32_t stream
         memcpy(slot + 32, payload, length);
     for (size_t i = 0; use == HS_SLOT_EVENTS && i < length / 8; i++)
         put_target(writer, slot + 32 + 8 * i, ((const uint64_t *)payload)[i], 8);
-    struct hs_chunk_header chunk = {.kind = HS_CHUNK_SLOT,
-                                    .flags = HS_CHUNK_LIVE,
-                                    .stored_length = sizeof slot,
-                                    .plain_length = sizeof slot};
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_SLOT, .flags = HS_CHUNK_LIVE, .stored_length = sizeof slot, .plain_length = sizeof slot};
     trace_writer__chunk(writer, &chunk, slot);
 }
 
@@ -364,7 +364,8 @@ void random_program__make(struct random_program *program, uint64_t seed, size_t 
                           uint8_t pointer_size)
 {
     static struct maker maker;
-    maker = (struct maker){.program = program, .random = {seed}, .next_address = 0x1000000, .pointer_size = pointer_size};
+    maker =
+        (struct maker){.program = program, .random = {seed}, .next_address = 0x1000000, .pointer_size = pointer_size};
     *program = (struct random_program){.event = calloc(events + 1, sizeof *program->event),
                                        .stream = calloc(events + 1, sizeof *program->stream),
                                        .count = events,

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Traces that are cut, flipped, foreign or old: a clear error, or what can be read with the damage counted.
+#include "format/chunk.h"
+#include "host/import/import.h"
+#include "tests/format/check_random.h"
+#include "tests/store/trace_writer.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/heapsonde-damage-XXXXXX";
+static char path[256];
+static uint8_t *bytes;
+static size_t length;
+
+static void put_file(const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+static void load_file(const char *name)
+{
+    struct stat status;
+    FILE *file = fopen(name, "rb");
+    ck_assert_msg(file != NULL, "%s", name);
+    fstat(fileno(file), &status);
+    length = (size_t)status.st_size;
+    bytes = malloc(length);
+    ck_assert_uint_eq(fread(bytes, 1, length, file), length);
+    fclose(file);
+}
+
+static void write_small(bool live)
+{
+    struct random_program program;
+    random_program__make(&program, 3, live ? 300 : 5000, 2, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, live, true);
+    random_program__free(&program);
+    load_file(path);
+}
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/heapsonde-damage-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace.dat", folder);
+}
+
+static void remove_folder(void)
+{
+    char command[600];
+    free(bytes);
+    bytes = NULL;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static int count_event(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+{
+    uint64_t *count = context;
+    (void)stream, (void)event, (void)time;
+    *count += phase == HS_PHASE_END;
+    return 0;
+}
+
+struct outcome {
+    int failed;
+    uint64_t events, damage;
+    struct hs_error error;
+};
+
+static struct outcome replay(void)
+{
+    struct outcome outcome = {0};
+    struct hs_trace *trace;
+    struct hs_replay_counts counts;
+    outcome.failed = hs_trace__open(path, &trace, &outcome.error);
+    if (outcome.failed)
+        return outcome;
+    ck_assert_int_eq(hs_trace__replay(trace, count_event, &outcome.events, &counts), 0);
+    for (unsigned i = 0; i < HS_DAMAGE_COUNT; i++)
+        outcome.damage += counts.damage[i] + hs_trace__info(trace)->damage[i];
+    hs_trace__close(trace);
+    return outcome;
+}
+
+START_TEST(every_length_is_read_or_refused)
+{
+    write_small(false);
+    uint64_t last = 0;
+    for (size_t cut = 0; cut < length; cut += cut < 600 || cut > length - 600 ? 1 : 13) {
+        put_file(bytes, cut);
+        struct outcome outcome = replay();
+        if (cut < sizeof(struct hs_file_header)) {
+            ck_assert_int_lt(outcome.failed, 0);
+            ck_assert_ptr_nonnull(strstr(outcome.error.message, path));
+            continue;
+        }
+        ck_assert_int_eq(outcome.failed, 0);
+        // A longer file never tells less.
+        ck_assert_uint_ge(outcome.events, last);
+        last = outcome.events;
+    }
+    put_file(bytes, length);
+    struct outcome whole = replay();
+    ck_assert_uint_eq(whole.events, 5000);
+    ck_assert_uint_eq(whole.damage, 0);
+}
+END_TEST
+
+START_TEST(flipped_bits_are_noticed)
+{
+    struct random_state random = {test_seed("flipped_bits")};
+    write_small(false);
+    for (unsigned round = 0; round < 3000; round++) {
+        size_t at = random_below(&random, length);
+        uint8_t bit = (uint8_t)(1u << random_below(&random, 8));
+        bytes[at] ^= bit;
+        put_file(bytes, length);
+        struct outcome outcome = replay();
+        bytes[at] ^= bit;
+        if (outcome.failed)
+            ck_assert(outcome.error.message[0] && at < sizeof(struct hs_file_header));
+        else if (outcome.events != 5000)
+            ck_assert_uint_gt(outcome.damage, 0);
+    }
+}
+END_TEST
+
+START_TEST(flipped_bits_in_live_slots_do_no_harm)
+{
+    struct random_state random = {test_seed("flipped_bits_live")};
+    write_small(true);
+    for (unsigned round = 0; round < 1500; round++) {
+        size_t at = sizeof(struct hs_file_header) + random_below(&random, length - sizeof(struct hs_file_header));
+        bytes[at] ^= (uint8_t)(1u << random_below(&random, 8));
+        put_file(bytes, length);
+        replay();
+    }
+}
+END_TEST
+
+START_TEST(damaged_chunks_do_not_hide_the_others)
+{
+    struct hs_trace *trace;
+    size_t count;
+    write_small(false);
+    ck_assert_int_eq(hs_trace__open(path, &trace, NULL), 0);
+    ck_assert(hs_trace__info(trace)->from_footer);
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    size_t second = 0;
+    for (size_t i = 0, seen = 0; i < count && !second; i++)
+        if (chunks[i].kind == HS_CHUNK_EVENTS && ++seen == 2)
+            second = i;
+    uint64_t offset = chunks[second].offset, lost = chunks[second].count;
+    hs_trace__close(trace);
+    // Its payload, then its header, then the footer as well.
+    bytes[offset + HS_CHUNK_HEADER_SIZE + 20] ^= 1;
+    put_file(bytes, length);
+    struct outcome outcome = replay();
+    ck_assert_uint_eq(outcome.events, 5000 - lost);
+    ck_assert_uint_eq(outcome.damage, 1);
+    memset(bytes + offset, 0xee, HS_CHUNK_HEADER_SIZE);
+    memset(bytes + length - 100, 0xee, 100);
+    put_file(bytes, length);
+    outcome = replay();
+    ck_assert_uint_eq(outcome.events, 5000 - lost);
+    ck_assert_uint_ge(outcome.damage, 2);
+}
+END_TEST
+
+START_TEST(live_slots_count_once)
+{
+    struct trace_writer writer;
+    struct random_program program;
+    random_program__make(&program, 3, 100, 1, false, 8);
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_BIG, 4);
+    trace_writer__events(&writer, 0, program.event, 100, false);
+    // The same slot, sealed above, was not yet emptied.
+    writer.sequence--;
+    trace_writer__events(&writer, 0, program.event, 100, true);
+    trace_writer__close(&writer, false, 0);
+    ck_assert_uint_eq(replay().events, 100);
+    random_program__free(&program);
+}
+END_TEST
+
+static void expect_error(const char *text)
+{
+    struct outcome outcome = replay();
+    char expected[400];
+    snprintf(expected, sizeof expected, "%s: %s", path, text);
+    ck_assert_int_lt(outcome.failed, 0);
+    ck_assert_str_eq(outcome.error.message, expected);
+}
+
+START_TEST(errors_are_clear)
+{
+    expect_error("No such file or directory");
+    put_file("", 0);
+    expect_error("empty file");
+    put_file("ELF or whatever", 15);
+    expect_error("not a heapsonde trace (no magic)");
+    put_file(HS_FILE_MAGIC, 8);
+    expect_error("truncated at 8 bytes, within the file header");
+    write_small(false);
+    bytes[8] = 2;
+    put_file(bytes, length);
+    expect_error("written by a newer heapsonde (format 2.0, this reads 1.x)");
+    bytes[8] = 1;
+    bytes[30] ^= 1;
+    put_file(bytes, length);
+    expect_error("the file header is damaged (wrong checksum)");
+    strcpy(path, folder);
+    expect_error("is a directory");
+    strcpy(path, "/dev/null");
+    expect_error("not a regular file");
+}
+END_TEST
+
+// ---- golden files
+// ------------------------------------------------------------------------------------------------------
+
+static void describe(const struct hs_store *store, char *text, size_t size)
+{
+    const struct hs_summary *s = hs_store__summary(store);
+    const struct hs_columns *c = hs_store__columns(store);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < c->rows; i++)
+        sum = sum * 31 + c->time[i] + 3 * c->free_time[i] + 5 * c->address[i] + 7 * c->size[i] + 11 * c->slack[i] +
+              13 * c->stack[i] + 17 * c->stream[i] + 19 * c->next[i] + 23 * c->kind[i] + 29 * c->flags[i];
+    size_t nodes, modules;
+    hs_store__nodes(store, &nodes);
+    hs_store__modules(store, &modules);
+    snprintf(text, size,
+             "trace %s\nevents %llu\nrows %llu\nfrees %llu\nreallocations %llu\nallocated %llu\nusable %llu\n"
+             "temporary %llu\npeak %llu at %llu\nlive %llu\nunknown %llu\nmissed %llu\nend %llu\nnodes %zu\n"
+             "modules %zu\nexecutable %s\nchecksum %016llx\n",
+             s->trace_id, (unsigned long long)s->events, (unsigned long long)c->rows, (unsigned long long)s->frees,
+             (unsigned long long)s->reallocations, (unsigned long long)s->allocated_bytes,
+             (unsigned long long)s->allocated_usable, (unsigned long long)s->temporary_count,
+             (unsigned long long)s->peak.bytes, (unsigned long long)s->peak_time, (unsigned long long)s->live.bytes,
+             (unsigned long long)s->unknown_frees, (unsigned long long)s->missed_frees, (unsigned long long)s->end_time,
+             nodes, modules, hs_store__info(store, "executable"), (unsigned long long)sum);
+}
+
+static const char *const golden[] = {"../format/golden-1.0", "../format/golden-1.0-killed"};
+
+static void expect_golden(const char *name)
+{
+    struct hs_store *store;
+    struct hs_error error = {""};
+    const struct hs_import_options options = {.temporary = true};
+    char trace[100], summary[100], text[2000], expected[2000] = "";
+    snprintf(trace, sizeof trace, "%s.dat", name);
+    snprintf(summary, sizeof summary, "%s.txt", name);
+    int failed = hs_import__open(trace, &options, &store, &error);
+    ck_assert_msg(!failed, "%s", error.message);
+    describe(store, text, sizeof text);
+    hs_store__close(store);
+    FILE *file = fopen(summary, getenv("HEAPSONDE_WRITE_GOLDEN") ? "wb+" : "rb");
+    ck_assert_ptr_nonnull(file);
+    if (getenv("HEAPSONDE_WRITE_GOLDEN")) {
+        fputs(text, file);
+        rewind(file);
+    }
+    ck_assert_uint_gt(fread(expected, 1, sizeof expected - 1, file), 0);
+    fclose(file);
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(old_files_are_read)
+{
+    expect_golden(golden[_i]);
+}
+END_TEST
+
+// Run with HEAPSONDE_WRITE_GOLDEN=1 once for each version of the format, and never again for a released one.
+static void write_golden(void)
+{
+    struct random_program program;
+    random_program__make(&program, 42, 8000, 3, true, 8);
+    random_program__write(&program, "../format/golden-1.0.dat", HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    random_program__make(&program, 43, 2500, 1, true, 4);
+    random_program__write(&program, "../format/golden-1.0-killed.dat", HS_BYTE_ORDER_BIG, 4, true, false);
+    random_program__free(&program);
+}
+
+int main(void)
+{
+    if (getenv("HEAPSONDE_WRITE_GOLDEN"))
+        write_golden();
+    Suite *suite = suite_create("damage");
+    TCase *tests = tcase_create("damage");
+    tcase_set_timeout(tests, 200);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, every_length_is_read_or_refused);
+    tcase_add_test(tests, flipped_bits_are_noticed);
+    tcase_add_test(tests, flipped_bits_in_live_slots_do_no_harm);
+    tcase_add_test(tests, damaged_chunks_do_not_hide_the_others);
+    tcase_add_test(tests, live_slots_count_once);
+    tcase_add_test(tests, errors_are_clear);
+    tcase_add_loop_test(tests, old_files_are_read, 0, sizeof golden / sizeof *golden);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
