@@ -60,27 +60,51 @@ static bool is_named(const uint8_t *names, size_t length, size_t at, const char 
     return true;
 }
 
-bool hs_debug_frame_locate(const uint8_t *file, size_t size, const uint8_t **start, const uint8_t **end)
+// Finds a section that is in the file as it is.
+static bool find_section(const uint8_t *file, size_t size, const char *name, size_t name_size, ElfW(Shdr) * section)
 {
-    static const char name[] = ".debug_frame";
     ElfW(Ehdr) header;
-    ElfW(Shdr) names, section;
+    ElfW(Shdr) names;
     if (size < sizeof header)
         return false;
     __builtin_memcpy(&header, file, sizeof header);
     if (!section_header(file, size, &header, header.e_shstrndx, &names) || names.sh_type != SHT_STRTAB)
         return false;
     for (size_t i = 0; i < header.e_shnum; i++) {
-        if (!section_header(file, size, &header, i, &section) || section.sh_type != SHT_PROGBITS ||
-            section.sh_flags & SHF_COMPRESSED)
+        if (!section_header(file, size, &header, i, section) || section->sh_type == SHT_NOBITS ||
+            section->sh_flags & SHF_COMPRESSED)
             continue;
-        if (!is_named(file + names.sh_offset, names.sh_size, section.sh_name, name, sizeof name))
-            continue;
-        *start = file + section.sh_offset;
-        *end = *start + section.sh_size;
-        return true;
+        if (is_named(file + names.sh_offset, names.sh_size, section->sh_name, name, name_size))
+            return true;
     }
     return false;
+}
+
+bool hs_debug_frame_locate(const uint8_t *file, size_t size, const uint8_t **start, const uint8_t **end)
+{
+    static const char name[] = ".debug_frame";
+    ElfW(Shdr) section;
+    if (!find_section(file, size, name, sizeof name, &section))
+        return false;
+    *start = file + section.sh_offset;
+    *end = *start + section.sh_size;
+    return true;
+}
+
+// .eh_frame of a module without PT_GNU_EH_FRAME: static executables. Only its place is taken from the file.
+static bool locate_eh_frame(const struct hs_module *module, struct image image, uintptr_t bias,
+                            struct hs_cfi_section *section)
+{
+    static const char name[] = ".eh_frame";
+    ElfW(Shdr) header;
+    struct hs_range segment;
+    if (module->eh_frame_hdr || !find_section(image.bytes, image.size, name, sizeof name, &header))
+        return false;
+    const uint8_t *start = (const uint8_t *)(bias + header.sh_addr);
+    if (!hs_module_segment(module, start, &segment) || header.sh_size > (size_t)(segment.end - start))
+        return false;
+    *section = (struct hs_cfi_section){.start = start, .end = start + header.sh_size};
+    return true;
 }
 
 static bool same_first_page(const struct hs_module *module, const uint8_t *bytes, size_t size)
@@ -177,12 +201,17 @@ bool hs_debug_frame_find(const struct hs_module *module, uintptr_t address, stru
                          struct hs_fde *fde)
 {
     struct image image;
+    uintptr_t bias;
     uint64_t generation = hs_rule_generation();
-    *section = (struct hs_cfi_section){.debug_frame = true};
-    if (module->anonymous || !hs_module_bias(module, &section->bias))
+    if (module->anonymous || !hs_module_bias(module, &bias))
         return false;
     if (!find_known(module, generation, &image))
         image = map_known(module, generation);
-    return image.bytes && hs_debug_frame_locate(image.bytes, image.size, &section->start, &section->end) &&
+    if (!image.bytes)
+        return false;
+    if (locate_eh_frame(module, image, bias, section) && hs_eh_frame_scan(section, section->start, address, fde))
+        return true;
+    *section = (struct hs_cfi_section){.bias = bias, .debug_frame = true};
+    return hs_debug_frame_locate(image.bytes, image.size, &section->start, &section->end) &&
            hs_eh_frame_scan(section, section->start, address, fde);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// .debug_frame, which is not loaded: read from the module's file.
+// Frame information that only the module's file leads to: .debug_frame, which is not loaded, and the .eh_frame of static
+// executables, which is loaded but which no program header names.
 #ifndef HEAPSONDE_UNWIND_DEBUG_FRAME_H
 #define HEAPSONDE_UNWIND_DEBUG_FRAME_H
 
@@ -8,7 +9,8 @@
 #include "unwind/module.h"
 
 #pragma GCC visibility push(hidden)
-// Finds the FDE of `address` in the module's file, which stays mapped for later calls. Compressed sections are skipped.
+// Finds the FDE of `address` through the module's file, which stays mapped for later calls. Compressed sections are
+// skipped.
 bool hs_debug_frame_find(const struct hs_module *module, uintptr_t address, struct hs_cfi_section *section,
                          struct hs_fde *fde);
 

@@ -28,20 +28,6 @@ void hs_module_ignore_loader(bool ignore)
     atomic_store_explicit(&loader_ignored, ignore, memory_order_relaxed);
 }
 
-static bool find_through_loader(uintptr_t pc, struct hs_module *module)
-{
-    struct loader_object object;
-    if (!_dl_find_object || atomic_load_explicit(&loader_ignored, memory_order_relaxed))
-        return false;
-    if (_dl_find_object((void *)pc, &object))
-        return false;
-    module->start = (uintptr_t)object.map_start;
-    module->end = (uintptr_t)object.map_end;
-    module->eh_frame_hdr = object.eh_frame;
-    module->anonymous = false;
-    return true;
-}
-
 // generation << 32 | SLOT_COMPLETE, or SLOT_BUSY while it is written. A slot of another generation is free.
 enum { SLOTS = 256, SLOT_BUSY = 1, SLOT_COMPLETE = 2 };
 struct slot {
@@ -159,6 +145,24 @@ bool hs_module_segment(const struct hs_module *module, const void *address, stru
         return true;
     }
     return false;
+}
+
+static bool find_through_loader(uintptr_t pc, struct hs_module *module)
+{
+    struct loader_object object;
+    if (!_dl_find_object || atomic_load_explicit(&loader_ignored, memory_order_relaxed))
+        return false;
+    if (_dl_find_object((void *)pc, &object))
+        return false;
+    // Of a static executable the loader knows the text only: neither tables nor headers.
+    size_t count;
+    if (!object.eh_frame && !program_headers((uintptr_t)object.map_start, &count))
+        return false;
+    module->start = (uintptr_t)object.map_start;
+    module->end = (uintptr_t)object.map_end;
+    module->eh_frame_hdr = object.eh_frame;
+    module->anonymous = false;
+    return true;
 }
 
 // Completes a module of which only the place of the ELF header is known.
