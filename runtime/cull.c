@@ -181,6 +181,18 @@ static bool ends_early(uint64_t address, uint64_t time, uint64_t limit)
     return true;
 }
 
+// A wide record is left as it is; the blocks that it ends, or whose address it gives out again, may not be taken for
+// the ones that a later free ends.
+static void forget_blocks_of_wide(const uint64_t *at, uint64_t time)
+{
+    struct hs_live_block block;
+    uint64_t kind = at[0] >> HS_RECORD_ADDRESS_POS & 0xff;
+    if (kind == HS_WIDE_REALLOC)
+        hs_live_blocks__remove(at[5], time, &block);
+    if (kind == HS_WIDE_ALLOC || kind == HS_WIDE_REALLOC || kind == HS_WIDE_FREE)
+        hs_live_blocks__remove(at[1], time, &block);
+}
+
 static void scan(struct held *held, uint32_t holder)
 {
     const uint64_t *records = hs_slot__records(held->slot);
@@ -196,6 +208,8 @@ static void scan(struct held *held, uint32_t holder)
             if (ends_early(old, record.time - (at[2] >> 48), limit))
                 strike(held, word, STRUCK_OLD);
         }
+        if (record.kind == HS_RECORD_WIDE)
+            forget_blocks_of_wide(at, record.time);
         if (allocates(&record))
             hs_live_blocks__insert(record.address, record.time, holder, word);
         word += record.words;
@@ -203,16 +217,19 @@ static void scan(struct held *held, uint32_t holder)
     held->last_time = clock;
 }
 
-void hs_cull__hold(struct hs_slot *slot)
+bool hs_cull__hold(struct hs_slot *slot)
 {
     if (!cull.ring)
         cull.ring = hs_memory__map(HELD_LIMIT * sizeof *cull.ring);
+    if (!cull.ring)
+        return false;
     uint32_t holder = cull.first + cull.count;
     struct held *held = held_at(holder);
     __builtin_memset(held, 0, sizeof *held);
     held->slot = slot;
     cull.count++;
     scan(held, holder % HELD_LIMIT);
+    return true;
 }
 
 // ---- what is left

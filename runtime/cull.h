@@ -19,8 +19,8 @@
 // Whether slots go through here at all.
 bool hs_cull__is_on(void);
 
-// Takes a filled slot of events and strikes out what it frees.
-void hs_cull__hold(struct hs_slot *slot);
+// Takes a filled slot of events and strikes out what it frees. False when there is no memory to hold it.
+bool hs_cull__hold(struct hs_slot *slot);
 
 // The oldest held slot, when it is due (`all`: whichever it is), with what is left of its records: `records` is
 // HS_SLOT_RECORDS_SIZE bytes of the caller's. NULL when none is due. The slot is the caller's again.
