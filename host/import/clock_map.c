@@ -44,7 +44,8 @@ int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source 
         return -ENOMEM;
     map->segment[0] = (struct hs_clock_segment){.multiplier = default_slope(source)};
     map->count = 1;
-    qsort(points, count, sizeof *points, compare_points);
+    if (count)
+        qsort(points, count, sizeof *points, compare_points);
     if (source->clock == HS_CLOCK_MONOTONIC)
         count = 0;
     for (size_t i = 0; i < count; i++) {

@@ -31,6 +31,11 @@ static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t
     return (hash ^ hash >> 32) & map->mask;
 }
 
+static inline void hs_live_map__prefetch(const struct hs_live_map *map, uint64_t address)
+{
+    __builtin_prefetch(&map->entry[hs_live_map__slot(map, address, 0)]);
+}
+
 static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *map, uint64_t address, uint32_t space)
 {
     uint64_t at = hs_live_map__slot(map, address, space);

@@ -8,6 +8,9 @@
 
 #include "format/event_codec.h"
 
+// Events behind the last one of a chunk that may be looked at, whatever they hold.
+#define HS_TRACE_EVENTS_AHEAD 8
+
 struct hs_trace {
     int fd;
     struct hs_trace_info info;

@@ -15,7 +15,7 @@ struct hs_trace_decoder {
     uint8_t *stored;
     size_t capacity;
     void *scratch;
-    struct hs_event events[HS_CODEC_MAX_EVENTS];
+    struct hs_event events[HS_CODEC_MAX_EVENTS + HS_TRACE_EVENTS_AHEAD];
 };
 
 struct hs_trace_decoder *hs_trace_decoder__create(const struct hs_trace *trace)
