@@ -196,6 +196,41 @@ static bool find_in_maps(uintptr_t pc, struct hs_module *module)
     return true;
 }
 
+// Addresses that are no code. A walk may meet the same one each time (a coroutine's first frame that holds anything),
+// and /proc/self/maps is far too slow for that: an answer is taken again for a while. It is wrong at most until code
+// that the loader does not know has been asked for ANSWERS times.
+enum { NO_CODE = 64, ANSWERS = 1000 };
+struct no_code {
+    _Atomic uint64_t page_and_generation;
+    _Atomic uint32_t asked;
+};
+static struct no_code no_code[NO_CODE];
+
+static uint64_t no_code_key(uintptr_t pc, uint32_t generation)
+{
+    return (uint64_t)generation << 36 | pc / HS_PAGE_SIZE;
+}
+
+static struct no_code *no_code_slot(uintptr_t pc)
+{
+    uintptr_t page = pc / HS_PAGE_SIZE;
+    return &no_code[(page ^ page >> 6 ^ page >> 12) % NO_CODE];
+}
+
+static bool known_not_to_be_code(uintptr_t pc, uint32_t generation)
+{
+    struct no_code *slot = no_code_slot(pc);
+    if (atomic_load_explicit(&slot->page_and_generation, memory_order_relaxed) != no_code_key(pc, generation))
+        return false;
+    return atomic_fetch_add_explicit(&slot->asked, 1, memory_order_relaxed) % ANSWERS != ANSWERS - 1;
+}
+
+static void remember_no_code(uintptr_t pc, uint32_t generation)
+{
+    struct no_code *slot = no_code_slot(pc);
+    atomic_store_explicit(&slot->page_and_generation, no_code_key(pc, generation), memory_order_relaxed);
+}
+
 bool hs_module_find(uintptr_t pc, struct hs_module *module)
 {
     if (find_through_loader(pc, module))
@@ -203,8 +238,12 @@ bool hs_module_find(uintptr_t pc, struct hs_module *module)
     uint32_t generation = hs_rule_generation();
     if (find_in_table(pc, generation, module))
         return true;
-    if (!find_in_maps(pc, module))
+    if (known_not_to_be_code(pc, generation))
         return false;
+    if (!find_in_maps(pc, module)) {
+        remember_no_code(pc, generation);
+        return false;
+    }
     add_to_table(module, generation);
     return true;
 }

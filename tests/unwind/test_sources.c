@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef void library_call(void (*callback)(void *), void *argument);
@@ -266,7 +268,8 @@ END_TEST
 // The vdso, libc and this program are found with and without the loader's help, with the same result.
 START_TEST(modules_agree)
 {
-    void *const addresses[] = {(void *)malloc, (void *)run_suite, (void *)pthread_create};
+    void *const addresses[] = {(void *)malloc, (void *)run_suite, (void *)(getauxval(AT_SYSINFO_EHDR) + 0x900),
+                               (void *)pthread_create};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
         struct hs_module loader, maps;
         hs_module_ignore_loader(false);
@@ -277,6 +280,32 @@ START_TEST(modules_agree)
         ck_assert_ptr_eq(loader.eh_frame_hdr, maps.eh_frame_hdr);
         ck_assert(!maps.anonymous);
     }
+}
+END_TEST
+
+static struct timespec now;
+static double seconds(void)
+{
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// A word that is no code, met by every walk, must not cost a look into /proc/self/maps each time.
+START_TEST(no_code_is_remembered)
+{
+    uint8_t *data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct hs_module module;
+    double start = seconds();
+    for (int i = 0; i < 100000; i++)
+        ck_assert(!hs_module_find((uintptr_t)data + (uintptr_t)i % 64, &module));
+    ck_assert_double_lt(seconds() - start, 1.0);
+    // Code that appears there is found after a while, and at once after forgetting.
+    uint8_t *code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(!hs_module_find((uintptr_t)code + 5, &module));
+    mprotect(code, 4096, PROT_READ | PROT_EXEC);
+    hs_unwind_forget_rules();
+    ck_assert(hs_module_find((uintptr_t)code + 5, &module));
+    ck_assert(module.anonymous);
 }
 END_TEST
 
@@ -292,6 +321,7 @@ int main(void)
     tcase_add_test(cases, registered_frames);
     tcase_add_test(cases, registered_frames_in_threads);
     tcase_add_test(cases, modules_agree);
+    tcase_add_test(cases, no_code_is_remembered);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
