@@ -39,7 +39,7 @@ static struct {
     uint8_t *header; // HS_FILE_HEADER_SIZE bytes
     struct block blocks[BLOCKS_LIMIT];
     uint32_t block_count;
-    struct hs_lock lock; // guards `end`: the writer and its helper append
+    struct hs_lock lock; // guards `end`, the blocks and the table of slots
     _Atomic bool stopped;
 } output = {.fd = -1};
 
@@ -419,6 +419,19 @@ static bool take_block(uint64_t length, uint64_t *offset)
     return fits && write_pad(pad, gap);
 }
 
+static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
+{
+    if (!hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
+        return false;
+    bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset, (uint32_t)(length / HS_SLOT_SIZE));
+    if (fits)
+        output.blocks[output.block_count++] = (struct block){memory, length};
+    hs_lock__release(&output.lock);
+    if (!fits)
+        hs_memory__unmap(memory, length);
+    return fits;
+}
+
 static bool add_mapped_slots(uint32_t count)
 {
     uint64_t length = (uint64_t)count * HS_SLOT_SIZE, offset;
@@ -427,22 +440,19 @@ static bool add_mapped_slots(uint32_t count)
     uint8_t *memory = map_file(offset, length);
     if (!memory)
         return false;
-    output.blocks[output.block_count++] = (struct block){memory, length};
-    return hs_slots__add(memory, offset, count);
+    return enter_block(memory, length, offset);
+}
+
+bool hs_output__add_plain_slots(uint32_t count)
+{
+    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
+    uint8_t *memory = hs_memory__map(length);
+    return memory && enter_block(memory, length, 0);
 }
 
 bool hs_output__add_slots(uint32_t count)
 {
-    if (output.block_count == BLOCKS_LIMIT)
-        return false;
-    if (output.open && add_mapped_slots(count))
-        return true;
-    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
-    uint8_t *memory = hs_memory__map(length);
-    if (!memory)
-        return false;
-    output.blocks[output.block_count++] = (struct block){memory, length};
-    return hs_slots__add(memory, 0, count);
+    return (output.open && add_mapped_slots(count)) || hs_output__add_plain_slots(count);
 }
 
 void hs_output__write_header_if_unmapped(void)

@@ -26,6 +26,9 @@ const char *hs_output__path(void);
 // lost when the process is killed). Returns false when not even that is possible.
 bool hs_output__add_slots(uint32_t count);
 
+// Adds `count` slots in plain memory. Any thread.
+bool hs_output__add_plain_slots(uint32_t count);
+
 // Appends one chunk; sizes, crc and magic are filled here. A failure stops the recording.
 bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload);
 

@@ -21,10 +21,11 @@
 
 enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
 enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
-enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 8, GROWTH = 4 };
+enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 8, STRETCHED_SLOTS = 64, GROWTH = 4 };
 
 #define SECOND_NS    1000000000ll
-#define PATIENCE_NS  (2 * SECOND_NS)
+#define PATIENCE_NS  2000000000ull
+#define STRETCH_NS   100000000ull
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 static struct {
@@ -304,19 +305,31 @@ static bool make_room(void)
     }
 }
 
+// A disk may stand still for longer than the slots last. Then recording goes on in plain memory, within limits.
+static void stretch_pool(void)
+{
+    if (hs_slots__total() < hs_threads__count() + hs_cull__held() + STRETCHED_SLOTS)
+        hs_output__add_plain_slots(GROWTH);
+}
+
 struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time)
 {
     struct hs_slot *slot = hs_slots__take(use, stream, base_time);
     if (slot)
         return slot;
+    uint64_t began = hs_clock__monotonic_ns();
     // By the clock and not by tries: other threads may take what becomes free, again and again.
-    uint64_t until = hs_clock__monotonic_ns() + (uint64_t)PATIENCE_NS;
     while (!hs_output__stopped() && make_room()) {
         slot = hs_slots__take(use, stream, base_time);
-        if (slot || hs_clock__monotonic_ns() > until)
-            return slot;
+        uint64_t waited = hs_clock__monotonic_ns() - began;
+        if (slot || waited > PATIENCE_NS)
+            break;
+        if (waited > STRETCH_NS)
+            stretch_pool();
     }
-    return NULL;
+    if (!slot)
+        hs_log(HS_LOG_WARN, "waited in vain for a buffer; an event is lost", NULL, 0);
+    return slot;
 }
 
 static bool order(uint32_t orders, int64_t patience_ns)
