@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char *probe; // the script that uses the page
+static char probe[4096]; // the script that uses the page
 
 START_TEST(test_collapsed)
 {
@@ -144,9 +144,9 @@ END_TEST
 
 int main(void)
 {
-    char *folder = getcwd(NULL, 0);
-    if (asprintf(&probe, "%s/probe.js", folder) < 0)
+    if (!getcwd(probe, sizeof(probe) - 16))
         return 1;
+    strcat(probe, "/probe.js");
     Suite *suite = suite_create("export");
     TCase *tests = tcase_create("export");
     tcase_set_timeout(tests, 120);

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static char *source; // the folder that the suite was started in
+static char source[4096]; // the folder that the suite was started in
 
 void make_golden(void)
 {
-    if (!source)
-        source = getcwd(NULL, 0);
+    ck_assert(*source || getcwd(source, sizeof(source)));
     make_work();
     shell("'%s' golden.dat && mkdir -p root/app/bin && cp '%s' root/app/bin/golden", PATH_GOLDEN_TRACE,
           PATH_GOLDEN_PROGRAM);

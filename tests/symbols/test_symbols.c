@@ -12,14 +12,18 @@
 #define MOST_ADDRESSES 8192
 
 static const char flags[] = "-O2 -Wl,--build-id=sha1";
-static char *source; // folder of the sample's sources
+static char source[4096]; // folder of the sample's sources
 
 // Compiles the sample to `name` in the folder of this run and returns its path.
 static const char *compile(const char *name, const char *options)
 {
     shell("gcc %s -c '%s/rust_names.c' -o rust_names.o && g++ %s %s '%s/sample.cpp' rust_names.o -o %s", options,
           source, options, flags, source, name);
-    return strdup(text("%s/%s", work, name));
+    static char paths[4][512];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", work, name);
+    return path;
 }
 
 // ---- against addr2line ---------------------------------------------------------------------------------------------
@@ -448,7 +452,8 @@ END_TEST
 
 int main(void)
 {
-    source = getcwd(NULL, 0);
+    if (!getcwd(source, sizeof(source)))
+        return 1;
     Suite *suite = suite_create("symbols");
     TCase *tests = tcase_create("symbols");
     tcase_set_timeout(tests, 120);
