@@ -9,6 +9,7 @@
 #include "host/import/array.h"
 #include "host/import/clock_map.h"
 #include "host/import/live_map.h"
+#include "host/import/trace.h"
 #include "host/store/column_file.h"
 #include "host/store/layout.h"
 
@@ -98,6 +99,24 @@ static inline uint32_t *column_u32(struct hs_column_file *file)
 static inline uint8_t *column_u8(struct hs_column_file *file)
 {
     return file->data;
+}
+
+// Fetches what the events soon to come will touch: first the place of a block in the live map, then, when that is
+// there, the block's row.
+static inline void builder__look_ahead(struct builder *builder, const struct hs_event *event)
+{
+    const struct hs_event *near = event + HS_TRACE_EVENTS_AHEAD / 2;
+    hs_live_map__prefetch(&builder->live, event[HS_TRACE_EVENTS_AHEAD].address);
+    if (near->kind != HS_EVENT_FREE)
+        return;
+    uint32_t row_plus_1 = hs_live_map__find(&builder->live, near->address, 0)->row_plus_1;
+    if (!row_plus_1)
+        return;
+    __builtin_prefetch(&column_u64(&builder->free_time)[row_plus_1 - 1], 1);
+    __builtin_prefetch(&column_u64(&builder->size)[row_plus_1 - 1]);
+    __builtin_prefetch(&column_u32(&builder->slack)[row_plus_1 - 1]);
+    __builtin_prefetch(&column_u32(&builder->stream)[row_plus_1 - 1]);
+    __builtin_prefetch(&column_u8(&builder->kind)[row_plus_1 - 1]);
 }
 
 #endif

@@ -115,7 +115,7 @@ static int visit(void *context, uint32_t stream, const struct hs_event *event, i
         if (options->progress)
             options->progress(options->context, import->counts.bytes_done, import->total_bytes);
     }
-    hs_live_map__prefetch(&import->builder.live, event[HS_TRACE_EVENTS_AHEAD].address);
+    builder__look_ahead(&import->builder, event);
     return builder__visit(&import->builder, stream, event, phase, time);
 }
 

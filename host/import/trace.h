@@ -9,7 +9,7 @@
 #include "format/event_codec.h"
 
 // Events behind the last one of a chunk that may be looked at, whatever they hold.
-#define HS_TRACE_EVENTS_AHEAD 8
+#define HS_TRACE_EVENTS_AHEAD 16
 
 struct hs_trace {
     int fd;
