@@ -45,8 +45,11 @@ void hs_trace_decoder__free(struct hs_trace_decoder *decoder)
 int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to)
 {
     // The payload's checksum stands in the header; a live chunk has none.
+    const unsigned known = HS_CHUNK_LZ4 | HS_CHUNK_LIVE | HS_CHUNK_SLOT_ORDER_BIG | HS_CHUNK_PACKED;
     uint8_t bytes[HS_CHUNK_HEADER_SIZE];
     struct hs_chunk_header header;
+    if (chunk->flags & ~known)
+        return -EBADMSG;
     int failed = hs_trace__read(trace, chunk->offset, bytes, sizeof bytes);
     if (!failed)
         failed = hs_trace__read(trace, chunk->offset + HS_CHUNK_HEADER_SIZE, to, chunk->stored_length);
