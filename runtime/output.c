@@ -142,8 +142,8 @@ static int lift_descriptor(long fd)
 
 static bool pattern_has(char what)
 {
-    for (const char *c = hs_config.output; *c; c++)
-        if (c[0] == '%' && c[1] == what)
+    for (const char *c = hs_config.output; c[0] && c[1]; c++)
+        if (c[0] == '%' && *++c == what)
             return true;
     return false;
 }

@@ -264,7 +264,8 @@ static bool is_this_process(void)
 
 void hs_process__after_fork(void)
 {
-    if (atomic_load(&process.state) != RUNNING)
+    // The program's own fork handlers may have allocated: then this is done.
+    if (atomic_load(&process.state) != RUNNING || is_this_process())
         return;
     atomic_store(&hs_shared->mode, 0); // also where the kernel did not wipe the page
     // Forked by a signal handler in the middle of a record, which would go on into the parent's buffer.

@@ -159,12 +159,13 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
     if (header->use == HS_SLOT_META) {
         seal_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back(slot);
-    } else if (hs_cull__is_on()) {
-        seal_held(false);
-        hs_cull__hold(slot);
     } else {
-        seal_events(sealer, header, hs_slot__records(slot));
-        hs_slots__give_back(slot);
+        if (hs_cull__is_on())
+            seal_held(false);
+        if (!hs_cull__is_on() || !hs_cull__hold(slot)) {
+            seal_events(sealer, header, hs_slot__records(slot));
+            hs_slots__give_back(slot);
+        }
     }
     if (sealer == &sealers[0] && hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
         write_clock_point();

@@ -19,7 +19,26 @@ struct operator
     const char *fallback; // the unsized form, where an older library lacks the sized one
     _Atomic int kind;
     void *real;
+    struct operator* next;
+    atomic_bool listed;
 };
+
+static struct operator* _Atomic operators; // those that were looked for
+
+static void list(struct operator* operator)
+{
+    if (atomic_exchange(&operator->listed, true))
+        return;
+    operator->next = atomic_load(&operators);
+    while (!atomic_compare_exchange_weak(&operators, &operator->next, operator))
+        continue;
+}
+
+void hs_cxx__forget(void)
+{
+    for (struct operator* operator= atomic_load(&operators); operator; operator= operator->next)
+        atomic_store(&operator->kind, UNKNOWN);
+}
 
 // The search must not run for ever in a program that has no such function: it would not have been called.
 static int find_operator(struct operator* operator)
@@ -31,6 +50,7 @@ static int find_operator(struct operator* operator)
     operator->real = real;
     int kind = real && hs_real__same_module(real, (void *)hs_real.malloc) ? OWN_ALLOCATOR : CALLS_MALLOC;
     atomic_store_explicit(&operator->kind, kind, memory_order_release);
+    list(operator);
     return kind;
 }
 
@@ -57,7 +77,7 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     HS_EXPORT void *name parameters;                                                                                   \
     HS_EXPORT void *name parameters                                                                                    \
     {                                                                                                                  \
-        static struct operator operator= {#name, NULL, UNKNOWN, NULL};                                                 \
+        static struct operator operator= {#name, NULL, UNKNOWN, NULL, NULL, false};                                    \
         typedef void *function parameters;                                                                             \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC))                                                             \
             return ((function *)operator.real)arguments;                                                               \
@@ -74,7 +94,7 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     HS_EXPORT void name parameters;                                                                                    \
     HS_EXPORT void name parameters                                                                                     \
     {                                                                                                                  \
-        static struct operator operator= {#name, fallback, UNKNOWN, NULL};                                             \
+        static struct operator operator= {#name, fallback, UNKNOWN, NULL, NULL, false};                                \
         typedef void function parameters;                                                                              \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC)) {                                                           \
             ((function *)operator.real) arguments;                                                                     \

@@ -7,19 +7,21 @@
 HS_EXPORT void __register_frame(void *eh_frame);
 HS_EXPORT void __register_frame(void *eh_frame)
 {
-    if (!hs_real.__register_frame)
-        hs_real.__register_frame = (void (*)(void *))hs_real__find("__register_frame");
+    void (*real)(void *) = hs_real.__register_frame;
+    if (!real)
+        hs_real.__register_frame = real = (void (*)(void *))hs_real__find("__register_frame");
     hs_register_frames(eh_frame);
-    if (hs_real.__register_frame)
-        hs_real.__register_frame(eh_frame);
+    if (real)
+        real(eh_frame);
 }
 
 HS_EXPORT void __deregister_frame(void *eh_frame);
 HS_EXPORT void __deregister_frame(void *eh_frame)
 {
-    if (!hs_real.__deregister_frame)
-        hs_real.__deregister_frame = (void (*)(void *))hs_real__find("__deregister_frame");
+    void (*real)(void *) = hs_real.__deregister_frame;
+    if (!real)
+        hs_real.__deregister_frame = real = (void (*)(void *))hs_real__find("__deregister_frame");
     hs_deregister_frames(eh_frame);
-    if (hs_real.__deregister_frame)
-        hs_real.__deregister_frame(eh_frame);
+    if (real)
+        real(eh_frame);
 }

@@ -219,5 +219,7 @@ HS_EXPORT int dlclose(void *handle)
     int result = hs_real.dlclose(handle);
     hs_unwind_forget_rules();
     hs_process__code_was_unloaded();
+    hs_real.__register_frame = hs_real.__deregister_frame = NULL;
+    hs_cxx__forget();
     return result;
 }

@@ -84,6 +84,9 @@ void *hs_real__find(const char *name);
 // Whether two functions lie in the same module.
 bool hs_real__same_module(const void *a, const void *b);
 
+// After code was unloaded: the operators are looked for again when they are called.
+void hs_cxx__forget(void);
+
 // Blocks that were given out before the real allocator was known.
 bool hs_bootstrap__owns(const void *block);
 void *hs_bootstrap__allocate(size_t alignment, size_t size);

@@ -12,6 +12,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct hs_config hs_config;
 
@@ -318,7 +319,7 @@ START_TEST(what_is_left_and_the_statistics_are_the_input)
         while (pen.at + 20 < hs_slot__records(pen.slot) + WORDS)
             one_event(&history, &pen);
         release(false);
-        hs_cull__hold(pen.slot);
+        ck_assert(hs_cull__hold(pen.slot));
     }
     finish_reading();
     struct sums input = add_up(history.events, history.count);
@@ -335,7 +336,7 @@ START_TEST(held_slots_have_a_limit)
         struct pen pen = new_slot((uint64_t)i);
         put_malloc(&pen, address_of((uint64_t)i), 10, 1, 0, (uint64_t)i);
         release(false);
-        hs_cull__hold(pen.slot);
+        ck_assert(hs_cull__hold(pen.slot));
         ck_assert_uint_le(hs_cull__held(), 256);
     }
     ck_assert_uint_eq(left_count, SLOTS - 256);
@@ -352,7 +353,7 @@ END_TEST
 
 static void hold_and_finish(struct pen *pen)
 {
-    hs_cull__hold(pen->slot);
+    ck_assert(hs_cull__hold(pen->slot));
     finish_reading();
 }
 
@@ -430,11 +431,25 @@ START_TEST(free_before_the_allocation_is_another_blocks)
     struct pen early = new_slot(0), late = new_slot(0);
     put_free(&early, 0x1000, 0, 5);
     put_malloc(&late, 0x1000, 100, 1, 0, 10);
-    hs_cull__hold(late.slot);
-    hs_cull__hold(early.slot);
+    ck_assert(hs_cull__hold(late.slot));
+    ck_assert(hs_cull__hold(early.slot));
     finish_reading();
     ck_assert_uint_eq(left_count, 2);
     ck_assert_uint_eq(culled[1].count, 0);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_held)
+{
+    struct pen pen = new_slot(0);
+    put_malloc(&pen, 0x1000, 100, 1, 0, 10);
+    struct rlimit limit = {.rlim_cur = 1, .rlim_max = RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    bool held = hs_cull__hold(pen.slot);
+    limit.rlim_cur = RLIM_INFINITY;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    ck_assert(!held);
+    ck_assert_uint_eq(hs_cull__held(), 0);
 }
 END_TEST
 
@@ -481,6 +496,7 @@ int main(void)
     tcase_add_loop_test(culling, each_half_of_a_realloc_goes_alone, 0, 8);
     tcase_add_test(culling, long_life_stays);
     tcase_add_test(culling, free_before_the_allocation_is_another_blocks);
+    tcase_add_test(culling, without_memory_nothing_is_held);
     tcase_add_test(culling, blocks_table_holds_what_a_model_holds);
     suite_add_tcase(suite, culling);
     SRunner *runner = srunner_create(suite);
