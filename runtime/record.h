@@ -41,6 +41,7 @@ static inline struct hs_thread *hs_record__enter(uint32_t wanted)
 
 static inline void hs_record__leave(struct hs_thread *thread)
 {
+    thread->nested = 0;
     thread->inside = HS_OUTSIDE;
 }
 
