@@ -205,6 +205,16 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     return exit_status(child.status);
 }
 
+// Several processes into one file would each take it away from the one before.
+static bool names_each_process(const struct hs_arguments *arguments, const char *pattern)
+{
+    if (!hs_arguments__flag(arguments, "follow-children") || strstr(pattern, "%p") || strstr(pattern, "%n"))
+        return true;
+    hs_complain(arguments->command, "--follow-children writes a file for each process: put %%p into --output %s",
+                pattern);
+    return false;
+}
+
 static int prepare_and_run(const struct hs_arguments *arguments, const char *library)
 {
     struct hs_program program;
@@ -229,6 +239,8 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
 static int run(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
+    if (!names_each_process(arguments, wanted_output(arguments)))
+        return HS_EXIT_USAGE;
     if (find_library(arguments->command, library, sizeof(library)))
         return HS_EXIT_FAILURE;
     return prepare_and_run(arguments, library);

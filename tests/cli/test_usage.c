@@ -43,6 +43,7 @@ START_TEST(test_usage)
     expect_complaint(2, "export x", "--format", "collapsed flamegraph json");
     expect_complaint(2, "export --format gif x", "'gif'", "collapsed flamegraph json");
     expect_complaint(2, "run", "program", "heapsonde run [OPTIONS] [--] PROGRAM");
+    expect_complaint(2, "run --follow-children -o one.dat -- true", "one.dat", "%p");
     expect_complaint(2, "run --cull 1s -- true", "'1s'", "whole number");
 }
 END_TEST

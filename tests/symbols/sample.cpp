@@ -11,7 +11,9 @@ namespace sample
 template <typename T> class Box
 {
   public:
-    explicit Box(const T &value) : items(3, value) {}
+    explicit Box(const T &value) : items(3, value)
+    {
+    }
     std::size_t weight() const
     {
         std::size_t sum = 0;
