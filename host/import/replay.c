@@ -110,7 +110,7 @@ static struct cursor *new_cursor(struct replay *replay)
     cursor = calloc(1, sizeof *cursor);
     if (!cursor)
         return NULL;
-    cursor->decoder = hs_trace_decoder__create(replay->trace);
+    cursor->decoder = hs_trace_decoder__create_sharing(replay->open ? replay->heap[0]->decoder : NULL);
     if (cursor->decoder)
         return cursor;
     free(cursor);
