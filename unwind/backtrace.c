@@ -149,7 +149,8 @@ static inline int copy_innermost(void **pcs, int max, const struct hs_memo *memo
 #pragma GCC unroll 4
     for (; end - to >= 2; to += 2) {
         from -= 2;
-        *(word_pair *)to = __builtin_shuffle(*(const word_pair *)from, (word_pair){1, 0});
+        word_pair pair = *(const word_pair *)from;
+        *(word_pair *)to = __builtin_shufflevector(pair, pair, 1, 0);
     }
     if (to < end)
         *to = from[-1];

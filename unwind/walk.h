@@ -43,7 +43,7 @@ struct hs_memo {
     uint32_t *marks;   // how each frame's step is to be proven
 };
 
-// The largest useful capacity; a greater one is cut to it.
+// The largest capacity; a greater one is cut to it. The smallest is 1.
 #define HS_MEMO_CAPACITY_MAX 16383
 
 // Bytes that a memo of `capacity` frames needs, header included: 60 bytes per frame, of which a walk touches 32 per

@@ -12,6 +12,7 @@
 // - It may be called from any thread and from signal handlers, also while the same thread is inside the library.
 // - It takes no lock, allocates nothing, does not change errno, and needs no libc.
 // - It never faults, whatever the stack contains, as long as the stack pointer itself is on readable memory.
+// - It needs at most 4 KiB of stack.
 // - Lengths are numbers of array elements. The library keeps no pointer that is passed to it, except where stated.
 //
 // A thread must have its own thread control block, as every thread made by libc has.
