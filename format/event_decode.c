@@ -385,9 +385,6 @@ size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *pay
     if (!open_payload(decoder, payload, payload + length, &count))
         return 0;
     hs_model_start(&decoder->model, target);
-    // Number 0 is read when damaged numbers name it: nothing stands there.
-    decoder->model.block[0] = (struct hs_block){0};
-    decoder->model.stack[0] = (struct hs_local_stack){0};
     decoder->damaged = 0;
     for (uint64_t i = 0; i < count && delivered < max; i++) {
         struct hs_event *event = &events[delivered];

@@ -168,6 +168,9 @@ struct hs_model {
 static inline void hs_model_start(struct hs_model *model, const struct hs_codec_target *target)
 {
     __builtin_memset(model, 0, offsetof(struct hs_model, stack));
+    // Number 0 stands for older blocks and their stack; the other entries are filled when they are added.
+    model->stack[0] = (struct hs_local_stack){0};
+    model->block[0] = (struct hs_block){0};
     model->pointer_size = target->pointer_size;
     model->address_shift = target->address_shift;
     model->unit_bytes = 1u << target->address_shift;
