@@ -41,28 +41,56 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
     return HS_ORIGIN_LIBRARY;
 }
 
+struct collecting {
+    const struct hs_frame **frames;
+    uint32_t most;
+    uint32_t count;
+    uint32_t total;
+    bool skipping;                   // nothing but allocators and the standard library was met yet
+    const struct hs_frame *standard; // the outermost frame of the standard library met so far
+};
+
+static void keep(struct collecting *to, const struct hs_frame *frame)
+{
+    if (to->count < to->most)
+        to->frames[to->count++] = frame;
+    to->total++;
+}
+
+// False where the rest is only the start of the thread.
+static bool collect(struct collecting *to, const struct hs_frame *frame, bool skip)
+{
+    if (to->skipping && frame->role == HS_ROLE_ALLOCATOR)
+        return true;
+    if (to->skipping && frame->role == HS_ROLE_STANDARD) {
+        to->standard = frame;
+        return true;
+    }
+    if (to->skipping && to->standard)
+        keep(to, to->standard);
+    to->skipping = false;
+    if (skip && to->total && frame->role == HS_ROLE_START_UP)
+        return false;
+    keep(to, frame);
+    return true;
+}
+
 uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total)
 {
-    uint32_t count = 0;
-    bool skipping = skip;
-    *total = 0;
-    for (uint32_t node = stack; node; node = hs_trace_symbols__parent(symbols, node)) {
+    struct collecting to = {.frames = frames, .most = most, .skipping = skip};
+    bool more = true;
+    for (uint32_t node = stack; node && more; node = hs_trace_symbols__parent(symbols, node)) {
         const struct hs_frames *here = hs_trace_symbols__node(symbols, node);
-        for (uint32_t i = 0; i < here->count; i++) {
-            if (skipping && here->frame[i].role == HS_ROLE_ALLOCATOR)
-                continue;
-            skipping = false;
-            if (skip && count && here->frame[i].role == HS_ROLE_START_UP)
-                return count;
-            if (count < most)
-                frames[count++] = &here->frame[i];
-            (*total)++;
-        }
+        for (uint32_t i = 0; i < here->count && more; i++)
+            more = collect(&to, &here->frame[i], skip);
     }
-    if (!count && skip && stack)
+    if (to.skipping && to.standard)
+        keep(&to, to.standard);
+    *total = to.total;
+    if (!to.count && skip && stack)
         return hs_frames__of_stack(symbols, stack, false, frames, most, total);
-    return count;
+    return to.count;
 }
 
 // ---- writing -------------------------------------------------------------------------------------------------------
@@ -81,8 +109,52 @@ static void print_clean(FILE *out, const char *text, size_t length)
     }
 }
 
+// Length of an operator's sign that would be taken for brackets, after the word `operator`.
+static size_t operator_sign(const char *text, const char *at)
+{
+    static const char *const signs[] = {"()", "<<=", ">>=", "<=>", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"};
+    if (at - text < 8 || strncmp(at - 8, "operator", 8))
+        return 0;
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        if (starts_with(at, signs[i]))
+            return strlen(signs[i]);
+    }
+    return 0;
+}
+
+// Writes dots for what is between brackets: std::map<..>::find(..). False when they do not pair up.
+static bool elide_arguments(const char *text, char *to, size_t size)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t used = 0;
+    unsigned depth = 0;
+    for (const char *at = text; *at;) {
+        size_t whole = depth ? 0 : operator_sign(text, at);
+        if (!depth && starts_with(at, anonymous))
+            whole = sizeof(anonymous) - 1;
+        if (used + whole + 4 >= size)
+            return false;
+        bool opens = !whole && (*at == '<' || *at == '(');
+        bool closes = !whole && (*at == '>' || *at == ')') && !(at > text && at[-1] == '-');
+        if (closes && depth && --depth == 0 && strchr("<(", to[used - 1]) && at[-1] != to[used - 1])
+            used += (size_t)sprintf(to + used, "..");
+        whole = whole ? whole : 1;
+        if (!depth) {
+            memcpy(to + used, at, whole);
+            used += whole;
+        }
+        depth += opens;
+        at += whole;
+    }
+    to[used] = 0;
+    return !depth;
+}
+
 static void print_short(FILE *out, const char *text, size_t longest)
 {
+    char elided[512];
+    if (strlen(text) > longest && elide_arguments(text, elided, sizeof(elided)))
+        text = elided;
     size_t length = strlen(text);
     if (length <= longest) {
         print_clean(out, text, length);

@@ -18,7 +18,7 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
 uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total);
 
-// "function (file:line)", the module where the file is not known; long names are shortened in the middle.
+// "function (file:line)", the module where the file is not known; long names lose their arguments, then their middle.
 void hs_frame__print(FILE *out, const struct hs_style *style, const struct hs_frame *frame);
 
 #endif

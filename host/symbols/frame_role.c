@@ -45,6 +45,9 @@ static const char *const allocator_prefixes[] = {
 // Members of the C++ containers that do nothing but get storage.
 static const char *const allocator_members[] = {"::_M_allocate(", "::_M_get_node(", "::_M_create_storage("};
 
+static const char *const standard_prefixes[] = {
+    "std::", "void std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "<core::"};
+
 static bool starts_with(const char *text, const char *prefix)
 {
     return !strncmp(text, prefix, strlen(prefix));
@@ -81,5 +84,9 @@ enum hs_frame_role hs_frame_role(const char *function, const char *module)
 {
     if (is_allocator(function, module))
         return HS_ROLE_ALLOCATOR;
+    for (size_t i = 0; i < COUNT(standard_prefixes); i++) {
+        if (starts_with(function, standard_prefixes[i]))
+            return HS_ROLE_STANDARD;
+    }
     return is_one_of(function, start_up_names, COUNT(start_up_names)) ? HS_ROLE_START_UP : HS_ROLE_CODE;
 }

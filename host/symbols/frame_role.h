@@ -7,6 +7,7 @@
 enum hs_frame_role {
     HS_ROLE_CODE,      // the program's or a library's own
     HS_ROLE_ALLOCATOR, // only hands allocations on: operator new, allocator classes, Rust's alloc crate, the recorder
+    HS_ROLE_STANDARD,  // the standard library of C++ or Rust: of several such frames only the outermost tells something
     HS_ROLE_START_UP   // where a process or a thread begins: the same in every stack
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The JSON writer against jansson, and the texts for people.
+#include "host/report/frames.h"
 #include "host/report/json.h"
 #include "host/report/text.h"
 
@@ -127,6 +128,37 @@ START_TEST(test_texts)
 }
 END_TEST
 
+static void expect_frame(const char *function, const char *expected)
+{
+    char *line = NULL;
+    size_t length = 0;
+    struct hs_frame frame = {.function = function, .module = "", .kind = HS_FRAME_OFFSET};
+    FILE *stream = open_memstream(&line, &length);
+    hs_frame__print(stream, hs_style__for(stream), &frame);
+    fclose(stream);
+    ck_assert_str_eq(line, expected);
+    free(line);
+}
+
+#define LONG                                                                                                           \
+    "a_name_that_alone_takes_more_than_a_hundred_letters_so_that_there_is_no_room_left_for_any_argument_of_it_at_all"
+
+START_TEST(test_long_names)
+{
+    expect_frame("std::map<int, int>::find(int const&)", "std::map<int, int>::find(int const&)\n");
+    expect_frame("std::map<int, std::less<" LONG "> >::find(int)", "std::map<..>::find(..)\n");
+    expect_frame("void f<" LONG ">(int (*)(char), x<y>)", "void f<..>(..)\n");
+    expect_frame("a<" LONG ">::operator()(int) const", "a<..>::operator()(..) const\n");
+    expect_frame("a<" LONG ">::operator<< <int>(b<c>)", "a<..>::operator<< <..>(..)\n");
+    expect_frame("a<" LONG ">::operator->()", "a<..>::operator->()\n");
+    expect_frame("(anonymous namespace)::f(" LONG ")", "(anonymous namespace)::f(..)\n");
+    expect_frame("f(int)::{lambda(" LONG ")#1}::operator()(int)", "f(..)::{lambda(..)#1}::operator()(..)\n");
+    // Brackets that do not pair up: the middle goes.
+    expect_frame("f<" LONG,
+                 "f<a_name_that_alone_takes_more_than_a_hundred_letters_...eft_for_any_argument_of_it_at_all\n" + 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json");
@@ -136,6 +168,7 @@ int main(void)
     tcase_add_test(tests, test_strings);
     tcase_add_test(tests, test_all_pairs);
     tcase_add_test(tests, test_texts);
+    tcase_add_test(tests, test_long_names);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
