@@ -95,7 +95,7 @@ static void wake_helper(void)
 static void seal_submitted(void)
 {
     uint32_t tid = (uint32_t)hs_system_gettid();
-    bool crowded = hs_slots__waited_for();
+    bool crowded = hs_slots__waited_for() || hs_slots__free() == 0;
     helper.batch = hs_slots__collect();
     if (!helper.batch && !crowded)
         return;
