@@ -154,10 +154,11 @@ END_TEST
 
 START_TEST(test_environment)
 {
-    struct outcome outcome = run(
-        "cd '%s'; LD_PRELOAD=libm.so.6 $HEAPSONDE run -q -o '%%e.dat' --free-stacks --cull 250 --no-memo --no-binaries "
-        "--log warn --inline-writer -- env | grep -E '^(HEAPSONDE_|LD_PRELOAD)' | grep -v HEAPSONDE_LIBRARY | sort",
-        work);
+    struct outcome outcome =
+        run("cd '%s'; LD_PRELOAD=libm.so.6 $HEAPSONDE run -q -o '%%e.dat' --free-stacks --cull 250 --no-memo "
+            "--embed-binaries "
+            "--log warn --inline-writer -- env | grep -E '^(HEAPSONDE_|LD_PRELOAD)' | grep -v HEAPSONDE_LIBRARY | sort",
+            work);
     ck_assert_str_eq(outcome.output, text("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS=1\n"
                                           "HEAPSONDE_GRAB_BACKTRACES_ON_FREE=1\n"
                                           "HEAPSONDE_LOG=warn\n"
@@ -165,7 +166,7 @@ START_TEST(test_environment)
                                           "HEAPSONDE_TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD=250\n"
                                           "HEAPSONDE_USE_SHADOW_STACK=0\n"
                                           "HEAPSONDE_WRITER=inline\n"
-                                          "HEAPSONDE_WRITE_BINARIES_TO_OUTPUT=0\n"
+                                          "HEAPSONDE_WRITE_BINARIES_TO_OUTPUT=1\n"
                                           "LD_PRELOAD=%s/stand_in.so:libm.so.6\n",
                                           work, work));
     free_outcome(&outcome);
