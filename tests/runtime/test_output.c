@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The file under bad conditions: no space, limits, lost descriptors, names that are taken. The process goes on, the
+// file stays readable, and every event is in it or counted as dropped.
+#include "trace_reader.h"
+
+#include "runtime/clock.h"
+#include "runtime/output.h"
+#include "runtime/record.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/heapsonde-output-XXXXXX";
+static char path[64];
+static bool mounted;
+
+static void setup(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace", folder);
+    setenv("HEAPSONDE_WRITER", "inline", 1);
+    setenv("HEAPSONDE_OUTPUT", path, 1);
+}
+
+static void teardown(void)
+{
+    char command[128];
+    if (mounted)
+        umount2(folder, MNT_DETACH);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void record(unsigned events)
+{
+    for (unsigned i = 0; i < events; i++) {
+        struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+        if (!thread)
+            return;
+        struct hs_registers caller;
+        HS_CAPTURE_CALLER(&caller);
+        hs_record__allocation(thread, &caller, HS_RECORD_MALLOC, 0x1000 + (uint64_t)i * 16, i, i + 1000);
+        hs_record__leave(thread);
+    }
+}
+
+static void start(void)
+{
+    ck_assert_uint_eq(hs_process__wake(), HS_MODE_ALLOC | HS_MODE_FREE);
+}
+
+static void expect_no_trace_but_life(void)
+{
+    ck_assert_uint_eq(hs_process__wake(), 0);
+    ck_assert_ptr_null(hs_record__enter(HS_MODE_ALLOC));
+    hs_process__set_recording(true);
+    hs_process__sync();
+    hs_process__exit();
+    ck_assert_uint_eq(hs_process__wake(), 0);
+}
+
+static struct trace expect_readable(const char *where)
+{
+    struct trace trace;
+    ck_assert(trace_read(where, &trace));
+    ck_assert_uint_eq(trace.damaged, 0);
+    for (size_t i = 0; i < trace.count; i++) {
+        ck_assert_uint_eq(trace.events[i].address, 0x1000 + trace.events[i].size * 16);
+        ck_assert_uint_eq(trace.events[i].usable, trace.events[i].size + 1000);
+    }
+    return trace;
+}
+
+static void expect_whole(const char *where, unsigned events)
+{
+    struct trace trace = expect_readable(where);
+    ck_assert_uint_eq(trace.count, events);
+    ck_assert_uint_eq(trace.header.live.state, HS_STATE_CLOSED);
+    ck_assert_uint_eq(trace.header.live.events, events);
+    trace_free(&trace);
+}
+
+static void expect_stopped(uint64_t reason, int error, unsigned recorded)
+{
+    struct trace trace = expect_readable(path);
+    const struct hs_live *live = &trace.header.live;
+    ck_assert_uint_eq(live->state, HS_STATE_STOPPED);
+    ck_assert_uint_eq(live->stop_reason, reason);
+    ck_assert_uint_eq(live->stop_errno, (uint64_t)error);
+    uint64_t dropped = 0;
+    for (int i = 0; i < HS_DROP_COUNT; i++)
+        dropped += i == HS_DROP_STACK_TABLE ? 0 : live->dropped[i];
+    ck_assert_msg(trace.count < recorded, "nothing was lost");
+    if (hs_process__wake()) // else the hooks do not even count any more
+        ck_assert_uint_eq(trace.count + dropped, recorded);
+    else
+        ck_assert_uint_gt(trace.count + dropped, 0);
+    trace_free(&trace);
+}
+
+// Check writes a file when it asserts, so nothing is asserted under a limit.
+static void limit(int resource, rlim_t most)
+{
+    struct rlimit both = {.rlim_cur = most, .rlim_max = RLIM_INFINITY};
+    if (setrlimit((__rlimit_resource_t)resource, &both) != 0)
+        abort();
+}
+
+// ---- names
+// ------------------------------------------------------------------------------------------------------------
+
+START_TEST(ordinary_trace_is_private_and_whole)
+{
+    umask(0);
+    start();
+    record(20000);
+    hs_process__exit();
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0600);
+    expect_whole(path, 20000);
+}
+END_TEST
+
+START_TEST(names_that_cannot_be)
+{
+    static const char *const names[] = {"/dev/null", "/dev/null/x", "/nowhere/at/all", "/tmp", "/dev/full"};
+    setenv("HEAPSONDE_OUTPUT", names[_i], 1);
+    expect_no_trace_but_life();
+}
+END_TEST
+
+START_TEST(pipe_is_no_trace)
+{
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    expect_no_trace_but_life();
+}
+END_TEST
+
+// Percent signs that are not counters must not be taken for one: the name would never become free.
+START_TEST(taken_name_with_escaped_percent)
+{
+    char pattern[80];
+    snprintf(pattern, sizeof pattern, "%s/a%%%%n", folder);
+    setenv("HEAPSONDE_OUTPUT", pattern, 1);
+    snprintf(path, sizeof path, "%s/a%%n", folder);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    start();
+    record(10);
+    hs_process__exit();
+    expect_whole(path, 10);
+}
+END_TEST
+
+START_TEST(counter_goes_on_to_a_free_name)
+{
+    char pattern[80];
+    snprintf(pattern, sizeof pattern, "%s/%%n.dat", folder);
+    setenv("HEAPSONDE_OUTPUT", pattern, 1);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%d.dat", folder, i);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    }
+    start();
+    record(10);
+    hs_process__exit();
+    snprintf(path, sizeof path, "%s/3.dat", folder);
+    expect_whole(path, 10);
+}
+END_TEST
+
+START_TEST(old_trace_is_replaced_and_its_reader_keeps_it)
+{
+    int old = open(path, O_CREAT | O_RDWR, 0644);
+    ck_assert_int_eq(write(old, "old", 3), 3);
+    start();
+    record(10);
+    hs_process__exit();
+    expect_whole(path, 10);
+    char text[4] = "";
+    ck_assert_int_eq(pread(old, text, 4, 0), 3);
+    ck_assert_str_eq(text, "old");
+    close(old);
+}
+END_TEST
+
+// ---- space
+// ------------------------------------------------------------------------------------------------------------
+
+START_TEST(file_limit_stops_the_recording)
+{
+    signal(SIGXFSZ, SIG_DFL);
+    start();
+    record(3000);
+    limit(RLIMIT_FSIZE, 400000 + (rlim_t)_i * 1000);
+    record(200000);
+    hs_process__exit();
+    limit(RLIMIT_FSIZE, RLIM_INFINITY);
+    expect_stopped(HS_STOP_FILE_LIMIT, EFBIG, 203000);
+}
+END_TEST
+
+START_TEST(no_room_from_the_start)
+{
+    signal(SIGXFSZ, SIG_DFL);
+    limit(RLIMIT_FSIZE, (rlim_t)_i * 4096);
+    hs_process__wake();
+    record(20000);
+    hs_process__exit();
+    limit(RLIMIT_FSIZE, RLIM_INFINITY);
+    struct trace trace;
+    if (trace_read(path, &trace))
+        trace_free(&trace);
+}
+END_TEST
+
+START_TEST(full_disk_stops_the_recording)
+{
+    mounted = mount("none", folder, "tmpfs", 0, _i ? "size=1m" : "size=300k") == 0;
+    if (!mounted) {
+        printf("not tested: a file system cannot be mounted here\n");
+        return;
+    }
+    start();
+    record(300000);
+    hs_process__exit();
+    expect_stopped(HS_STOP_DISK_FULL, ENOSPC, 300000);
+    umount2(folder, MNT_DETACH);
+}
+END_TEST
+
+START_TEST(no_memory_from_the_start)
+{
+    static const unsigned most_pages[] = {0, 16, 80, 200, 1000};
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages;
+    ck_assert_int_eq(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    limit(RLIMIT_AS, (pages + most_pages[_i]) * 4096);
+    hs_process__wake();
+    record(30000);
+    hs_process__exit();
+    limit(RLIMIT_AS, RLIM_INFINITY);
+}
+END_TEST
+
+// ---- descriptors
+// ------------------------------------------------------------------------------------------------------
+
+START_TEST(closed_descriptor_is_opened_again)
+{
+    start();
+    for (int round = 0; round < 10; round++) {
+        record(5000);
+        close(hs_output__descriptor());
+    }
+    hs_process__exit();
+    struct trace trace = expect_readable(path);
+    ck_assert_uint_eq(trace.count, 50000);
+    trace_free(&trace);
+}
+END_TEST
+
+START_TEST(foreign_file_under_our_number_is_left_alone)
+{
+    char other[64];
+    snprintf(other, sizeof other, "%s/other", folder);
+    start();
+    record(5000);
+    int foreign = open(other, O_CREAT | O_RDWR, 0600), ours = hs_output__descriptor();
+    ck_assert_int_eq(dup2(foreign, ours), ours);
+    record(45000);
+    hs_process__exit();
+    struct stat status;
+    ck_assert_int_eq(fstat(ours, &status), 0); // still open, still empty
+    ck_assert_int_eq(status.st_size, 0);
+    struct trace trace = expect_readable(path);
+    ck_assert_uint_eq(trace.count, 50000);
+    trace_free(&trace);
+}
+END_TEST
+
+// ---- ends
+// -------------------------------------------------------------------------------------------------------------
+
+START_TEST(killed_process_loses_nothing)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        start();
+        record(12345);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    struct trace trace = expect_readable(path);
+    ck_assert_uint_eq(trace.count, 12345);
+    ck_assert_uint_gt(trace.sealed, 0);
+    ck_assert_uint_lt(trace.sealed, trace.count);
+    ck_assert_uint_eq(trace.header.live.state, HS_STATE_RECORDING);
+    trace_free(&trace);
+}
+END_TEST
+
+START_TEST(forked_child_has_a_trace_of_its_own)
+{
+    start();
+    record(3000);
+    pid_t child = fork();
+    if (child == 0) {
+        hs_process__after_fork();
+        record(40000);
+        hs_process__exit();
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    hs_process__exit();
+    expect_whole(path, 3000);
+    char name[96];
+    snprintf(name, sizeof name, "%s.%d", path, child);
+    expect_whole(name, 40000);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("output");
+    TCase *files = tcase_create("files");
+    tcase_add_checked_fixture(files, setup, teardown);
+    tcase_set_timeout(files, 120);
+    tcase_add_test(files, ordinary_trace_is_private_and_whole);
+    tcase_add_loop_test(files, names_that_cannot_be, 0, 5);
+    tcase_add_test(files, pipe_is_no_trace);
+    tcase_add_test(files, taken_name_with_escaped_percent);
+    tcase_add_test(files, counter_goes_on_to_a_free_name);
+    tcase_add_test(files, old_trace_is_replaced_and_its_reader_keeps_it);
+    tcase_add_loop_test(files, file_limit_stops_the_recording, 0, 8);
+    tcase_add_loop_test(files, no_room_from_the_start, 0, 12);
+    tcase_add_loop_test(files, full_disk_stops_the_recording, 0, 2);
+    tcase_add_loop_test(files, no_memory_from_the_start, 0, 5);
+    tcase_add_test(files, closed_descriptor_is_opened_again);
+    tcase_add_test(files, foreign_file_under_our_number_is_left_alone);
+    tcase_add_test(files, killed_process_loses_nothing);
+    tcase_add_test(files, forked_child_has_a_trace_of_its_own);
+    suite_add_tcase(suite, files);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
