@@ -7,7 +7,8 @@
 #include "format/entropy.h"
 
 // Writes all columns to `output`: for each a varint count; unless it is 0, the width in bits and the packed symbols,
-// first symbol in the lowest bits (width 0: the one symbol that all are). Returns the end, or NULL when it does not fit.
+// first symbol in the lowest bits (width 0: the one symbol that all are). Returns the end, or NULL when it does not
+// fit.
 uint8_t *hs_columns_pack(const struct hs_symbols *columns, unsigned column_count, uint8_t *output, uint8_t *end);
 
 // Reads what hs_columns_pack() wrote from [at, end) into `pool` and sets the columns. Returns the end of what was read,

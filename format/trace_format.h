@@ -40,12 +40,12 @@ enum hs_drop {
 // Written live into the mapped file header, in the target's byte order. Every word is written by one atomic store or
 // add; a reader may look at any time.
 struct hs_live {
-    uint64_t state;          // HS_STATE_*
-    uint64_t stop_reason;    // HS_STOP_*
+    uint64_t state;       // HS_STATE_*
+    uint64_t stop_reason; // HS_STOP_*
     uint64_t stop_errno;
-    uint64_t footer_offset;  // 0: none
-    uint64_t end_time;       // time of the last transition of `state`
-    uint64_t events;         // events sealed so far
+    uint64_t footer_offset; // 0: none
+    uint64_t end_time;      // time of the last transition of `state`
+    uint64_t events;        // events sealed so far
     uint64_t reserved[10];
     uint64_t dropped[HS_DROP_COUNT]; // by enum hs_drop
     uint64_t truncated[16];          // stacks cut, by enum hs_end of unwind/walk.h (index 0 unused)
@@ -56,24 +56,24 @@ struct hs_file_header {
     uint8_t magic[HS_FILE_MAGIC_LENGTH];
     uint16_t version_major; // a reader refuses a larger major and reads any minor
     uint16_t version_minor;
-    uint8_t byte_order;     // HS_BYTE_ORDER_*: of `live` and of slot records
-    uint8_t pointer_size;   // 4 or 8
-    uint8_t address_shift;  // short records hold address >> address_shift
-    uint8_t clock_source;   // HS_CLOCK_*
-    uint8_t tick_shift;     // recorded time = (counter - counter at start) >> tick_shift
+    uint8_t byte_order;    // HS_BYTE_ORDER_*: of `live` and of slot records
+    uint8_t pointer_size;  // 4 or 8
+    uint8_t address_shift; // short records hold address >> address_shift
+    uint8_t clock_source;  // HS_CLOCK_*
+    uint8_t tick_shift;    // recorded time = (counter - counter at start) >> tick_shift
     uint8_t reserved0[3];
-    uint16_t machine;       // ELF e_machine
+    uint16_t machine; // ELF e_machine
     uint16_t reserved1;
     uint32_t pid;
     uint32_t parent_pid;
-    uint32_t header_size;   // HS_FILE_HEADER_SIZE: where the first chunk is
+    uint32_t header_size; // HS_FILE_HEADER_SIZE: where the first chunk is
     uint64_t trace_id[2];
     uint64_t start_monotonic_ns; // CLOCK_MONOTONIC at recorded time 0
     uint64_t start_realtime_ns;  // CLOCK_REALTIME at recorded time 0
     uint64_t forked_at;          // 0, or the parent's recorded time at the fork that made this process
     uint8_t reserved2[172];
-    uint32_t crc;                // CRC-32C of all bytes before it; the fields above are little-endian
-    struct hs_live live;         // at offset 256
+    uint32_t crc;        // CRC-32C of all bytes before it; the fields above are little-endian
+    struct hs_live live; // at offset 256
 };
 
 _Static_assert(__builtin_offsetof(struct hs_file_header, live) == 256, "the live part starts at 256");
@@ -96,10 +96,10 @@ enum {
 };
 
 enum {
-    HS_CHUNK_LZ4 = 1,     // stored payload is one LZ4 block of plain_length bytes
-    HS_CHUNK_LIVE = 2,    // payload changes while the process runs; payload_crc is 0 and not checked
+    HS_CHUNK_LZ4 = 1,            // stored payload is one LZ4 block of plain_length bytes
+    HS_CHUNK_LIVE = 2,           // payload changes while the process runs; payload_crc is 0 and not checked
     HS_CHUNK_SLOT_ORDER_BIG = 4, // reserved
-    HS_CHUNK_PACKED = 8 // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
+    HS_CHUNK_PACKED = 8          // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
 };
 
 // Followed by stored_length bytes and zeros up to HS_CHUNK_ALIGNMENT. Readers skip unknown kinds.
@@ -139,19 +139,20 @@ struct hs_slot_header { // target's byte order
 #define HS_SLOT_RECORDS_OFFSET (HS_CHUNK_HEADER_SIZE + 32)
 #define HS_SLOT_RECORDS_SIZE   (HS_SLOT_SIZE - HS_SLOT_RECORDS_OFFSET)
 
-// ---- event records in a slot -----------------------------------------------------------------------------------------
+// ---- event records in a slot
+// -----------------------------------------------------------------------------------------
 //
 // 64-bit words. The first word of a record: bits 0-3 kind, 4-47 address >> address_shift, 48-63 time since the previous
 // record (or since base_time). A zero word ends the slot. A record's first word is written last.
 enum hs_record {
     HS_RECORD_END = 0,
-    HS_RECORD_FREE = 1,    //
-    HS_RECORD_MALLOC = 2,  // + size (low 32) | stack (high 32)
-    HS_RECORD_CALLOC = 3,  // + the same
-    HS_RECORD_ALIGNED = 4, // + the same
-    HS_RECORD_REALLOC = 5, // + the same, + old address (low 48) | time since the call began (high 16)
-    HS_RECORD_TIME = 6,    // bits 4-63: recorded time; the following record counts from it
-    HS_RECORD_WIDE = 7,    // bits 4-11 enum hs_wide, 12-19 words that follow, 48-63 time delta
+    HS_RECORD_FREE = 1,            //
+    HS_RECORD_MALLOC = 2,          // + size (low 32) | stack (high 32)
+    HS_RECORD_CALLOC = 3,          // + the same
+    HS_RECORD_ALIGNED = 4,         // + the same
+    HS_RECORD_REALLOC = 5,         // + the same, + old address (low 48) | time since the call began (high 16)
+    HS_RECORD_TIME = 6,            // bits 4-63: recorded time; the following record counts from it
+    HS_RECORD_WIDE = 7,            // bits 4-11 enum hs_wide, 12-19 words that follow, 48-63 time delta
     HS_RECORD_FREE_STACK = 9,      // + stack
     HS_RECORD_MALLOC_USABLE = 10,  // as 2-5 with one more word: usable size. Without it the usable size is
     HS_RECORD_CALLOC_USABLE = 11,  // hs_usable_model(size, pointer_size)
@@ -159,23 +160,23 @@ enum hs_record {
     HS_RECORD_REALLOC_USABLE = 13  //
 };
 
-#define HS_RECORD_KIND_MASK     15u
-#define HS_RECORD_ADDRESS_BITS  44
-#define HS_RECORD_ADDRESS_POS   4
-#define HS_RECORD_DELTA_POS     48
-#define HS_RECORD_DELTA_LIMIT   0x10000u
-#define HS_RECORD_USABLE        8u // added to the kinds 2-5
+#define HS_RECORD_KIND_MASK    15u
+#define HS_RECORD_ADDRESS_BITS 44
+#define HS_RECORD_ADDRESS_POS  4
+#define HS_RECORD_DELTA_POS    48
+#define HS_RECORD_DELTA_LIMIT  0x10000u
+#define HS_RECORD_USABLE       8u // added to the kinds 2-5
 
 // Records that do not fit the short form, and rare ones. Words after the first are full 64-bit values.
 enum hs_wide {
-    HS_WIDE_ALLOC = 1,      // address, size, usable, stack | kind << 32 (enum hs_record 2-4)
-    HS_WIDE_REALLOC = 2,    // address, size, usable, stack, old address, time since the call began
-    HS_WIDE_FREE = 3,       // address, stack
-    HS_WIDE_MMAP = 4,       // address, length, protection | flags << 32, (uint32) fd | stack << 32, offset, asked address
-    HS_WIDE_MUNMAP = 5,     // address, length, stack
-    HS_WIDE_MREMAP = 6,     // old address, old length, new address, new length, flags | stack << 32
-    HS_WIDE_BRK = 7,        // old break, new break, stack
-    HS_WIDE_MALLOPT = 8,    // (uint32) parameter | (uint32) value << 32, (uint32) result | stack << 32
+    HS_WIDE_ALLOC = 1,   // address, size, usable, stack | kind << 32 (enum hs_record 2-4)
+    HS_WIDE_REALLOC = 2, // address, size, usable, stack, old address, time since the call began
+    HS_WIDE_FREE = 3,    // address, stack
+    HS_WIDE_MMAP = 4,    // address, length, protection | flags << 32, (uint32) fd | stack << 32, offset, asked address
+    HS_WIDE_MUNMAP = 5,  // address, length, stack
+    HS_WIDE_MREMAP = 6,  // old address, old length, new address, new length, flags | stack << 32
+    HS_WIDE_BRK = 7,     // old break, new break, stack
+    HS_WIDE_MALLOPT = 8, // (uint32) parameter | (uint32) value << 32, (uint32) result | stack << 32
     HS_WIDE_POOL_ALLOC = 9, // pool, address, size, stack
     HS_WIDE_POOL_FREE = 10, // pool, address, stack
     HS_WIDE_MARK = 11       // value
@@ -190,7 +191,8 @@ static inline uint64_t hs_usable_model(uint64_t size, unsigned pointer_size)
     return (chunk < least ? least : chunk) - pointer_size;
 }
 
-// ---- meta records ----------------------------------------------------------------------------------------------------
+// ---- meta records
+// ----------------------------------------------------------------------------------------------------
 //
 // A byte stream, the same in a META slot and in a META chunk: tag, then for tags below 0x80 a varint length and a body
 // (unknown tags are skipped), for tags from 0x80 a body that the tag defines. A zero tag ends the slot. Varints are
