@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -35,7 +36,8 @@ static struct {
     uint64_t end;       // where the next chunk goes
     uint64_t device, inode;
     uint32_t created; // files created by this process and its fork ancestors: %n
-    char path[HS_CONFIG_TEXT + 64];
+    char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
+    char path[PATH_MAX + HS_CONFIG_TEXT + 64];
     uint8_t *header; // HS_FILE_HEADER_SIZE bytes
     struct block blocks[BLOCKS_LIMIT];
     uint32_t block_count;
@@ -170,13 +172,37 @@ static bool is_own_trace(const char *path)
            header.pid == (uint32_t)hs_system_getpid();
 }
 
+// The program may change its directory, a daemon does; its traces stay together and are found again.
+static void remember_directory(void)
+{
+    if (output.directory[0])
+        return;
+    long length = HS_SYSTEM2(SYS_getcwd, output.directory, sizeof output.directory - 1);
+    bool known = length > 0 && output.directory[0] == '/';
+    struct hs_text text;
+    size_t end = known ? hs_text__length(output.directory) : 0;
+    hs_text__start(&text, output.directory + end, sizeof output.directory - end);
+    if (known)
+        hs_text__add_character(&text, '/');
+}
+
+static void expand_path(void)
+{
+    struct hs_text text;
+    hs_text__start(&text, output.path, sizeof output.path);
+    if (hs_config.output[0] != '/')
+        hs_text__add(&text, output.directory);
+    hs_config__expand(hs_config.output, output.created, text.at, sizeof output.path - (size_t)(text.at - output.path));
+}
+
 // %n counts on to a name that is free. Without %p in the pattern a forked child appends its pid, and without %n the
 // program after an exec a number, so that neither overwrites what was recorded before.
 static void name_file(bool forked)
 {
     bool counts = pattern_has('n');
+    remember_directory();
     for (;;) {
-        hs_config__expand(hs_config.output, output.created, output.path, sizeof output.path);
+        expand_path();
         if (forked && !pattern_has('p'))
             append_number((uint64_t)hs_system_getpid());
         if (!counts || HS_SYSTEM4(SYS_faccessat, AT_FDCWD, output.path, 0, 0) != 0)

@@ -291,7 +291,8 @@ void hs_process__after_fork(void)
         hs_clock__start();
     }
     atomic_store(&hs_shared->alive, 1);
-    if (process.begun && hs_output__add_slots(CHILD_SLOTS))
+    // The first record finds no slot, and makes the file: what is recorded is in it from then on, even after a kill.
+    if (process.begun)
         set_mode(process.mode);
 }
 

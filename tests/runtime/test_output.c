@@ -336,6 +336,71 @@ START_TEST(forked_child_has_a_trace_of_its_own)
 }
 END_TEST
 
+// Events and stacks, from the first one on.
+START_TEST(killed_forked_child_loses_nothing)
+{
+    start();
+    pid_t child = fork();
+    if (child == 0) {
+        hs_process__after_fork();
+        record(_i ? 12345 : 10);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    char name[96];
+    snprintf(name, sizeof name, "%s.%d", path, child);
+    struct trace trace = expect_readable(name);
+    ck_assert_uint_eq(trace.count, _i ? 12345 : 10);
+    for (size_t i = 0; i < trace.count; i++)
+        ck_assert_uint_ne(trace.nodes[trace.events[i].stack].pc, 0);
+    trace_free(&trace);
+}
+END_TEST
+
+START_TEST(idle_forked_child_leaves_no_file)
+{
+    start();
+    pid_t child = fork();
+    if (child == 0) {
+        hs_process__after_fork();
+        hs_process__exit();
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    char name[96];
+    snprintf(name, sizeof name, "%s.%d", path, child);
+    ck_assert_int_ne(access(name, F_OK), 0);
+}
+END_TEST
+
+START_TEST(relative_name_counts_from_where_the_process_began)
+{
+    ck_assert_int_eq(chdir(folder), 0);
+    setenv("HEAPSONDE_OUTPUT", "trace", 1);
+    start();
+    ck_assert_int_eq(chdir("/"), 0);
+    record(20000);
+    close(hs_output__descriptor());
+    record(20000);
+    pid_t child = fork();
+    if (child == 0) {
+        hs_process__after_fork();
+        record(10);
+        hs_process__exit();
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    hs_process__exit();
+    expect_whole(path, 40000);
+    char name[96];
+    snprintf(name, sizeof name, "%s.%d", path, child);
+    expect_whole(name, 10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("output");
@@ -356,6 +421,9 @@ int main(void)
     tcase_add_test(files, foreign_file_under_our_number_is_left_alone);
     tcase_add_test(files, killed_process_loses_nothing);
     tcase_add_test(files, forked_child_has_a_trace_of_its_own);
+    tcase_add_loop_test(files, killed_forked_child_loses_nothing, 0, 2);
+    tcase_add_test(files, idle_forked_child_leaves_no_file);
+    tcase_add_test(files, relative_name_counts_from_where_the_process_began);
     suite_add_tcase(suite, files);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
