@@ -55,7 +55,7 @@ void builder__free(struct builder *builder)
 static int make_room(struct builder *builder)
 {
     if (builder->rows >= HS_NO_ROW - 1)
-        return -EFBIG;
+        return -EOVERFLOW;
     uint64_t room = UINT64_MAX;
 #define RESERVE(name, type)                                                                                            \
     {                                                                                                                  \

@@ -119,8 +119,8 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
 static bool is_about_the_place(int failed)
 {
     return failed == -EACCES || failed == -EROFS || failed == -EPERM || failed == -ENOENT || failed == -ENAMETOOLONG ||
-           failed == -ENOSPC || failed == -EDQUOT || failed == -ENOTDIR || failed == -EOPNOTSUPP || failed == -EINVAL ||
-           failed == -EEXIST;
+           failed == -ENOSPC || failed == -EDQUOT || failed == -EFBIG || failed == -ENOTDIR || failed == -EOPNOTSUPP ||
+           failed == -EINVAL || failed == -EEXIST;
 }
 
 static int make_temporary(const struct hs_trace *trace, const struct hs_import_options *options,
@@ -212,7 +212,7 @@ static int is_store(const char *path)
 static const char *describe(int failed)
 {
     switch (failed) {
-    case -EFBIG:
+    case -EOVERFLOW:
         return "more than 4294967295 allocations: too many for one store";
     case -ECANCELED:
         return "cancelled";

@@ -5,7 +5,7 @@
 #include "host/import/import.h"
 #include "host/store/layout.h"
 
-// Writes the store of a trace into an empty directory. Returns 0 or a negative errno; -EFBIG: more than 2^32 rows.
+// Writes the store of a trace into an empty directory. Returns 0 or a negative errno; -EOVERFLOW: more than 2^32 rows.
 int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options, int directory_fd);
 
 void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key);

@@ -4,9 +4,10 @@
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -263,12 +264,11 @@ void hs_store__remove(const char *directory)
         "culled",
         "embedded",
     };
-    int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (directory_fd < 0)
-        return;
+    // By path: this must also work when no more files can be opened.
+    char path[PATH_MAX];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlinkat(directory_fd, names[i], 0);
-    close(directory_fd);
+        if (snprintf(path, sizeof path, "%s/%s", directory, names[i]) < (int)sizeof path)
+            unlink(path);
     rmdir(directory);
 }
 

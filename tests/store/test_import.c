@@ -9,8 +9,10 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -410,6 +412,57 @@ START_TEST(cancelling_stops_and_leaves_nothing)
 }
 END_TEST
 
+// ---- when the system says no
+// -------------------------------------------------------------------------------------------
+
+static int entries_in_folder(void)
+{
+    char command[600];
+    snprintf(command, sizeof command, "test $(ls '%s' | wc -l) = 1", folder);
+    return system(command);
+}
+
+// Imports in a child under a limit; the outcome is 0, or 1 for an error with a message.
+static int import_limited(int resource, rlim_t limit)
+{
+    int status;
+    if (!fork()) {
+        const struct rlimit limits = {limit, limit};
+        const struct hs_import_options options = {.temporary = true};
+        struct hs_store *store;
+        struct hs_error error = {""};
+        setenv("TMPDIR", folder, 1);
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(resource, &limits);
+        int failed = hs_import__open(path, &options, &store, &error);
+        if (!failed)
+            hs_store__close(store);
+        _exit(!failed ? 0 : error.message[0] ? 1 : 2);
+    }
+    wait(&status);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status);
+}
+
+START_TEST(failing_calls_are_errors)
+{
+    struct random_program program;
+    random_program__make(&program, 1, 30000, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    // Each number of files that may be open: the n-th open fails.
+    int good = 0;
+    for (rlim_t files = 3; files < 40; files++)
+        good += !import_limited(RLIMIT_NOFILE, files);
+    ck_assert_int_gt(good, 0);
+    ck_assert_int_lt(good, 37);
+    // Each size a file may have: reserving space fails, as on a full disk.
+    for (rlim_t size = 0; size < 1 << 20; size += 1 << 14)
+        import_limited(RLIMIT_FSIZE, size);
+    ck_assert_int_eq(entries_in_folder(), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("import");
@@ -421,6 +474,7 @@ int main(void)
     tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
     tcase_add_test(tests, two_at_once_see_whole_stores);
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
+    tcase_add_test(tests, failing_calls_are_errors);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
