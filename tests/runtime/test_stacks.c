@@ -30,9 +30,8 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
     if (node_count >= refuse_after)
         return false;
-    ck_assert_uint_eq(id, node_count + 1);
-    ck_assert_uint_lt(parent, id);
-    ck_assert_uint_lt(id, NODES_MOST);
+    if (id != node_count + 1 || parent >= id || id >= NODES_MOST)
+        ck_abort_msg("node %u below %u after %u nodes", id, parent, node_count);
     nodes[id] = (struct journalled){parent, pc};
     node_count = id;
     return true;
@@ -103,18 +102,16 @@ static uint32_t identify(struct walker *walker, const uintptr_t *pcs, uint32_t d
     return hs_stacks__identify(memo, kept, walker->cache, walker->tid);
 }
 
+// Check's assertions are system calls: too slow for millions.
 static void expect_meaning(uint32_t id, const uintptr_t *pcs, uint32_t depth, uintptr_t marker)
 {
-    while (depth) {
-        ck_assert_uint_ne(id, 0);
-        ck_assert_uint_eq(nodes[id].pc, pcs[--depth]);
+    uint32_t stack = id;
+    for (; depth && id && nodes[id].pc == pcs[depth - 1]; depth--)
         id = nodes[id].parent;
-    }
-    if (marker) {
-        ck_assert_uint_eq(nodes[id].pc, marker);
+    if (!depth && marker && nodes[id].pc == marker)
         id = nodes[id].parent;
-    }
-    ck_assert_uint_eq(id, 0);
+    if (depth || id)
+        ck_abort_msg("stack %u is another one at frame %u", stack, depth);
 }
 
 // Return addresses lie in here: code that the recorder knows.
@@ -205,7 +202,8 @@ START_TEST(parent_with_millions_of_children)
     for (int i = 0; i < CHILDREN; i++) {
         pcs[1] = code_start + 0x1001 + (uintptr_t)i * 8;
         walker->memo.depth = 0;
-        ck_assert_uint_eq(identify(walker, pcs, i % 5 ? 2 : 3, HS_END_ROOT), ids[i]);
+        if (identify(walker, pcs, i % 5 ? 2 : 3, HS_END_ROOT) != ids[i])
+            ck_abort_msg("child %d got another id", i);
     }
     ck_assert_uint_eq(node_count, count);
     free(ids);
@@ -223,9 +221,9 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
     for (int round = 0; round < ENTRIES; round++) {
         uint32_t i = 1 + (uint32_t)random_below(&random, ENTRIES);
         uintptr_t pc = 0x7f0000000000 + (uintptr_t)i * 16;
-        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, pc), i);
-        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, pc + 1), 0);
-        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000 + 70000, pc), 0);
+        if (hs_wide_nodes__find(i % 70000, pc) != i || hs_wide_nodes__find(i % 70000, pc + 1) ||
+            hs_wide_nodes__find(i % 70000 + 70000, pc))
+            ck_abort_msg("entry %u", i);
     }
     uintptr_t first = 0x7f0000000000 + 500 * 16, last = 0x7f0000000000 + 900 * 16;
     hs_wide_nodes__forget(first - 1, last); // return addresses: one behind the code counts
