@@ -25,6 +25,13 @@ bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc)
             hs_signal_trampoline((const uint8_t *)pc - HS_SIGNAL_TRAMPOLINE_SECOND));
 }
 
+static bool at_start_code(const struct hs_module *module, uintptr_t pc)
+{
+    struct hs_range text;
+    return hs_module_segment(module, (const void *)pc, &text) &&
+           hs_start_code((const uint8_t *)pc, (size_t)(text.end - (const uint8_t *)pc));
+}
+
 // Code that no table describes.
 static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
 {
@@ -32,6 +39,8 @@ static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
         return HS_RULE_NONE;
     if (!place->module.anonymous && hs_at_signal_trampoline(&place->module, pc))
         return hs_rule_signal_trampoline();
+    if (!place->module.anonymous && at_start_code(&place->module, pc))
+        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
     // Analysis of the function's machine code comes here.
     return HS_RULE_FRAME_POINTER_CHAIN;
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The first code of a process, where it has no call frame information.
+#ifndef HEAPSONDE_ARCH_AMD64_START_CODE_H
+#define HEAPSONDE_ARCH_AMD64_START_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HS_START_CODE_WINDOW 64
+
+// Whether the code at a return address hands the initial stack to the program and jumps there: `mov %r13,%rsp;
+// jmp *%r12`, as glibc's dynamic loader does when the libraries' constructors have run. Nothing called such code.
+// `length`: readable bytes at `code`.
+static inline bool hs_start_code(const unsigned char *code, size_t length)
+{
+    static const unsigned char handover[] = {0x4c, 0x89, 0xec, 0x41, 0xff, 0xe4};
+    if (length > HS_START_CODE_WINDOW)
+        length = HS_START_CODE_WINDOW;
+    for (size_t at = 0; at + sizeof handover <= length; at++) {
+        size_t same = 0;
+        while (same < sizeof handover && code[at + same] == handover[same])
+            same++;
+        if (same == sizeof handover)
+            return true;
+    }
+    return false;
+}
+
+#endif
