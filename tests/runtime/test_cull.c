@@ -98,7 +98,8 @@ static void read_left(const struct hs_slot *slot)
                                    EVENTS_MOST - left_count, &damaged);
     ck_assert(!damaged);
     for (size_t i = 1; i < got; i++)
-        ck_assert_uint_ge(left[left_count + i].time, left[left_count + i - 1].time);
+        if (left[left_count + i].time < left[left_count + i - 1].time)
+            ck_abort_msg("time runs backwards");
     left_count += got;
 }
 
@@ -157,7 +158,8 @@ static struct hs_event *block_at(uint64_t address)
 static void begin_block(struct sums *sums, const struct hs_event *event)
 {
     struct hs_event *block = block_at(event->address);
-    ck_assert_msg(!block->address, "address live twice");
+    if (block->address)
+        ck_abort_msg("address live twice");
     *block = *event;
     sums->begun[event->stack].count++;
     sums->begun[event->stack].size += event->size;
@@ -172,7 +174,8 @@ static void end_block(struct sums *sums, uint64_t address, uint64_t time)
         sums->orphans++;
         return;
     }
-    ck_assert_uint_ge(time, block->time);
+    if (time < block->time)
+        ck_abort_msg("freed before it was allocated");
     sums->begun[block->stack].lifetime += time - block->time;
     *block = (struct hs_event){0};
     sums->live--;
@@ -469,8 +472,10 @@ START_TEST(blocks_table_holds_what_a_model_holds)
             times[place] = now;
             break;
         case 1:
-            ck_assert_int_eq(hs_live_blocks__remove(address, now, &block), times[place] != 0);
-            ck_assert(!times[place] || (block.time == times[place] && block.word == place));
+            if (hs_live_blocks__remove(address, now, &block) != (times[place] != 0))
+                ck_abort_msg("a block too many or too few");
+            if (times[place] && (block.time != times[place] || block.word != place))
+                ck_abort_msg("another block");
             count -= times[place] != 0;
             times[place] = 0;
             break;
@@ -479,7 +484,8 @@ START_TEST(blocks_table_holds_what_a_model_holds)
             if (times[place] && times[place] == now - 1)
                 times[place] = 0, count--;
         }
-        ck_assert_uint_eq(hs_live_blocks__count(), count);
+        if (hs_live_blocks__count() != count)
+            ck_abort_msg("count");
     }
 }
 END_TEST
