@@ -104,6 +104,9 @@ static void write_info(void)
     add_info(&writer, "recorder", "heapsonde " HEAPSONDE_VERSION);
     add_process_info(&writer);
     add_machine_info(&writer);
+    // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
+    uint64_t monotonic = hs_clock__monotonic_ns();
+    hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
     hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
 }
 
@@ -346,16 +349,21 @@ void hs_process__exit(void)
         self->inside = HS_OUTSIDE;
 }
 
-void hs_process__before_exec(void)
+// A recording that has ended stays so.
+static void change_state(uint64_t from, uint64_t to)
 {
     if (is_this_process() && process.begun)
-        __atomic_store_n(&hs_output__live()->state, HS_STATE_EXEC, __ATOMIC_RELEASE);
+        __atomic_compare_exchange_n(&hs_output__live()->state, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+void hs_process__before_exec(void)
+{
+    change_state(HS_STATE_RECORDING, HS_STATE_EXEC);
 }
 
 void hs_process__after_failed_exec(void)
 {
-    if (is_this_process() && process.begun)
-        __atomic_store_n(&hs_output__live()->state, HS_STATE_RECORDING, __ATOMIC_RELEASE);
+    change_state(HS_STATE_EXEC, HS_STATE_RECORDING);
 }
 
 void hs_process__be_single_threaded(void)

@@ -11,6 +11,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,8 @@ START_TEST(file_limit_stops_the_recording)
     record(3000);
     limit(RLIMIT_FSIZE, 400000 + (rlim_t)_i * 1000);
     record(200000);
+    hs_process__before_exec();
+    hs_process__after_failed_exec();
     hs_process__exit();
     limit(RLIMIT_FSIZE, RLIM_INFINITY);
     expect_stopped(HS_STOP_FILE_LIMIT, EFBIG, 203000);
@@ -337,6 +340,47 @@ START_TEST(forked_child_has_a_trace_of_its_own)
 }
 END_TEST
 
+enum { THREADS = 5, EVENTS_EACH = 15000 };
+
+static void *record_in_thread(void *unused)
+{
+    record(EVENTS_EACH);
+    return unused;
+}
+
+START_TEST(threads_record_at_once)
+{
+    start();
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&threads[t], NULL, record_in_thread, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_join(threads[t], NULL), 0);
+    hs_process__exit();
+    struct trace trace = expect_readable(path);
+    size_t of_stream[THREADS + 1] = {0};
+    for (size_t i = 0; i < trace.count; i++)
+        of_stream[trace.streams[i] <= THREADS ? trace.streams[i] : 0]++;
+    for (int t = 1; t <= THREADS; t++)
+        ck_assert_uint_eq(of_stream[t], EVENTS_EACH);
+    ck_assert_uint_eq(of_stream[0], 0);
+    trace_free(&trace);
+}
+END_TEST
+
+START_TEST(failed_exec_takes_its_mark_back)
+{
+    start();
+    hs_process__before_exec();
+    ck_assert_uint_eq(hs_output__live()->state, HS_STATE_EXEC);
+    hs_process__after_failed_exec();
+    ck_assert_uint_eq(hs_output__live()->state, HS_STATE_RECORDING);
+    hs_process__exit();
+    hs_process__before_exec();
+    ck_assert_uint_eq(hs_output__live()->state, HS_STATE_CLOSED);
+}
+END_TEST
+
 // Events and stacks, from the first one on.
 START_TEST(killed_forked_child_loses_nothing)
 {
@@ -422,6 +466,8 @@ int main(void)
     tcase_add_test(files, foreign_file_under_our_number_is_left_alone);
     tcase_add_test(files, killed_process_loses_nothing);
     tcase_add_test(files, forked_child_has_a_trace_of_its_own);
+    tcase_add_test(files, threads_record_at_once);
+    tcase_add_test(files, failed_exec_takes_its_mark_back);
     tcase_add_loop_test(files, killed_forked_child_loses_nothing, 0, 2);
     tcase_add_test(files, idle_forked_child_leaves_no_file);
     tcase_add_test(files, relative_name_counts_from_where_the_process_began);
