@@ -14,8 +14,10 @@
 
 enum { HURRY_BELOW = 4 };
 
-#define CLOCK_POINT_NS 10000000000ull
-#define SCRATCH_SIZE   (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
+// Clock points: soon at first, then less and less often.
+#define FIRST_CLOCK_POINT_NS  50000000ull
+#define CLOCK_POINTS_APART_NS 10000000000ull
+#define SCRATCH_SIZE          (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
 struct hs_sealer {
     uint8_t *scratch; // SCRATCH_SIZE
@@ -28,7 +30,8 @@ static struct hs_sealer sealers[HS_SEALERS];
 static struct {
     uint64_t *squeezed; // HS_SLOT_RECORDS_SIZE, when culling
     struct hs_meta_writer culled;
-    uint64_t last_clock_point_ns;
+    uint64_t next_clock_point_ns;
+    uint64_t clock_points_apart_ns;
 } seal;
 
 static const struct hs_codec_target target = {
@@ -48,7 +51,8 @@ struct hs_sealer *hs_seal__sealer(unsigned number)
 
 bool hs_seal__prepare(void)
 {
-    seal.last_clock_point_ns = hs_clock__monotonic_ns();
+    seal.clock_points_apart_ns = FIRST_CLOCK_POINT_NS;
+    seal.next_clock_point_ns = hs_clock__monotonic_ns() + FIRST_CLOCK_POINT_NS;
     if (hs_cull__is_on() && !seal.squeezed)
         seal.squeezed = hs_memory__map(HS_SLOT_RECORDS_SIZE);
     return hs_seal__sealer(0) && (seal.squeezed || !hs_cull__is_on());
@@ -118,7 +122,9 @@ static void write_clock_point(void)
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
     hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
-    seal.last_clock_point_ns = monotonic;
+    if (seal.clock_points_apart_ns < CLOCK_POINTS_APART_NS)
+        seal.clock_points_apart_ns *= 2;
+    seal.next_clock_point_ns = monotonic + seal.clock_points_apart_ns;
 }
 
 static void flush_culled(void)
@@ -167,7 +173,7 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
             hs_slots__give_back(slot);
         }
     }
-    if (sealer == &sealers[0] && hs_clock__monotonic_ns() - seal.last_clock_point_ns > CLOCK_POINT_NS)
+    if (sealer == &sealers[0] && hs_clock__monotonic_ns() > seal.next_clock_point_ns)
         write_clock_point();
 }
 
