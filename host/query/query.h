@@ -76,6 +76,7 @@ struct hs_total {
     uint64_t peak_bytes, peak_usable, peak_count;
     uint64_t temporary_bytes, temporary_count;
     uint64_t freed_bytes, freed_count;
+    uint64_t culled_bytes, culled_count; // of the allocated and freed ones: those that the recorder only summed up
     uint64_t first_time, last_time;      // of allocation
     uint64_t lifetime_min, lifetime_max; // of the freed ones; min > max when none was freed
     uint64_t lifetime_sum;
@@ -87,6 +88,8 @@ struct hs_totals {
     size_t count;
 };
 
+// Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks: their
+// times, sizes and threads are not known one by one.
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);

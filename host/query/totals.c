@@ -114,6 +114,8 @@ static void merge(struct hs_total *to, const struct hs_total *from)
     to->temporary_count += from->temporary_count;
     to->freed_bytes += from->freed_bytes;
     to->freed_count += from->freed_count;
+    to->culled_bytes += from->culled_bytes;
+    to->culled_count += from->culled_count;
     to->lifetime_sum += from->lifetime_sum;
     if (from->first_time < to->first_time)
         to->first_time = from->first_time;
@@ -123,6 +125,46 @@ static void merge(struct hs_total *to, const struct hs_total *from)
         to->lifetime_min = from->lifetime_min;
     if (from->lifetime_max > to->lifetime_max)
         to->lifetime_max = from->lifetime_max;
+}
+
+// Whether `filter` leaves all but the stacks open.
+static bool admits_culled(const struct hs_filter *filter)
+{
+    struct hs_filter open;
+    hs_filter__init(&open);
+    return filter->domains & HS_FILTER_HEAP && filter->kinds == open.kinds && !filter->time_min && !filter->free_min &&
+           !filter->size_min && !filter->address_min && !filter->lifetime_min && filter->time_max == open.time_max &&
+           filter->free_max == open.free_max && filter->size_max == open.size_max &&
+           filter->address_max == open.address_max && filter->lifetime_max == open.lifetime_max &&
+           !filter->alive_count && !filter->flags_all && !filter->flags_none && !filter->freed_only &&
+           !filter->never_freed_only && !filter->not_own_thread_only && !filter->free_stacks.words &&
+           !filter->streams.words && !filter->chain_never_freed_only && !filter->chain_length_min &&
+           filter->chain_length_max == open.chain_length_max && !filter->position_min &&
+           filter->position_max == open.position_max && !filter->accept && !filter->detail_given;
+}
+
+static int add_culled(const struct context *context, struct partial *partial)
+{
+    size_t count;
+    const struct hs_culled *culled = hs_store__culled(context->store, &count);
+    if (!admits_culled(context->filter))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (context->filter->stacks.words && !hs_set__has(&context->filter->stacks, culled[i].stack))
+            continue;
+        struct hs_total *total = total_of(partial, culled[i].stack);
+        if (!total)
+            return -ENOMEM;
+        total->allocated_bytes += culled[i].size;
+        total->allocated_usable += culled[i].usable;
+        total->allocated_count += culled[i].count;
+        total->freed_bytes += culled[i].size;
+        total->freed_count += culled[i].count;
+        total->culled_bytes += culled[i].size;
+        total->culled_count += culled[i].count;
+        total->lifetime_sum += culled[i].lifetime_ns;
+    }
+    return 0;
 }
 
 static int merge_partials(struct partial *partial, unsigned workers, struct hs_totals *totals)
@@ -166,6 +208,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context};
     if (!failed)
         failed = hs_scan__run(&scan, error);
+    if (!failed)
+        failed = add_culled(&context, &context.partial[0]);
     if (!failed)
         failed = merge_partials(context.partial, workers, totals);
     for (unsigned i = 0; context.partial && i < workers; i++) {

@@ -69,6 +69,8 @@ static void write_numbers(struct hs_json *json, const struct hs_subject *subject
     hs_json__number(json, "peak_time_ns", subject->peak_time);
     hs_json__number(json, "temporary_count", sum->temporary_count);
     hs_json__number(json, "temporary_bytes", sum->temporary_bytes);
+    hs_json__number(json, "culled_count", sum->culled_count);
+    hs_json__number(json, "culled_bytes", sum->culled_bytes);
     hs_json__number(json, "threads", threads);
     hs_json__number(json, "stacks", subject->totals.count);
     hs_json__number(json, "unknown_frees", summary->unknown_frees);

@@ -56,6 +56,9 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
     row(to, "live at end", "%s in %s", hs_text__bytes(sum->live_bytes).text, hs_text__blocks(sum->live_count).text);
     row(to, "temporary", "%s of all allocations: freed before their thread allocated or freed anything else",
         hs_text__percent(sum->temporary_count, sum->allocated_count).text);
+    if (sum->culled_count)
+        row(to, "culled", "%s allocations of %s lived shortly and were only summed up: they count as allocated",
+            hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
     row(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
 }
