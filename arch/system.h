@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-#define HS_SYSTEM0(n) hs_arch_syscall(n, 0, 0, 0, 0, 0, 0)
-#define HS_SYSTEM1(n, a) hs_arch_syscall(n, (long)(a), 0, 0, 0, 0, 0)
-#define HS_SYSTEM2(n, a, b) hs_arch_syscall(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define HS_SYSTEM3(n, a, b, c) hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define HS_SYSTEM4(n, a, b, c, d) hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define HS_SYSTEM0(n)                hs_arch_syscall(n, 0, 0, 0, 0, 0, 0)
+#define HS_SYSTEM1(n, a)             hs_arch_syscall(n, (long)(a), 0, 0, 0, 0, 0)
+#define HS_SYSTEM2(n, a, b)          hs_arch_syscall(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define HS_SYSTEM3(n, a, b, c)       hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define HS_SYSTEM4(n, a, b, c, d)    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define HS_SYSTEM5(n, a, b, c, d, e) hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define HS_SYSTEM6(n, a, b, c, d, e, f)                                                                                \
     hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))

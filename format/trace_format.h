@@ -96,10 +96,8 @@ enum {
 };
 
 enum {
-    HS_CHUNK_LZ4 = 1,            // stored payload is one LZ4 block of plain_length bytes
-    HS_CHUNK_LIVE = 2,           // payload changes while the process runs; payload_crc is 0 and not checked
-    HS_CHUNK_SLOT_ORDER_BIG = 4, // reserved
-    HS_CHUNK_PACKED = 8          // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
+    HS_CHUNK_LIVE = 2,  // payload changes while the process runs; payload_crc is 0 and not checked
+    HS_CHUNK_PACKED = 8 // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
 };
 
 // Followed by stored_length bytes and zeros up to HS_CHUNK_ALIGNMENT. Readers skip unknown kinds.

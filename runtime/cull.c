@@ -166,12 +166,14 @@ static uint64_t threshold(void)
 }
 
 // Whether the block at `address`, freed at `time`, may go; its allocation is then struck out.
-static bool ends_early(uint64_t address, uint64_t time, uint64_t limit)
+static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t stream)
 {
     struct hs_live_block block;
     if (!hs_live_blocks__remove(address, time, &block) || time - block.time >= limit)
         return false;
     struct held *held = held_at(block.holder);
+    if (hs_slot__header(held->slot)->stream != stream)
+        return false;
     const uint64_t *at = hs_slot__records(held->slot) + block.word;
     struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = words_of(at[0])};
     record.has_usable = record.kind > HS_RECORD_FREE_STACK;
@@ -197,15 +199,16 @@ static void scan(struct held *held, uint32_t holder)
 {
     const uint64_t *records = hs_slot__records(held->slot);
     uint64_t clock = hs_slot__header(held->slot)->base_time, limit = threshold();
+    uint32_t stream = hs_slot__header(held->slot)->stream;
     for (uint32_t word = 0; word < SLOT_WORDS && records[word];) {
         struct record record = read_record(records + word, &clock);
         const uint64_t *at = records + word;
         if (record.kind == HS_RECORD_FREE || record.kind == HS_RECORD_FREE_STACK) {
-            if (ends_early(record.address, record.time, limit))
+            if (ends_early(record.address, record.time, limit, stream))
                 strike(held, word, STRUCK_OLD);
         } else if (record.kind == HS_RECORD_REALLOC) {
             uint64_t old = at[2] & ((1ull << 48) - 1);
-            if (ends_early(old, record.time - (at[2] >> 48), limit))
+            if (ends_early(old, record.time - (at[2] >> 48), limit, stream))
                 strike(held, word, STRUCK_OLD);
         }
         if (record.kind == HS_RECORD_WIDE)

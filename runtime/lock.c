@@ -2,12 +2,15 @@
 #include "runtime/lock.h"
 
 #include "arch/system.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <time.h>
 
-enum { SPINS = 100, WAIT_MS = 20, WAITS = 100 };
+enum { SPINS = 100 };
+#define WAIT_NS     20000000ll
+#define PATIENCE_NS 2000000000ull
 
 void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -33,7 +36,8 @@ static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
 
 static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
-    for (int i = 0; i < WAITS; i++) {
+    uint64_t until = hs_clock__monotonic_ns() + PATIENCE_NS;
+    for (int i = 0; i == 0 || hs_clock__monotonic_ns() < until; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
         if (owner == 0 || owner == tid || (i > 0 && owner_is_gone(owner))) {
@@ -43,7 +47,7 @@ static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
         }
         if (!(seen & HS_LOCK_CONTENDED) && !take(lock, &seen, seen | HS_LOCK_CONTENDED))
             continue;
-        hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_MS * 1000000ll);
+        hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_NS);
     }
     return false;
 }

@@ -58,7 +58,7 @@ struct image {
 
 static void find_build_id(uint64_t address, uint64_t length, struct image *image)
 {
-    uint8_t notes[NOTES_LIMIT];
+    static uint8_t notes[NOTES_LIMIT]; // under the stack table's lock
     if (length > sizeof notes)
         length = sizeof notes;
     length = hs_memory__read(address, notes, length);
@@ -229,6 +229,8 @@ static bool scan(void)
     if (!modules.table)
         modules.table = hs_memory__map(MODULES_LIMIT * sizeof *modules.table);
     long fd = hs_system_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    if (fd >= 0 && !modules.table)
+        hs_system_close((int)fd);
     if (fd < 0 || !modules.table)
         return false;
     for (uint32_t i = 0; i < modules.count; i++)
@@ -262,8 +264,8 @@ void hs_modules__see(uintptr_t pc)
         return;
     if (modules.last_unknown_page == call >> 12)
         return;
-    scan();
-    modules.last_unknown_page = known(call) ? 0 : call >> 12;
+    if (scan())
+        modules.last_unknown_page = known(call) ? 0 : call >> 12;
 }
 
 void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))

@@ -35,7 +35,7 @@ static struct {
     bool mapped;        // header and slots are mapped from the file
     uint64_t end;       // where the next chunk goes
     uint64_t device, inode;
-    uint32_t created; // files created by this process and its fork ancestors: %n
+    uint32_t created;         // files created by this process and its fork ancestors: %n
     char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
     char path[PATH_MAX + HS_CONFIG_TEXT + 64];
     uint8_t *header; // HS_FILE_HEADER_SIZE bytes
@@ -106,7 +106,10 @@ static int reserve(uint64_t offset, uint64_t length)
     int failed = room_for(offset + length);
     if (failed)
         return failed;
-    long result = HS_SYSTEM4(SYS_fallocate, output.fd, 0, offset, length);
+    long result;
+    do
+        result = HS_SYSTEM4(SYS_fallocate, output.fd, 0, offset, length);
+    while (result == -EINTR);
     if (result == 0)
         return 0;
     if (result != -EOPNOTSUPP && result != -ENOSYS)
@@ -115,7 +118,9 @@ static int reserve(uint64_t offset, uint64_t length)
     for (uint64_t done = 0; done < length; done += (uint64_t)result) {
         uint64_t part = length - done < sizeof zeros ? length - done : sizeof zeros;
         result = hs_system_pwrite(output.fd, zeros, part, offset + done);
-        if (result <= 0)
+        if (result == -EINTR)
+            result = 0;
+        else if (result <= 0)
             return result < 0 ? (int)result : -EIO;
     }
     return 0;

@@ -2,8 +2,9 @@
 //
 // The trace file as the recorder writes it: the mapped header, blocks of mapped slots, appended chunks.
 //
-// hs_output__append() may be called by the writer and its helper at once, hs_output__live() and hs_output__stop() by any
-// thread; all others by one thread at a time: the starting thread, then whoever holds the writer's role. The file is created with mode 0600.
+// hs_output__append() may be called by the writer and its helper at once, hs_output__live() and hs_output__stop() by
+// any thread; all others by one thread at a time: the starting thread, then whoever holds the writer's role. The file
+// is created with mode 0600.
 #ifndef HEAPSONDE_RUNTIME_OUTPUT_H
 #define HEAPSONDE_RUNTIME_OUTPUT_H
 

@@ -68,7 +68,7 @@ static void add_info(struct hs_meta_writer *writer, const char *key, const char 
 
 static void add_process_info(struct hs_meta_writer *writer)
 {
-    char text[4096];
+    static char text[4096]; // under process.lock
     long length = HS_SYSTEM3(SYS_readlink, "/proc/self/exe", text, sizeof text - 1);
     text[length > 0 ? length : 0] = 0;
     add_info(writer, "executable", text);

@@ -197,11 +197,16 @@ static void start_helper(void)
     helper.stack = NULL;
 }
 
-static void wait_until_gone(uint32_t tid)
+// Returns whether the thread has ended, so that its stack may go.
+static bool wait_until_gone(uint32_t tid)
 {
     long pid = hs_system_getpid();
-    for (int i = 0; i < 100000 && HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == 0; i++)
+    for (int i = 0; i < 100000; i++) {
+        if (HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == -ESRCH)
+            return true;
         HS_SYSTEM0(SYS_sched_yield);
+    }
+    return false;
 }
 
 static void stop_helper(void)
@@ -211,7 +216,9 @@ static void stop_helper(void)
     atomic_store(&helper.quit, 1);
     atomic_fetch_add(&helper.signal, 1);
     hs_futex__wake(&helper.signal, 1);
-    wait_until_gone(helper.tid);
+    if (wait_until_gone(helper.tid))
+        hs_memory__unmap(helper.stack, STACK_SIZE);
+    helper.stack = NULL;
     helper.tid = 0;
 }
 
@@ -238,7 +245,6 @@ static bool start_thread(void)
     if (!writer.stack)
         return false;
     uint64_t all = ~0ull, before;
-    hs_output__own_descriptor();
     HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
     long tid = hs_arch_clone_thread(THREAD_FLAGS, writer.stack + STACK_SIZE, thread_main, NULL);
     HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
@@ -250,6 +256,7 @@ static bool start_thread(void)
     }
     writer.tid = (uint32_t)tid;
     hs_system_close(hs_output__descriptor());
+    hs_output__own_descriptor();
     return true;
 }
 
@@ -345,6 +352,8 @@ static bool order(uint32_t orders, int64_t patience_ns)
     wake();
     uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
     while (atomic_load(&writer.asked) & orders || atomic_load(&writer.answered) == before) {
+        if (atomic_load(&writer.state) != STATE_THREAD)
+            return order(orders, patience_ns);
         if (hs_clock__monotonic_ns() > until)
             return false;
         hs_futex__wait(&writer.answered, before, SECOND_NS / 10);
@@ -365,13 +374,16 @@ void hs_writer__close(uint64_t state)
 
 void hs_writer__become_inline(void)
 {
-    if (atomic_load(&writer.state) != STATE_THREAD || !order(ORDER_QUIT, 10 * SECOND_NS))
+    if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
-    wait_until_gone(writer.tid);
-    hs_output__share_descriptor();
-    atomic_store(&writer.state, STATE_INLINE);
-    hs_memory__unmap(writer.stack, STACK_SIZE);
-    writer.stack = NULL;
+    if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT, 10 * SECOND_NS)) {
+        if (wait_until_gone(writer.tid))
+            hs_memory__unmap(writer.stack, STACK_SIZE);
+        writer.stack = NULL;
+        hs_output__share_descriptor();
+        atomic_store(&writer.state, STATE_INLINE);
+    }
+    hs_lock__release(&writer.role);
 }
 
 void hs_writer__reset(void)

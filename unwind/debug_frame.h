@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Frame information that only the module's file leads to: .debug_frame, which is not loaded, and the .eh_frame of static
-// executables, which is loaded but which no program header names.
+// Frame information that only the module's file leads to: .debug_frame, which is not loaded, and the .eh_frame of
+// static executables, which is loaded but which no program header names.
 #ifndef HEAPSONDE_UNWIND_DEBUG_FRAME_H
 #define HEAPSONDE_UNWIND_DEBUG_FRAME_H
 

@@ -123,10 +123,9 @@ static function *const functions[FUNCTIONS];
         local[1] = local[0];                                                                                           \
     }
 #define F8(n) F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7)
-F8(1)
-F8(2)
-F8(3)
-F8(4) F8(5) F8(6) F8(7) F8(8)
+// clang-format off
+F8(1) F8(2) F8(3) F8(4) F8(5) F8(6) F8(7) F8(8)
+// clang-format on
 #define P8(n) f##n##0, f##n##1, f##n##2, f##n##3, f##n##4, f##n##5, f##n##6, f##n##7,
     static function *const functions[FUNCTIONS] = {P8(1) P8(2) P8(3) P8(4) P8(5) P8(6) P8(7) P8(8)};
 

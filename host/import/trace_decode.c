@@ -6,7 +6,6 @@
 #include "format/chunk.h"
 #include "format/crc32c.h"
 #include "format/meta_codec.h"
-#include "third_party/lz4/lz4.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +77,7 @@ void hs_trace_decoder__free(struct hs_trace_decoder *decoder)
 int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to)
 {
     // The payload's checksum stands in the header; a live chunk has none.
-    const unsigned known = HS_CHUNK_LZ4 | HS_CHUNK_LIVE | HS_CHUNK_SLOT_ORDER_BIG | HS_CHUNK_PACKED;
+    const unsigned known = HS_CHUNK_LIVE | HS_CHUNK_PACKED;
     uint8_t bytes[HS_CHUNK_HEADER_SIZE];
     struct hs_chunk_header header;
     if (chunk->flags & ~known)
@@ -128,16 +127,12 @@ int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *
 
 static int unpack(const struct hs_trace_chunk *chunk, const uint8_t *stored, uint8_t *plain)
 {
-    if (chunk->flags & HS_CHUNK_PACKED) {
-        void *scratch = aligned_alloc(64, HS_META_SCRATCH_SIZE);
-        int failed = scratch ? hs_meta_unpack(stored, chunk->stored_length, scratch, plain, chunk->plain_length) : 0;
-        int result = !scratch ? -ENOMEM : failed ? -EBADMSG : 0;
-        free(scratch);
-        return result;
-    }
-    int length =
-        LZ4_decompress_safe((const char *)stored, (char *)plain, (int)chunk->stored_length, (int)chunk->plain_length);
-    return length == (int)chunk->plain_length ? 0 : -EBADMSG;
+    void *scratch = aligned_alloc(64, HS_META_SCRATCH_SIZE);
+    if (!scratch)
+        return -ENOMEM;
+    int failed = hs_meta_unpack(stored, chunk->stored_length, scratch, plain, chunk->plain_length);
+    free(scratch);
+    return failed ? -EBADMSG : 0;
 }
 
 int hs_trace__payload(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t **payload,
@@ -149,7 +144,7 @@ int hs_trace__payload(const struct hs_trace *trace, const struct hs_trace_chunk 
     if (!stored)
         return -ENOMEM;
     int failed = hs_trace__stored(trace, chunk, stored);
-    if (!failed && !(chunk->flags & HS_CHUNK_LIVE) && chunk->flags & (HS_CHUNK_LZ4 | HS_CHUNK_PACKED)) {
+    if (!failed && !(chunk->flags & HS_CHUNK_LIVE) && chunk->flags & HS_CHUNK_PACKED) {
         uint8_t *plain = malloc(chunk->plain_length + 1);
         failed = plain ? unpack(chunk, stored, plain) : -ENOMEM;
         free(stored);

@@ -88,8 +88,8 @@ struct hs_totals {
     size_t count;
 };
 
-// Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks: their
-// times, sizes and threads are not known one by one.
+// Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks:
+// their times, sizes and threads are not known one by one.
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);

@@ -3,6 +3,7 @@
 // Memory that the program gets from the kernel: mmap, munmap, mremap, brk, sbrk.
 #include "arch/system.h"
 #include "runtime/config.h"
+#include "runtime/memory.h"
 #include "runtime/record.h"
 #include "shims/trace/real.h"
 
@@ -55,7 +56,8 @@ HS_EXPORT int munmap(void *address, size_t length);
 HS_EXPORT int munmap(void *address, size_t length)
 {
     uint32_t before;
-    struct hs_thread *thread = length ? ENTER_MAP(&before) : NULL;
+    bool aligned = ((uintptr_t)address & (hs_memory__page_size() - 1)) == 0;
+    struct hs_thread *thread = length && aligned ? ENTER_MAP(&before) : NULL;
     if (thread) {
         struct hs_registers caller;
         HS_CAPTURE_CALLER(&caller);
@@ -88,7 +90,7 @@ HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, .
 HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
     void *wanted = NULL;
-    if (flags & MREMAP_FIXED) {
+    if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
         va_list arguments;
         va_start(arguments, flags);
         wanted = va_arg(arguments, void *);

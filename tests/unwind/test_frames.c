@@ -37,19 +37,15 @@ NOINLINE static void nested_0(volatile char *outer)
     LEAVE();
     outer[0]++;
 }
-NESTED(1, nested_0)
-NESTED(2, nested_1)
-NESTED(3, nested_2)
-NESTED(4, nested_3)
-NESTED(5, nested_4)
-NESTED(6, nested_5) NESTED(7, nested_6) NESTED(8, nested_7) NESTED(9, nested_8) NESTED(10, nested_9)
-    NESTED(11, nested_10) NESTED(12, nested_11) NESTED(13, nested_12) NESTED(14, nested_13) NESTED(15, nested_14)
-        NESTED(16, nested_15) NESTED(17, nested_16) NESTED(18, nested_17) NESTED(19, nested_18) NESTED(20, nested_19)
-            NESTED(21, nested_20) NESTED(22, nested_21) NESTED(23, nested_22) NESTED(24, nested_23)
-                NESTED(25, nested_24) NESTED(26, nested_25) NESTED(27, nested_26) NESTED(28, nested_27)
-                    NESTED(29, nested_28) NESTED(30, nested_29)
+// clang-format off
+NESTED(1, nested_0) NESTED(2, nested_1) NESTED(3, nested_2) NESTED(4, nested_3) NESTED(5, nested_4) NESTED(6, nested_5)
+NESTED(7, nested_6) NESTED(8, nested_7) NESTED(9, nested_8) NESTED(10, nested_9) NESTED(11, nested_10) NESTED(12, nested_11)
+NESTED(13, nested_12) NESTED(14, nested_13) NESTED(15, nested_14) NESTED(16, nested_15) NESTED(17, nested_16) NESTED(18, nested_17)
+NESTED(19, nested_18) NESTED(20, nested_19) NESTED(21, nested_20) NESTED(22, nested_21) NESTED(23, nested_22) NESTED(24, nested_23)
+NESTED(25, nested_24) NESTED(26, nested_25) NESTED(27, nested_26) NESTED(28, nested_27) NESTED(29, nested_28) NESTED(30, nested_29)
+    // clang-format on
 
-                        START_TEST(thirty_nested_functions)
+    START_TEST(thirty_nested_functions)
 {
     volatile char buffer[8] = {0};
     nested_30(buffer);
