@@ -13,7 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
