@@ -77,6 +77,7 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
         count(&hs_output__live()->guessed);
     if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP))
         return memo->ids[kept - 1];
+    thread->node_cache->alone_as = hs_threads__count() == 1 ? thread->number : 0;
     uint32_t stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->number);
     if (HS_UNLIKELY(!stack))
         count(&hs_output__live()->dropped[HS_DROP_STACK_TABLE]);

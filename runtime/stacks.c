@@ -39,17 +39,47 @@ static inline struct node *node_of(uint32_t id)
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
-// The child of `parent` for `pc`, or 0. Children beyond the first few of a node are found by hash.
-static inline uint32_t find(uint32_t parent, uintptr_t pc)
+// Moves a child to the front of its parent's list, so that what is met often is met early. Whoever reads the list at
+// this moment may miss nodes of it; a miss is looked up again under the lock.
+static __attribute__((noinline)) void promote(uint32_t tid, uint32_t parent, uint32_t before, uint32_t child)
+{
+    uint32_t open = 0;
+    if (!atomic_compare_exchange_strong(&trie.lock.word, &open, tid))
+        return;
+    struct node *above = node_of(parent), *left = node_of(before), *node = node_of(child);
+    if (atomic_load_explicit(&left->next, memory_order_relaxed) == child) {
+        uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
+        atomic_store_explicit(&left->next, atomic_load_explicit(&node->next, memory_order_relaxed),
+                              memory_order_release);
+        atomic_store_explicit(&node->next, first, memory_order_release);
+        atomic_store_explicit(&above->first_child, child, memory_order_release);
+    }
+    hs_lock__release(&trie.lock);
+}
+
+// Every fourth time, and only while there is one thread: threads must not write what others read on their hot path.
+static inline void maybe_promote(struct hs_node_cache *cache, uint32_t parent, uint32_t before, uint32_t child)
+{
+    if (cache && cache->alone_as && (++cache->late_finds & 3) == 0)
+        promote(cache->alone_as, parent, before, child);
+}
+
+// The child of `parent` for `pc`, or 0. Children beyond the first few of a node are found by hash. `cache`: the calling
+// thread's, NULL under the lock.
+static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintptr_t pc)
 {
     const struct node *node = node_of(parent);
-    uint32_t child = node ? atomic_load_explicit(&node->first_child, memory_order_acquire) : 0;
+    uint32_t child = node ? atomic_load_explicit(&node->first_child, memory_order_acquire) : 0, before = 0;
     for (unsigned steps = 0; child; steps++) {
         if (steps == HS_WIDE_LIST)
             return hs_wide_nodes__find(parent, pc);
         node = node_of(child);
-        if (atomic_load_explicit(&node->pc, memory_order_relaxed) == pc)
+        if (atomic_load_explicit(&node->pc, memory_order_relaxed) == pc) {
+            if (steps)
+                maybe_promote(cache, parent, before, child);
             return child;
+        }
+        before = child;
         child = atomic_load_explicit(&node->next, memory_order_acquire);
     }
     return 0;
@@ -110,7 +140,7 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
     bool fresh = false;
     for (uint32_t i = first; i < memo->depth; i++) {
         uintptr_t pc = memo->pcs[i];
-        uint32_t id = fresh ? 0 : find(parent, pc);
+        uint32_t id = fresh ? 0 : find(NULL, parent, pc);
         if (!id) {
             hs_modules__see(pc);
             id = append(parent, pc);
@@ -126,7 +156,7 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
 // The node that marks a cut stack. Under the lock.
 static uint32_t marker_node(enum hs_end end)
 {
-    uint32_t id = find(0, (uintptr_t)end);
+    uint32_t id = find(NULL, 0, (uintptr_t)end);
     return id ? id : append(0, (uintptr_t)end);
 }
 
@@ -159,7 +189,7 @@ static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, 
     __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
     if (entry->pc == pc && entry->parent == parent)
         return entry->id;
-    uint32_t id = find(parent, pc);
+    uint32_t id = find(cache, parent, pc);
     if (id) {
         entry->pc = pc;
         entry->parent = parent;
@@ -174,7 +204,7 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
     if (cache->generation != generation)
         empty_cache(cache, generation);
     if (at->marker != HS_END_ROOT) {
-        at->parent = find(0, (uintptr_t)at->marker);
+        at->parent = find(NULL, 0, (uintptr_t)at->marker);
         if (!at->parent)
             return 0;
         at->marker = HS_END_ROOT;

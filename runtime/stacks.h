@@ -18,6 +18,8 @@ enum { HS_NODE_CACHE_DEPTHS = 256, HS_NODE_CACHE_WAYS = 4 };
 
 struct hs_node_cache {
     uint32_t generation;
+    uint32_t alone_as;   // the caller's tid while it is the only thread, else 0; set by the caller
+    uint32_t late_finds; // nodes found behind others of their parent
     struct {
         uint64_t pc;
         uint32_t parent;
