@@ -167,6 +167,22 @@ static int add_culled(const struct context *context, struct partial *partial)
     return 0;
 }
 
+// In the order of stack ids, which the index has already.
+static int order_totals(const struct partial *partial, struct hs_totals *totals)
+{
+    totals->total = malloc((partial->count + 1) * sizeof *totals->total);
+    if (!totals->total)
+        return -ENOMEM;
+    for (size_t stack = 0; stack < partial->stacks; stack++) {
+        if (!partial->index[stack])
+            continue;
+        const struct hs_total *total = &partial->total[partial->index[stack] - 1];
+        merge(&totals->sum, total);
+        totals->total[totals->count++] = *total;
+    }
+    return 0;
+}
+
 static int merge_partials(struct partial *partial, unsigned workers, struct hs_totals *totals)
 {
     for (unsigned w = 1; w < workers; w++)
@@ -176,13 +192,7 @@ static int merge_partials(struct partial *partial, unsigned workers, struct hs_t
                 return -ENOMEM;
             merge(to, &partial[w].total[i]);
         }
-    totals->total = partial[0].total;
-    totals->count = partial[0].count;
-    partial[0].total = NULL;
-    for (size_t i = 0; i < totals->count; i++)
-        merge(&totals->sum, &totals->total[i]);
-    hs_totals__sort(totals, HS_TOTAL_STACK);
-    return 0;
+    return order_totals(&partial[0], totals);
 }
 
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,

@@ -61,7 +61,28 @@ static int grow_sites(struct building *building)
     return 0;
 }
 
-static int add_site(struct building *building, uint32_t count, uint32_t stack)
+// Few sites stand for many stacks: the table follows the sites.
+static int grow_slots(struct building *building)
+{
+    if (building->sites->count * 2 < building->slot_count)
+        return 0;
+    size_t count = building->slot_count * 2;
+    uint32_t *bigger = calloc(count, sizeof(*bigger));
+    if (!bigger)
+        return -ENOMEM;
+    for (size_t i = 0; i < building->sites->count; i++) {
+        size_t slot = building->sites->site[i].hash & (count - 1);
+        while (bigger[slot])
+            slot = (slot + 1) & (count - 1);
+        bigger[slot] = (uint32_t)i + 1;
+    }
+    free(building->slots);
+    building->slots = bigger;
+    building->slot_count = count;
+    return 0;
+}
+
+static int add_site(struct building *building, uint32_t count, uint32_t stack, uint64_t hash)
 {
     if (grow_sites(building))
         return -ENOMEM;
@@ -71,8 +92,8 @@ static int add_site(struct building *building, uint32_t count, uint32_t stack)
         return -ENOMEM;
     if (size)
         memcpy(frames, building->frames, size);
-    building->sites->site[building->sites->count++] =
-        (struct hs_site){.frames = frames, .frame_count = count, .sum = {.stack = stack, .lifetime_min = UINT64_MAX}};
+    building->sites->site[building->sites->count++] = (struct hs_site){
+        .frames = frames, .frame_count = count, .hash = hash, .sum = {.stack = stack, .lifetime_min = UINT64_MAX}};
     return 0;
 }
 
@@ -99,11 +120,14 @@ static int add_stack(struct building *building, struct hs_trace_symbols *symbols
     uint32_t most = building->most < DEEPEST_STACK ? building->most : DEEPEST_STACK;
     uint32_t count =
         hs_frames__of_stack(symbols, total->stack, building->most != UINT32_MAX, building->frames, most, &depth);
-    size_t slot = hash_look(building, count) & (building->slot_count - 1);
+    if (grow_slots(building))
+        return -ENOMEM;
+    uint64_t hash = hash_look(building, count);
+    size_t slot = hash & (building->slot_count - 1);
     while (building->slots[slot] && !is_site(&building->sites->site[building->slots[slot] - 1], building, count))
         slot = (slot + 1) & (building->slot_count - 1);
     if (!building->slots[slot]) {
-        if (add_site(building, count, total->stack))
+        if (add_site(building, count, total->stack, hash))
             return -ENOMEM;
         building->slots[slot] = (uint32_t)building->sites->count;
     }
@@ -117,10 +141,8 @@ static int add_stack(struct building *building, struct hs_trace_symbols *symbols
 int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
                     uint32_t most)
 {
-    struct building building = {.sites = sites, .most = most, .slot_count = 64};
+    struct building building = {.sites = sites, .most = most, .slot_count = 4096};
     *sites = (struct hs_sites){0};
-    while (building.slot_count < 2 * totals->count)
-        building.slot_count *= 2;
     building.slots = calloc(building.slot_count, sizeof(*building.slots));
     building.frames = calloc(DEEPEST_STACK, sizeof(struct hs_frame *));
     building.memory = hs_strings__create();

@@ -14,6 +14,7 @@ struct hs_site {
     struct hs_total sum;            // without times and lifetimes; .stack is the first of its stacks
     const struct hs_frame **frames; // innermost first
     uint32_t frame_count;
+    uint64_t hash; // of the frames' look
     uint32_t stack_count;
     bool more; // at least one of its stacks has further frames
 };
