@@ -12,9 +12,9 @@ export PATH=$PATH:/usr/sbin:/sbin
 # The one list of Debian 12 packages: what the build needs, then what the tests and the demo record or compare with.
 packages=(
     gcc g++ cmake ninja-build pkg-config libc6-dev
-    libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev liblz4-dev libzstd-dev zlib1g-dev libxxhash-dev
+    libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
-    check libunwind-dev libcapstone-dev
+    check libunwind-dev dwz xz-utils chromium
     python3 sqlite3 redis-server redis-tools git perl libxml2-utils procps
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
