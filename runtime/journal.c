@@ -80,18 +80,6 @@ bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name)
     APPEND(hs_meta_thread(w, stream, tid, hs_clock__now(), name, hs_text__length(name)));
 }
 
-bool hs_journal__clock(void)
-{
-    uint64_t monotonic = hs_clock__monotonic_ns();
-    uint64_t now = hs_clock__now();
-    APPEND(hs_meta_clock(w, now, monotonic, hs_clock__realtime_ns()));
-}
-
-bool hs_journal__info(const char *key, const char *value, size_t length)
-{
-    APPEND(hs_meta_info(w, key, hs_text__length(key), value, length));
-}
-
 bool hs_journal__toggle(bool on)
 {
     APPEND(hs_meta_toggle(w, hs_clock__now(), on));
@@ -100,11 +88,6 @@ bool hs_journal__toggle(bool on)
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text)
 {
     APPEND(hs_meta_mark(w, hs_clock__now(), stream, value, text, hs_text__length(text)));
-}
-
-bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime)
-{
-    APPEND(hs_meta_culled(w, stack, count, size, usable, lifetime));
 }
 
 void hs_journal__flush_code(void)

@@ -18,11 +18,8 @@ bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void 
                         const char *path);
 bool hs_journal__unload(uint64_t start);
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
-bool hs_journal__clock(void);
-bool hs_journal__info(const char *key, const char *value, size_t length);
 bool hs_journal__toggle(bool on);
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
-bool hs_journal__culled(uint32_t stack, uint64_t count, uint64_t size, uint64_t usable, uint64_t lifetime);
 
 // Submit the slot in use, so that the next turn of the writer seals it.
 void hs_journal__flush_code(void);

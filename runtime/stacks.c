@@ -12,7 +12,7 @@
 // A node is found from its parent: through the list of the parent's children, newest first. Nodes that are made
 // together lie together, so that a stack met again touches few cache lines.
 //
-// pc_and_dead: return address; bit 63 set when its code was unloaded, so that no lookup matches it
+// pc: return address; bit 63 set when its code was unloaded, so that no lookup matches it
 // first_child, next: ids; a node is complete before its id is stored into either
 struct node {
     _Atomic uint64_t pc;

@@ -2,7 +2,8 @@
 //
 // Stack identity: a trie whose nodes are (parent, return address), interned once per trace.
 //
-// Lookups take no lock and write nothing. New nodes are inserted, and journalled for the trace, under one lock. A node
+// Lookups take no lock and, while more than one thread records, write nothing (a lone thread moves nodes that it meets
+// often to the front of their list). New nodes are inserted, and journalled for the trace, under one lock. A node
 // takes 16 bytes (32 where its parent has many children).
 #ifndef HEAPSONDE_RUNTIME_STACKS_H
 #define HEAPSONDE_RUNTIME_STACKS_H

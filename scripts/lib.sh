@@ -14,7 +14,7 @@ packages=(
     gcc g++ cmake ninja-build pkg-config libc6-dev
     libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
-    check libunwind-dev dwz xz-utils chromium
+    check libunwind-dev dwz xz-utils chromium man-db
     python3 sqlite3 redis-server redis-tools git perl libxml2-utils procps
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev

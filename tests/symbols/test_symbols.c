@@ -179,8 +179,7 @@ END_TEST
 START_TEST(test_no_aranges)
 {
     // clang writes no .debug_aranges.
-    if (!have("clang-14"))
-        return;
+    ck_assert_msg(have("clang-14"), "clang-14 is missing; scripts/setup installs it");
     shell("clang-14 -O2 -g -gdwarf-4 -fPIE -c '%s/rust_names.c' && clang-14 -O2 -g -gdwarf-4 -fPIE -pie "
           "'%s/sample.cpp' rust_names.o "
           "-lstdc++ -o clang",
@@ -290,8 +289,7 @@ END_TEST
 
 START_TEST(test_supplementary_file)
 {
-    if (!have("dwz"))
-        return;
+    ck_assert_msg(have("dwz"), "dwz is missing; scripts/setup installs it");
     const char *full = compile("full", "-O2 -g");
     shell("mkdir -p common && cp full one && cp full two && dwz -m common/shared.debug one two");
     const char *path = text("%s/one", work);
@@ -344,8 +342,7 @@ END_TEST
 
 START_TEST(test_mini_debug_information)
 {
-    if (!have("xz"))
-        return;
+    ck_assert_msg(have("xz"), "xz is missing; scripts/setup installs it");
     const char *path = compile("mini", "-O2");
     uint64_t address = symbol(path, "_ZN6sample5outerEm");
     shell("nm mini -f posix --defined-only | awk '$2 ~ /[Tt]/ {print $1}' > keep && "
