@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Sections and symbol tables within the bytes of an ELF file of this machine's class and byte order. All reads are
+// bounded; damaged files give false.
+#ifndef HEAPSONDE_UNWIND_FILE_SECTION_H
+#define HEAPSONDE_UNWIND_FILE_SECTION_H
+
+#include "unwind/module.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_file_section {
+    struct hs_range bytes; // in the mapped file, where nothing need be aligned
+    uintptr_t address;     // as the file has it, without the bias; 0: the section is not loaded
+    bool loaded;
+};
+
+// What is left of a symbol table.
+struct hs_file_symbols {
+    struct hs_range bytes;
+};
+
+struct hs_file_function {
+    uintptr_t address; // as the file has it; ARM: with the Thumb bit
+    uintptr_t size;    // 0: unknown
+};
+
+#pragma GCC visibility push(hidden)
+// A section by its name. Compressed sections and those without bytes are not found.
+bool hs_file_section(struct hs_range file, const char *name, struct hs_file_section *section);
+
+// The symbol table: .symtab, or .dynsym when it has been stripped.
+bool hs_file_symbols(struct hs_range file, struct hs_file_symbols *symbols);
+
+// The next symbol that is a defined function. False at the end of the table.
+bool hs_file_symbols_next(struct hs_file_symbols *symbols, struct hs_file_function *function);
+#pragma GCC visibility pop
+
+#endif

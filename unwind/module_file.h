@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The file of a loaded module: what is not loaded is read there. A file is mapped when it is first asked for and stays
+// mapped.
+#ifndef HEAPSONDE_UNWIND_MODULE_FILE_H
+#define HEAPSONDE_UNWIND_MODULE_FILE_H
+
+#include "unwind/file_section.h"
+#include "unwind/module.h"
+
+#pragma GCC visibility push(hidden)
+// The bytes of the module's file. False when there is none, or when it has been replaced by another one.
+bool hs_module_file(const struct hs_module *module, struct hs_range *file);
+
+// A section of the module's file by its name.
+bool hs_module_file_section(const struct hs_module *module, const char *name, struct hs_file_section *section);
+#pragma GCC visibility pop
+
+#endif
