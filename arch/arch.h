@@ -6,16 +6,16 @@
 //   syscall.h       hs_arch_syscall(): one raw system call, returns the kernel's value (-errno on failure)
 //   clock.h         hs_arch_ticks(), hs_arch_ticks_usable(): a constant, synchronous counter
 //   thread.h        hs_arch_clone_thread(): start a thread on an own stack without libc; hs_arch_thread_pointer()
-//   registers.h     struct hs_registers, HS_CAPTURE_CALLER(): the state the unwinder starts from
+//   registers.h     struct hs_registers and how it is captured: the state the unwinder starts from
 //   signal_frame.h  where the kernel keeps the interrupted registers
 //   start_code.h    how to tell the first code of a process, where every stack ends
-//   rule.h          the 30-bit encoding of an unwind rule
+//   rule.h          the 30-bit encoding of an unwind rule, register numbers, keys of code addresses
 //   trace_arch.h    HS_ARCH_ADDRESS_SHIFT and the number of this architecture in trace files
+//   decoder.c       what an instruction does to a stack frame (arch/decoder.h)
 #ifndef HEAPSONDE_ARCH_ARCH_H
 #define HEAPSONDE_ARCH_ARCH_H
 
 #if defined(__x86_64__) && defined(__LP64__)
-#define HS_ARCH_DIRECTORY amd64
 #include "amd64/clock.h"
 #include "amd64/registers.h"
 #include "amd64/rule.h"
@@ -24,6 +24,33 @@
 #include "amd64/syscall.h"
 #include "amd64/thread.h"
 #include "amd64/trace_arch.h"
+#elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
+#include "aarch64/clock.h"
+#include "aarch64/registers.h"
+#include "aarch64/rule.h"
+#include "aarch64/signal_frame.h"
+#include "aarch64/start_code.h"
+#include "aarch64/syscall.h"
+#include "aarch64/thread.h"
+#include "aarch64/trace_arch.h"
+#elif defined(__arm__) && defined(__ARM_EABI__) && defined(__ARMEL__)
+#include "arm/clock.h"
+#include "arm/registers.h"
+#include "arm/rule.h"
+#include "arm/signal_frame.h"
+#include "arm/start_code.h"
+#include "arm/syscall.h"
+#include "arm/thread.h"
+#include "arm/trace_arch.h"
+#elif defined(__mips64) && _MIPS_SIM == _ABI64
+#include "mips64/clock.h"
+#include "mips64/registers.h"
+#include "mips64/rule.h"
+#include "mips64/signal_frame.h"
+#include "mips64/start_code.h"
+#include "mips64/syscall.h"
+#include "mips64/thread.h"
+#include "mips64/trace_arch.h"
 #else
 #error "heapsonde: no arch/ folder for this target"
 #endif

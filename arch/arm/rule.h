@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// DWARF register numbers of ARM, and what the cache keys on. Code addresses keep bit 0, which says Thumb.
+#ifndef HEAPSONDE_ARCH_ARM_RULE_H
+#define HEAPSONDE_ARCH_ARM_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+#ifdef __thumb__
+    HS_DWARF_FP = 7,
+#else
+    HS_DWARF_FP = 11,
+#endif
+    HS_DWARF_SP = 13,
+    HS_DWARF_RA = 14,
+    HS_DWARF_PC = 15,
+    HS_DWARF_REGISTERS = 16,
+};
+
+#define HS_RULE_CFA_UNIT 4
+#include "arch/link_rule.h"
+
+#define HS_ARCH_ADDRESS_BITS 32
+#define HS_ARCH_KEY_SHIFT    0
+
+// Into the call: its last halfword, or in ARM mode its word.
+#define HS_ARCH_CALL_SIZE(pc) ((pc)&1 ? 2 : 4)
+
+static inline void hs_arch_prepare(void)
+{
+}
+
+static inline uintptr_t hs_arch_strip(uintptr_t pc)
+{
+    return pc;
+}
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where the kernel keeps the interrupted registers (struct rt_sigframe of arch/arm). At the signal trampoline sp points
+// at 128 bytes of siginfo, then the ucontext.
+#ifndef HEAPSONDE_ARCH_ARM_SIGNAL_FRAME_H
+#define HEAPSONDE_ARCH_ARM_SIGNAL_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_SIGNAL_CONTEXT_FROM_SP   128
+#define HS_SIGNAL_TRAMPOLINE_SIZE   6
+#define HS_SIGNAL_TRAMPOLINE_SECOND 4 // where its second instruction starts
+
+// Where the kernel keeps a register, from the start of the ucontext, by DWARF number.
+static inline unsigned hs_signal_register_place(unsigned number)
+{
+    return 32 + 4 * number;
+}
+#define HS_SIGNAL_REGISTERS  16
+#define HS_SIGNAL_CPSR_PLACE 96 // bit 5: Thumb
+
+// Whether the trampoline `mov.w r7, #173; svc 0` starts at `code` (HS_SIGNAL_TRAMPOLINE_SIZE readable bytes).
+static inline bool hs_signal_trampoline(const unsigned char *code)
+{
+    static const unsigned char expected[HS_SIGNAL_TRAMPOLINE_SIZE] = {0x4f, 0xf0, 0xad, 0x07, 0x00, 0xdf};
+    for (int i = 0; i < HS_SIGNAL_TRAMPOLINE_SIZE; i++)
+        if (code[i] != expected[i])
+            return false;
+    return true;
+}
+
+#endif

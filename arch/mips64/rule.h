@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// DWARF register numbers of MIPS64, and what the cache keys on.
+#ifndef HEAPSONDE_ARCH_MIPS64_RULE_H
+#define HEAPSONDE_ARCH_MIPS64_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HS_DWARF_SP = 29,
+    HS_DWARF_FP = 30,
+    HS_DWARF_RA = 31,
+    HS_DWARF_PC = 32,
+    HS_DWARF_REGISTERS = 33,
+};
+
+#define HS_RULE_CFA_UNIT 16
+#include "arch/link_rule.h"
+
+#define HS_ARCH_ADDRESS_BITS 48
+#define HS_ARCH_KEY_SHIFT    2
+
+// Into the delay slot of the call.
+#define HS_ARCH_CALL_SIZE(pc) 4
+
+static inline void hs_arch_prepare(void)
+{
+}
+
+static inline uintptr_t hs_arch_strip(uintptr_t pc)
+{
+    return pc;
+}
+
+#endif
