@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef HEAPSONDE_ARCH_ARM_THREAD_H
+#define HEAPSONDE_ARCH_ARM_THREAD_H
+
+#include <stdint.h>
+
+// Starts `entry(argument)` in a new task with clone(2) `flags` on the stack that ends at `stack_top` (8-byte aligned).
+// The task has no libc thread state: it must not touch TLS or call libc. `entry` must not return.
+// Returns the new tid, or -errno.
+long hs_arch_clone_thread(unsigned long flags, void *stack_top, void (*entry)(void *), void *argument);
+
+// The thread pointer (libc's thread control block begins there), 0 before libc has set it. Processors before ARMv6K
+// have no register for it: the compiler then asks the kernel's helper.
+static inline uintptr_t hs_arch_thread_pointer(void)
+{
+    return (uintptr_t)__builtin_thread_pointer();
+}
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef HEAPSONDE_ARCH_MIPS64_THREAD_H
+#define HEAPSONDE_ARCH_MIPS64_THREAD_H
+
+#include <stdint.h>
+
+// Starts `entry(argument)` in a new task with clone(2) `flags` on the stack that ends at `stack_top` (16-byte aligned).
+// The task has no libc thread state: it must not touch TLS or call libc. `entry` must not return.
+// Returns the new tid, or -errno.
+long hs_arch_clone_thread(unsigned long flags, void *stack_top, void (*entry)(void *), void *argument);
+
+// The thread pointer (0x7000 bytes behind libc's thread control block), 0 before libc has set it.
+static inline uintptr_t hs_arch_thread_pointer(void)
+{
+    register uintptr_t self __asm__("$3");
+    __asm__ volatile(".set push\n\t.set mips64r2\n\trdhwr %0, $29\n\t.set pop" : "=r"(self));
+    return self;
+}
+
+#endif
