@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The return address of an interrupted frame may be in the link register still.
+#define HS_ARCH_LINK_REGISTER 1
+
 enum hs_rule_kind {
     HS_RULE_NONE = 0, // no rule: what an empty cache entry holds
     HS_RULE_STANDARD = 1,

@@ -175,7 +175,8 @@ static inline int walk_from(void **pcs, int max, const struct hs_registers *star
         if (__builtin_expect(!memo_too_small, 1))
             return count;
     }
-    struct hs_walk walk = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    struct hs_walk walk;
+    hs_walk_start(&walk, start);
     hs_stack_memory_start(&walk.memory, walk.sp);
     return walk_without_memo(pcs, max, &walk, info);
 }
@@ -197,12 +198,12 @@ __attribute__((noinline)) int hs_backtrace_reason(void **pcs, int max, struct hs
 int hs_backtrace_context(void **pcs, int max, const void *context, struct hs_backtrace_info *info)
 {
     struct hs_walk walk = {.exact = true};
-    uintptr_t registers = (uintptr_t)context;
     report(info, HS_END_TOO_DEEP, false);
     if (max <= 0)
         return 0;
-    walk.pc = hs_stack_word(registers + HS_SIGNAL_PC_FROM_SP);
-    walk.sp = hs_stack_word(registers + HS_SIGNAL_SP_FROM_SP);
-    walk.fp = hs_stack_word(registers + HS_SIGNAL_FP_FROM_SP);
+    hs_stack_memory_start(&walk.memory, (uintptr_t)context);
+    if (hs_step_signal(&walk, (uintptr_t)context) == HS_END_BAD_STACK)
+        return 0;
+    walk.memory.span = 0;
     return walk_without_memo(pcs, max, &walk, info);
 }

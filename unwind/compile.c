@@ -66,28 +66,50 @@ static bool classify_fp(const struct context *context, struct hs_symbolic *place
     return true;
 }
 
+// On machines with a link register it may be where the call left it.
+static bool classify_ra(const struct context *context, struct hs_symbolic *place)
+{
+#ifdef HS_ARCH_LINK_REGISTER
+    if (context->row->registers[HS_DWARF_RA].kind == HS_CFI_SAME) {
+        *place = (struct hs_symbolic){HS_BASE_LINK, 0, false};
+        return true;
+    }
+#endif
+    return classify_place(context, HS_DWARF_RA, place);
+}
+
 static bool is_standard(const struct hs_symbolic *cfa, const struct hs_symbolic *ra, const struct hs_symbolic *fp)
 {
-    return !cfa->deref && ra->base == HS_BASE_CFA && ra->offset == -HS_RULE_RA_BELOW_CFA &&
+    return !cfa->deref && ra->base == HS_BASE_CFA &&
            (fp->base == HS_BASE_NONE || (fp->base == HS_BASE_CFA && fp->offset < 0));
 }
 
-uint32_t hs_rule_compile(const struct hs_cfi_section *section, const struct hs_fde *fde, const struct hs_cfi_row *row,
-                         uintptr_t address)
+// A guess that is not of the standard form is not worth a place in the table.
+static uint32_t guess(const struct hs_found_row *found, uint32_t rule)
 {
-    const struct context context = {section, row, address};
+    if (!found->guessed)
+        return rule;
+    if (!hs_rule_is(rule, HS_RULE_STANDARD))
+        return hs_rule_odd(HS_ODD_END, HS_END_NO_RULE);
+    return (rule & ~HS_RULE_KIND_MASK) | HS_RULE_OF_KIND(HS_RULE_GUESSED);
+}
+
+uint32_t hs_rule_compile(const struct hs_found_row *found)
+{
+    const struct hs_fde *fde = &found->place.fde;
+    const struct context context = {&found->place.section, &found->row, found->address};
     struct hs_symbolic cfa, ra, fp;
     uint32_t rule;
     if (fde->return_address_column != HS_DWARF_RA)
         return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
-    if (row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
+    if (found->row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
         return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
-    if (!classify_cfa(&context, &cfa) || !classify_place(&context, HS_DWARF_RA, &ra) || !classify_fp(&context, &fp) ||
+    if (!classify_cfa(&context, &cfa) || !classify_ra(&context, &ra) || !classify_fp(&context, &fp) ||
         !sp_is_cfa(&context, &cfa))
-        return hs_rule_odd(HS_ODD_FULL, 0);
+        return guess(found, hs_rule_odd(HS_ODD_FULL, 0));
     if (!fde->signal_frame && is_standard(&cfa, &ra, &fp) &&
-        hs_rule_encode(cfa.base == HS_BASE_FP, cfa.offset, fp.offset, &rule))
-        return rule;
+        hs_rule_encode(cfa.base == HS_BASE_FP, cfa.offset, ra.offset, fp.offset, &rule))
+        return guess(found, rule);
     struct hs_odd_rule odd = {
         .cfa_offset = (int32_t)cfa.offset,
         .ra_offset = (int32_t)ra.offset,
@@ -98,20 +120,5 @@ uint32_t hs_rule_compile(const struct hs_cfi_section *section, const struct hs_f
         .fp_base = (uint8_t)fp.base,
         .signal = fde->signal_frame,
     };
-    return hs_odd_rule_intern(&odd);
-}
-
-uint32_t hs_rule_signal_trampoline(void)
-{
-    static const struct hs_odd_rule odd = {
-        .cfa_offset = HS_SIGNAL_SP_FROM_SP,
-        .ra_offset = HS_SIGNAL_PC_FROM_SP,
-        .fp_offset = HS_SIGNAL_FP_FROM_SP,
-        .cfa_base = HS_BASE_SP,
-        .cfa_deref = 1,
-        .ra_base = HS_BASE_SP,
-        .fp_base = HS_BASE_SP,
-        .signal = 1,
-    };
-    return hs_odd_rule_intern(&odd);
+    return guess(found, hs_odd_rule_intern(&odd));
 }

@@ -4,15 +4,10 @@
 #ifndef HEAPSONDE_UNWIND_COMPILE_H
 #define HEAPSONDE_UNWIND_COMPILE_H
 
-#include "unwind/cfi.h"
+#include "unwind/row_find.h"
 
 #pragma GCC visibility push(hidden)
-// `address` lies in the instruction that the row is for; it is the pc of expressions that ask for it.
-uint32_t hs_rule_compile(const struct hs_cfi_section *section, const struct hs_fde *fde, const struct hs_cfi_row *row,
-                         uintptr_t address);
-
-// The rule of a signal trampoline that has no call frame information.
-uint32_t hs_rule_signal_trampoline(void);
+uint32_t hs_rule_compile(const struct hs_found_row *found);
 #pragma GCC visibility pop
 
 #endif

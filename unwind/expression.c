@@ -359,7 +359,7 @@ static bool symbolic_register(uint8_t number, int64_t offset, uintptr_t pc, stru
         value->base = HS_BASE_SP;
     else if (number == HS_DWARF_FP)
         value->base = HS_BASE_FP;
-    else if (number == HS_DWARF_RA)
+    else if (number == HS_DWARF_PC)
         value->offset = (int64_t)((uint64_t)value->offset + pc);
     else
         return false;

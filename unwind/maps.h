@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The smallest page of all kernels: what is aligned to a larger one is aligned to it.
 #define HS_PAGE_SIZE 4096
 
 struct hs_mapping {

@@ -10,12 +10,14 @@
 
 // What HS_RULE_ODD means.
 enum hs_odd_kind {
-    HS_ODD_END = 0,   // the walk ends here; argument: enum hs_end
-    HS_ODD_FULL = 1,  // needs registers that the fast walk does not track
-    HS_ODD_TABLE = 2, // argument: index into the table
+    HS_ODD_END = 0,    // the walk ends here; argument: enum hs_end
+    HS_ODD_FULL = 1,   // needs registers that the fast walk does not track
+    HS_ODD_TABLE = 2,  // argument: index into the table
+    HS_ODD_SIGNAL = 3, // a signal trampoline; argument: where the ucontext is, from sp
 };
 
-enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA };
+// HS_BASE_LINK: not in memory, but in the link register of a frame that was interrupted.
+enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA, HS_BASE_LINK };
 
 // A rule over sp, fp and memory.
 struct hs_odd_rule {

@@ -2,47 +2,30 @@
 #include "unwind/resolve.h"
 
 #include "unwind/compile.h"
-#include "unwind/fde_find.h"
 #include "unwind/odd_rules.h"
+#include "unwind/row_find.h"
 #include "unwind/walk.h"
 
-static uint32_t from_fde(const struct hs_fde_place *place, uintptr_t address)
+static bool trampoline_in(const struct hs_range *text, uintptr_t code)
 {
-    struct hs_cfi_row row;
-    if (!hs_cfi_row_at(&place->section, &place->fde, address, &row))
-        return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
-    return hs_rule_compile(&place->section, &place->fde, &row, address);
+    return code >= (uintptr_t)text->start && (uintptr_t)text->end - code >= HS_SIGNAL_TRAMPOLINE_SIZE &&
+           (uintptr_t)text->end > code && hs_signal_trampoline((const uint8_t *)code);
 }
 
 bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc)
 {
     struct hs_range text;
-    if (!hs_module_segment(module, (const void *)pc, &text))
-        return false;
-    size_t after = (size_t)(text.end - (const uint8_t *)pc), before = (size_t)((const uint8_t *)pc - text.start);
-    return (after >= HS_SIGNAL_TRAMPOLINE_SIZE && hs_signal_trampoline((const uint8_t *)pc)) ||
-           (before >= HS_SIGNAL_TRAMPOLINE_SECOND && after >= HS_SIGNAL_TRAMPOLINE_SIZE - HS_SIGNAL_TRAMPOLINE_SECOND &&
-            hs_signal_trampoline((const uint8_t *)pc - HS_SIGNAL_TRAMPOLINE_SECOND));
+    uintptr_t code = hs_rule_address(pc, true);
+    return !module->anonymous && hs_module_segment(module, (const void *)code, &text) &&
+           (trampoline_in(&text, code) || trampoline_in(&text, code - HS_SIGNAL_TRAMPOLINE_SECOND));
 }
 
 static bool at_start_code(const struct hs_module *module, uintptr_t pc)
 {
     struct hs_range text;
-    return hs_module_segment(module, (const void *)pc, &text) &&
-           hs_start_code((const uint8_t *)pc, (size_t)(text.end - (const uint8_t *)pc));
-}
-
-// Code that no table describes.
-static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
-{
-    if (!place->in_module)
-        return HS_RULE_NONE;
-    if (!place->module.anonymous && hs_at_signal_trampoline(&place->module, pc))
-        return hs_rule_signal_trampoline();
-    if (!place->module.anonymous && at_start_code(&place->module, pc))
-        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
-    // Analysis of the function's machine code comes here.
-    return HS_RULE_FRAME_POINTER_CHAIN;
+    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
+    return !module->anonymous && hs_module_segment(module, code, &text) &&
+           hs_start_code(code, (size_t)(text.end - code));
 }
 
 // A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
@@ -50,29 +33,54 @@ static uint32_t without_fde(const struct hs_fde_place *place, uintptr_t pc)
 static bool planted(uintptr_t pc)
 {
     struct hs_fde_place place;
-    if (!hs_fde_find(pc, &place))
+    uintptr_t code = hs_rule_address(pc, true);
+    if (!hs_fde_find(code, &place))
         return false;
-    bool at_start = place.fde.start == pc;
+    bool at_start = place.fde.start == code;
     hs_fde_release(&place);
     return at_start;
 }
 
+// Code that no source knows.
+static uint32_t without_row(const struct hs_found_row *found, uintptr_t pc, bool exact)
+{
+    if (!exact && planted(pc))
+        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
+    if (!found->place.in_module)
+        return HS_RULE_NONE;
+    if (at_start_code(&found->place.module, pc))
+        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
+    return HS_RULE_FRAME_POINTER_CHAIN;
+}
+
+static uint32_t from_sources(uintptr_t pc, bool exact)
+{
+    struct hs_found_row found;
+    uint32_t rule;
+    switch (hs_row_find(pc, exact, &found)) {
+    case HS_ROW_FOUND:
+        rule = hs_rule_compile(&found);
+        hs_row_release(&found);
+        return rule;
+    case HS_ROW_BAD:
+        return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
+    case HS_ROW_MISSING:
+        break;
+    }
+    return without_row(&found, pc, exact);
+}
+
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
 {
-    uintptr_t address = pc - !exact; // in the instruction that the frame is at
-    uint32_t generation = hs_rule_generation();
-    struct hs_fde_place place;
-    uint32_t rule;
-    if (hs_fde_find(address, &place)) {
-        rule = from_fde(&place, address);
-        hs_fde_release(&place);
-    } else if (!exact && planted(pc)) {
-        rule = hs_rule_odd(HS_ODD_END, HS_END_ROOT);
-    } else {
-        rule = without_fde(&place, pc);
-    }
+    uint32_t generation = hs_rule_generation(), rule;
+    struct hs_module module;
+    hs_arch_prepare();
+    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc))
+        rule = hs_rule_odd(HS_ODD_SIGNAL, HS_SIGNAL_CONTEXT_FROM_SP);
+    else
+        rule = from_sources(pc, exact);
     if (rule == HS_RULE_NONE)
         return hs_rule_odd(HS_ODD_END, HS_END_NO_RULE); // not kept: code may be loaded there later
-    hs_rule_cache_insert(pc + exact, rule, generation);
+    hs_rule_cache_insert(hs_rule_key(pc, exact), rule, generation);
     return rule;
 }

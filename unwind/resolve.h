@@ -14,14 +14,13 @@
 // pc of an `exact` frame.
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact);
 
-// Whether a signal trampoline without call frame information (musl) is at `pc`: at its first instruction or,
-// interrupted, at its second.
+// Whether a signal trampoline is at `pc`: at its first instruction or, interrupted, at its second.
 bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc);
 #pragma GCC visibility pop
 
 static inline uint32_t hs_rule_of(uintptr_t pc, bool exact)
 {
-    uint32_t rule = hs_rule_cache_find(pc + exact);
+    uint32_t rule = hs_rule_cache_find(hs_rule_key(pc, exact));
     return __builtin_expect(rule != HS_RULE_NONE, 1) ? rule : hs_rule_resolve(pc, exact);
 }
 

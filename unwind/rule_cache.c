@@ -4,16 +4,41 @@
 #include "unwind/include/heapsonde/unwind.h"
 #include "unwind/walk.h"
 
-_Atomic uint64_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS] __attribute__((aligned(64)));
+_Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS] __attribute__((aligned(64)));
 _Atomic uint32_t hs_rule_generation_now = 1;
 static _Atomic uint32_t next_victim;
 static _Atomic bool holds_guesses;
 
-static _Atomic uint64_t *choose_way(_Atomic uint64_t *set, uint64_t tag)
+#if UINTPTR_MAX == UINT64_MAX
+static uintptr_t value_of_rule(uint32_t rule)
+{
+    return rule;
+}
+#else
+_Atomic uint32_t hs_rule_table[HS_RULE_TABLE_SIZE];
+enum { PROBES = 64 };
+
+// The rule's number in the table; 0 when there is no room: the rule is not cached.
+static uintptr_t value_of_rule(uint32_t rule)
+{
+    uint32_t first = rule * 0x9e3779b1u;
+    first ^= first >> 15;
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        uint32_t number = (first + probe) % (HS_RULE_TABLE_SIZE - 1) + 1, old = 0;
+        if (atomic_compare_exchange_strong_explicit(&hs_rule_table[number], &old, rule, memory_order_release,
+                                                    memory_order_relaxed) ||
+            old == rule)
+            return number;
+    }
+    return 0;
+}
+#endif
+
+static _Atomic uintptr_t *choose_way(_Atomic uintptr_t *set, uintptr_t tag)
 {
     for (int way = 0; way < HS_RULE_CACHE_WAYS; way++) {
-        uint64_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
-        if (!entry || (entry ^ tag) >> HS_RULE_BITS == 0)
+        uintptr_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
+        if (!entry || (entry ^ tag) >> HS_RULE_CACHE_VALUE_BITS == 0)
             return &set[way];
     }
     return &set[atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed) % HS_RULE_CACHE_WAYS];
@@ -21,10 +46,11 @@ static _Atomic uint64_t *choose_way(_Atomic uint64_t *set, uint64_t tag)
 
 void hs_rule_cache_insert(uintptr_t key, uint32_t rule, uint32_t generation)
 {
-    if (key >> HS_ARCH_ADDRESS_BITS)
+    uintptr_t kept = value_of_rule(rule);
+    if (!kept || !hs_rule_can_be_key(key))
         return;
-    uint64_t mixed = hs_rule_mix(key), tag = hs_rule_tag(mixed), value = tag | rule;
-    _Atomic uint64_t *entry = choose_way(hs_rule_set(mixed), tag);
+    uintptr_t mixed = hs_rule_mix(key), tag = hs_rule_tag(mixed), value = tag | kept;
+    _Atomic uintptr_t *entry = choose_way(hs_rule_set(mixed), tag);
     if (hs_rule_is(rule, HS_RULE_GUESSED))
         atomic_store_explicit(&holds_guesses, true, memory_order_seq_cst);
     atomic_store_explicit(entry, value, memory_order_release);
@@ -44,8 +70,8 @@ void hs_unwind_forget_rules(void)
 {
     atomic_fetch_add_explicit(&hs_rule_generation_now, 1, memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
-    _Atomic uint64_t *entry = hs_rule_cache[0];
-    _Atomic uint64_t *end = entry + sizeof hs_rule_cache / sizeof *entry;
+    _Atomic uintptr_t *entry = hs_rule_cache[0];
+    _Atomic uintptr_t *end = entry + sizeof hs_rule_cache / sizeof *entry;
     for (; entry < end; entry++)
         if (atomic_load_explicit(entry, memory_order_relaxed))
             atomic_store_explicit(entry, 0, memory_order_relaxed);

@@ -2,8 +2,9 @@
 //
 // From a code address to its unwind rule: one table for all threads, 4-way set associative, without locks.
 //
-// An entry is the rest of the mixed address (34 bits) and the rule (30 bits). The mix is a bijection of the 47-bit
-// address and the set number is its other 13 bits, so a hit is exact. 256 KiB of zero pages, touched on demand.
+// An entry is a word. With 64 bits it is the rest of the mixed key (the tag) and the rule; the mix is a bijection of
+// the key and the set number is its other 13 bits, so a hit is exact. With 32 bits the tag leaves no room for a rule:
+// the entry holds the rule's number in a table that keeps each different rule once. Zero pages, touched on demand.
 #ifndef HEAPSONDE_UNWIND_RULE_CACHE_H
 #define HEAPSONDE_UNWIND_RULE_CACHE_H
 
@@ -13,46 +14,85 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HS_RULE_CACHE_SET_BITS 13
-#define HS_RULE_CACHE_WAYS     4
-#define HS_RULE_CACHE_TAG_BITS (HS_ARCH_ADDRESS_BITS - HS_RULE_CACHE_SET_BITS)
-_Static_assert(HS_RULE_CACHE_TAG_BITS + HS_RULE_BITS == 64, "tag and rule fill an entry");
+#define HS_RULE_CACHE_SET_BITS   13
+#define HS_RULE_CACHE_WAYS       4
+#define HS_RULE_CACHE_KEY_BITS   (HS_ARCH_ADDRESS_BITS - HS_ARCH_KEY_SHIFT)
+#define HS_RULE_CACHE_TAG_BITS   (HS_RULE_CACHE_KEY_BITS - HS_RULE_CACHE_SET_BITS)
+#define HS_RULE_CACHE_VALUE_BITS ((int)(8 * sizeof(uintptr_t)) - HS_RULE_CACHE_TAG_BITS)
 
 #pragma GCC visibility push(hidden)
-extern _Atomic uint64_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS];
+extern _Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS];
 extern _Atomic uint32_t hs_rule_generation_now;
 
-// The key of an instruction is the return address of a call that ends there: the pc of a frame that called out, and the
-// pc + 1 of a frame that was interrupted.
-//
-// The mixed key is (key * odd) mod 2^47 in the upper 47 bits: the set number, then the tag.
-static inline uint64_t hs_rule_mix(uintptr_t key)
+#if UINTPTR_MAX == UINT64_MAX
+_Static_assert(HS_RULE_CACHE_VALUE_BITS >= HS_RULE_BITS, "tag and rule fit an entry");
+
+static inline uint32_t hs_rule_of_value(uintptr_t value)
 {
-    return key * (UINT64_C(0x4f1bbcdcbfa5) << (64 - HS_ARCH_ADDRESS_BITS));
+    return (uint32_t)value;
+}
+#else
+_Static_assert(HS_RULE_CACHE_VALUE_BITS <= 16, "the table of rules stays small");
+#define HS_RULE_TABLE_SIZE (1 << HS_RULE_CACHE_VALUE_BITS)
+extern _Atomic uint32_t hs_rule_table[HS_RULE_TABLE_SIZE]; // 0: free; each rule is written once and stays
+
+static inline uint32_t hs_rule_of_value(uintptr_t value)
+{
+    return atomic_load_explicit(&hs_rule_table[value], memory_order_relaxed);
+}
+#endif
+
+// The key of an instruction is the return address of a call that ends there: the pc of a frame that called out, and the
+// pc and the size of a call of a frame that was interrupted.
+static inline uintptr_t hs_rule_key(uintptr_t pc, bool exact)
+{
+    return pc + (exact ? HS_ARCH_CALL_SIZE(pc) : 0);
 }
 
-static inline uint64_t hs_rule_tag(uint64_t mixed)
+// An address in the instruction that the frame is at.
+static inline uintptr_t hs_rule_address(uintptr_t pc, bool exact)
+{
+#ifdef HS_ARCH_CODE_ADDRESS_MASK
+    return (pc - (exact ? 0 : HS_ARCH_CALL_SIZE(pc))) & HS_ARCH_CODE_ADDRESS_MASK;
+#else
+    return pc - (exact ? 0 : HS_ARCH_CALL_SIZE(pc));
+#endif
+}
+
+static inline bool hs_rule_can_be_key(uintptr_t key)
+{
+    return HS_ARCH_ADDRESS_BITS == 8 * sizeof key || key >> (HS_ARCH_ADDRESS_BITS - 1) >> 1 == 0;
+}
+
+// The mixed key is (key * odd) modulo 2^key bits, in the upper bits: the set number, then the tag.
+static inline uintptr_t hs_rule_mix(uintptr_t key)
+{
+    return (key >> HS_ARCH_KEY_SHIFT) *
+           ((uintptr_t)UINT64_C(0x4f1bbcdcbfa5) << (8 * sizeof key - HS_RULE_CACHE_KEY_BITS));
+}
+
+static inline uintptr_t hs_rule_tag(uintptr_t mixed)
 {
     return mixed << HS_RULE_CACHE_SET_BITS;
 }
 
-static inline _Atomic uint64_t *hs_rule_set(uint64_t mixed)
+static inline _Atomic uintptr_t *hs_rule_set(uintptr_t mixed)
 {
-    return hs_rule_cache[mixed >> (64 - HS_RULE_CACHE_SET_BITS)];
+    return hs_rule_cache[mixed >> (8 * sizeof mixed - HS_RULE_CACHE_SET_BITS)];
 }
 
 // The cached rule; HS_RULE_NONE when there is none. About 10 instructions, 14 cycles from key to rule.
 static inline uint32_t hs_rule_cache_find(uintptr_t key)
 {
-    if (__builtin_expect(key >> HS_ARCH_ADDRESS_BITS, 0))
+    if (__builtin_expect(!hs_rule_can_be_key(key), 0))
         return HS_RULE_NONE;
-    uint64_t mixed = hs_rule_mix(key), tag = hs_rule_tag(mixed);
-    _Atomic uint64_t *set = hs_rule_set(mixed);
+    uintptr_t mixed = hs_rule_mix(key), tag = hs_rule_tag(mixed);
+    _Atomic uintptr_t *set = hs_rule_set(mixed);
 #pragma GCC unroll 4
     for (int way = 0; way < HS_RULE_CACHE_WAYS; way++) {
-        uint64_t rule = atomic_load_explicit(&set[way], memory_order_relaxed) ^ tag;
-        if (rule >> HS_RULE_BITS == 0)
-            return (uint32_t)rule;
+        uintptr_t value = atomic_load_explicit(&set[way], memory_order_relaxed) ^ tag;
+        if (value >> HS_RULE_CACHE_VALUE_BITS == 0)
+            return hs_rule_of_value(value);
     }
     return HS_RULE_NONE;
 }

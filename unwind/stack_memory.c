@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff, KERNEL_SIGSET_SIZE = 8 };
+enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff };
 
 static _Atomic uintptr_t known_pages[KNOWN_PAGES];
 
@@ -20,7 +20,7 @@ static bool page_readable(uintptr_t page)
     _Atomic uintptr_t *known = &known_pages[(number ^ number >> 10) % KNOWN_PAGES];
     if (atomic_load_explicit(known, memory_order_relaxed) == number)
         return number != 0;
-    if (HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, page, 0, KERNEL_SIGSET_SIZE) != -EINVAL)
+    if (HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, page, 0, HS_KERNEL_SIGSET_SIZE) != -EINVAL)
         return false;
     atomic_store_explicit(known, number, memory_order_relaxed);
     return true;

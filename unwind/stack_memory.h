@@ -29,6 +29,10 @@ static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr
 
 static inline bool hs_stack_memory_check(struct hs_stack_memory *memory, uintptr_t address)
 {
+#if defined(__mips__) || (defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED))
+    if (address % sizeof(uintptr_t))
+        return false;
+#endif
     if (__builtin_expect(address - memory->low < memory->span, 1))
         return true;
     *memory = hs_stack_memory_extend(*memory, address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/step.h"
 
+#include "unwind/capture.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
 
@@ -16,20 +17,44 @@ static uintptr_t base_value(const struct hs_walk *walk, uint8_t base, uintptr_t 
     }
 }
 
+#if HS_ARCH_LINK_REGISTER
+static bool return_address_in_link(struct hs_walk *walk, uintptr_t *pc)
+{
+    *pc = walk->link;
+    return walk->exact;
+}
+#else
+static bool return_address_in_link(struct hs_walk *walk, uintptr_t *pc)
+{
+    (void)walk;
+    (void)pc;
+    return false;
+}
+#endif
+
+static bool read_return_address(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa, uintptr_t *pc)
+{
+    if (odd->ra_base == HS_BASE_LINK)
+        return return_address_in_link(walk, pc);
+    uintptr_t slot = base_value(walk, odd->ra_base, cfa) + (uintptr_t)(intptr_t)odd->ra_offset;
+    return hs_stack_memory_read(&walk->memory, slot, pc);
+}
+
 static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     uintptr_t cfa = base_value(walk, odd->cfa_base, 0) + (uintptr_t)(intptr_t)odd->cfa_offset;
     if (odd->cfa_deref && !hs_stack_memory_read(&walk->memory, cfa, &cfa))
         return HS_END_BAD_STACK;
     uintptr_t pc, fp = walk->fp;
-    uintptr_t ra_slot = base_value(walk, odd->ra_base, cfa) + (uintptr_t)(intptr_t)odd->ra_offset;
     uintptr_t fp_slot = base_value(walk, odd->fp_base, cfa) + (uintptr_t)(intptr_t)odd->fp_offset;
-    if (!hs_stack_memory_read(&walk->memory, ra_slot, &pc))
+    if (!read_return_address(walk, odd, cfa, &pc))
         return HS_END_BAD_STACK;
     if (odd->fp_base != HS_BASE_NONE && !hs_stack_memory_read(&walk->memory, fp_slot, &fp))
         return HS_END_BAD_STACK;
-    if (!odd->signal && cfa <= walk->sp)
+    // A leaf that was interrupted may have no frame at all.
+    if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
         return HS_END_BAD_STACK;
+    pc = hs_arch_strip(pc);
     walk->pc = pc;
     walk->sp = cfa;
     walk->fp = fp;
@@ -37,17 +62,44 @@ static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
+static bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
+{
+    return hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(number), value);
+}
+
+int hs_step_signal(struct hs_walk *walk, uintptr_t context)
+{
+    struct hs_walk next = *walk;
+    if (!read_signal_register(&next, context, HS_DWARF_PC, &next.pc) ||
+        !read_signal_register(&next, context, HS_DWARF_SP, &next.sp) ||
+        !read_signal_register(&next, context, HS_DWARF_FP, &next.fp))
+        return HS_END_BAD_STACK;
+#ifdef HS_ARCH_LINK_REGISTER
+    if (!read_signal_register(&next, context, HS_DWARF_RA, &next.link))
+        return HS_END_BAD_STACK;
+#endif
+#ifdef HS_SIGNAL_CPSR_PLACE
+    uintptr_t cpsr;
+    if (!hs_stack_memory_read(&next.memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
+        return HS_END_BAD_STACK;
+    next.pc |= cpsr >> 5 & 1;
+#endif
+    next.exact = true;
+    *walk = next;
+    return walk->pc ? HS_STEP_MORE : HS_END_ROOT;
+}
+
 // No table vouches for this frame: everything is checked before it is believed.
 static int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
     struct hs_module module;
-    if (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t))
+    if (rule & HS_RULE_BASE_IS_FP && (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t)))
         return HS_END_NO_RULE;
     int result = hs_step_standard(&next, rule);
     if (result == HS_END_BAD_STACK)
         return HS_END_NO_RULE;
-    if (result == HS_STEP_MORE && !hs_module_find(next.pc - 1, &module))
+    if (result == HS_STEP_MORE && !hs_module_find(hs_rule_address(next.pc, false), &module))
         return HS_END_NO_RULE;
     *walk = next;
     walk->guessed = true;
@@ -69,6 +121,17 @@ int hs_step_odd(struct hs_walk *walk, uint32_t rule)
         return step_by_table(walk, hs_odd_rule_at(hs_rule_odd_argument(rule)));
     case HS_ODD_FULL:
         return hs_step_full(walk);
+    case HS_ODD_SIGNAL:
+        return hs_step_signal(walk, walk->sp + hs_rule_odd_argument(rule));
     }
     return HS_END_BAD_RULE;
+}
+
+void hs_capture_step(struct hs_registers *registers)
+{
+    struct hs_walk walk;
+    hs_walk_start(&walk, registers);
+    hs_stack_memory_start(&walk.memory, walk.sp);
+    if (hs_step(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
+        *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};
 }

@@ -13,6 +13,10 @@ struct hs_walk {
     uintptr_t pc, sp, fp;
     bool exact;   // pc is where the frame was interrupted, not a return address
     bool guessed; // a guessed rule was used
+#ifdef HS_ARCH_LINK_REGISTER
+    uintptr_t link; // the link register of an exact frame
+    uintptr_t slot; // where pc was read, when a standard rule led here; any readable word otherwise
+#endif
     struct hs_stack_memory memory;
 };
 
@@ -20,6 +24,9 @@ struct hs_walk {
 #define HS_STEP_MORE (-1)
 
 #pragma GCC visibility push(hidden)
+// Steps to what a signal interrupted; the kernel put the registers at `context`, a ucontext_t.
+int hs_step_signal(struct hs_walk *walk, uintptr_t context);
+
 // Steps by a rule that is not a standard one.
 int hs_step_odd(struct hs_walk *walk, uint32_t rule);
 
@@ -30,6 +37,18 @@ int hs_step_full(struct hs_walk *walk);
 // Walks on from `walk` to the end: the pcs, innermost first. Returns their number, at most `max`.
 uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_end *end);
 #pragma GCC visibility pop
+
+static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers *start)
+{
+    walk->pc = start->pc;
+    walk->sp = start->sp;
+    walk->fp = start->fp;
+    walk->exact = walk->guessed = false;
+#ifdef HS_ARCH_LINK_REGISTER
+    walk->link = 0;
+    walk->slot = start->sp;
+#endif
+}
 
 static inline uint32_t hs_walk_rule(const struct hs_walk *walk)
 {
@@ -43,11 +62,14 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
     if (__builtin_expect_with_probability(rule & HS_RULE_BASE_IS_FP, 1, 0.01))
         base = walk->fp;
     uintptr_t cfa = base + hs_rule_cfa_offset(rule);
-    uintptr_t ra_slot = cfa - HS_RULE_RA_BELOW_CFA;
+    uintptr_t ra_slot = hs_rule_ra_slot(rule, base, cfa);
     if (!hs_stack_memory_check(&walk->memory, ra_slot) || cfa <= walk->sp)
         return HS_END_BAD_STACK;
-    uintptr_t pc = hs_stack_word(ra_slot);
-    uintptr_t fp_slot = cfa - sizeof(uintptr_t) * hs_rule_fp_below_cfa(rule);
+#ifdef HS_ARCH_LINK_REGISTER
+    walk->slot = ra_slot;
+#endif
+    uintptr_t pc = hs_arch_strip(hs_stack_word(ra_slot));
+    uintptr_t fp_slot = ra_slot - sizeof(uintptr_t) * hs_rule_fp_below_ra(rule);
     if (!hs_stack_memory_check(&walk->memory, fp_slot))
         return HS_END_BAD_STACK;
     uintptr_t fp = hs_stack_word(fp_slot);

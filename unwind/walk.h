@@ -10,7 +10,7 @@
 #ifndef HEAPSONDE_UNWIND_WALK_H
 #define HEAPSONDE_UNWIND_WALK_H
 
-#include "arch/arch.h"
+#include "unwind/capture.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,16 +38,19 @@ struct hs_memo {
     uint32_t generation;  // of the rules that the stack was walked with
     uintptr_t memory_low; // pages of the stack that can be read
     uintptr_t memory_span;
-    uintptr_t **slots; // where each pc was read: 8 below the frame's stack pointer
-    uintptr_t *fps;    // frame pointer at each frame
-    uint32_t *marks;   // how each frame's step is to be proven
+    uintptr_t **slots; // where each pc was read
+#ifdef HS_ARCH_LINK_REGISTER
+    uintptr_t *sps; // stack pointer at each frame; elsewhere it follows from the slot
+#endif
+    uintptr_t *fps;  // frame pointer at each frame
+    uint32_t *marks; // how each frame's step is to be proven
 };
 
 // The largest capacity; a greater one is cut to it. The smallest is 1.
 #define HS_MEMO_CAPACITY_MAX 16383
 
-// Bytes that a memo of `capacity` frames needs, header included: 60 bytes per frame, of which a walk touches 32 per
-// frame of its stack and 28 per fresh frame.
+// Bytes that a memo of `capacity` frames needs, header included: 60 bytes per frame with 8-byte words (76 with a
+// link register), of which a walk touches about half for the frames of its stack and half for fresh frames.
 size_t hs_memo_size(uint32_t capacity);
 
 // Lays a memo out in `memory` (hs_memo_size(capacity) bytes, zeroed, 16-byte aligned). The memory stays the caller's.

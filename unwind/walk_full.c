@@ -5,8 +5,8 @@
 // registers are known, passes the frames of the walker itself, and answers one step.
 #include "unwind/compile.h"
 #include "unwind/expression.h"
-#include "unwind/fde_find.h"
 #include "unwind/odd_rules.h"
+#include "unwind/row_find.h"
 #include "unwind/step.h"
 
 enum { FRAME_LIMIT = 1 << 16 };
@@ -60,44 +60,67 @@ static bool compute_register(struct full_walk *walk, const struct hs_cfi_section
     return false;
 }
 
-static int step_by_row(struct full_walk *walk, const struct hs_fde_place *place, const struct hs_cfi_row *row)
+// Whether the row says where the return address is. A link register is as good as memory in a frame that was
+// interrupted.
+static bool knows_return_address(const struct full_walk *walk, const struct hs_found_row *found)
 {
-    uintptr_t cfa;
+    if (found->place.fde.return_address_column != HS_DWARF_RA)
+        return false;
+    if (found->row.registers[HS_DWARF_RA].kind != HS_CFI_SAME)
+        return true;
+#ifdef HS_ARCH_LINK_REGISTER
+    return walk->exact;
+#else
+    (void)walk;
+    return false;
+#endif
+}
+
+static int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
+{
+    const struct hs_cfi_section *section = &found->place.section;
+    const struct hs_cfi_row *row = &found->row;
+    uintptr_t cfa, sp = walk->registers.values[HS_DWARF_SP];
     if (row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
         return HS_END_ROOT;
-    if (place->fde.return_address_column != HS_DWARF_RA || row->registers[HS_DWARF_RA].kind == HS_CFI_SAME ||
-        !compute_cfa(walk, &place->section, row, &cfa))
+    if (!knows_return_address(walk, found) || !compute_cfa(walk, section, row, &cfa))
         return HS_END_BAD_RULE;
     struct hs_all_registers next = walk->registers;
     next.values[HS_DWARF_SP] = cfa;
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (!compute_register(walk, &place->section, &row->registers[i], cfa, &next.values[i]))
+        if (!compute_register(walk, section, &row->registers[i], cfa, &next.values[i]))
             return HS_END_BAD_STACK;
-    if (!place->fde.signal_frame && next.values[HS_DWARF_SP] <= walk->registers.values[HS_DWARF_SP])
+    bool frameless = walk->exact && row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
+    if (!found->place.fde.signal_frame && (cfa < sp || (next.values[HS_DWARF_SP] <= sp && !frameless)))
         return HS_END_BAD_STACK;
+    next.values[HS_DWARF_PC] = hs_arch_strip(next.values[HS_DWARF_RA]);
     walk->registers = next;
-    walk->exact = place->fde.signal_frame;
-    return next.values[HS_DWARF_RA] ? HS_STEP_MORE : HS_END_ROOT;
+    walk->exact = found->place.fde.signal_frame;
+    return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
 }
 
 static int step_over_signal(struct full_walk *walk)
 {
-    uintptr_t sp = walk->registers.values[HS_DWARF_SP];
-    for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (!hs_stack_memory_read(&walk->memory, sp + hs_signal_register_from_sp[i], &walk->registers.values[i]))
+    uintptr_t context = walk->registers.values[HS_DWARF_SP] + HS_SIGNAL_CONTEXT_FROM_SP;
+    uintptr_t *values = walk->registers.values;
+    struct hs_walk next = {.memory = walk->memory};
+    for (unsigned i = 0; i < HS_SIGNAL_REGISTERS; i++)
+        if (!hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(i), &values[i]))
             return HS_END_BAD_STACK;
+    int result = hs_step_signal(&next, context);
+    values[HS_DWARF_PC] = next.pc;
     walk->exact = true;
-    return HS_STEP_MORE;
+    return result;
 }
 
 // No frame information: the fast walk's guess; callee-saved registers other than fp are taken to be unchanged.
 static int step_by_guess(struct full_walk *walk)
 {
     uintptr_t *values = walk->registers.values;
-    struct hs_walk guess = {.pc = values[HS_DWARF_RA], .sp = values[HS_DWARF_SP], .fp = values[HS_DWARF_FP]};
+    struct hs_walk guess = {.pc = values[HS_DWARF_PC], .sp = values[HS_DWARF_SP], .fp = values[HS_DWARF_FP]};
     guess.memory = walk->memory;
     int result = hs_step_odd(&guess, HS_RULE_FRAME_POINTER_CHAIN);
-    values[HS_DWARF_RA] = guess.pc;
+    values[HS_DWARF_PC] = guess.pc;
     values[HS_DWARF_SP] = guess.sp;
     values[HS_DWARF_FP] = guess.fp;
     walk->exact = false;
@@ -106,21 +129,21 @@ static int step_by_guess(struct full_walk *walk)
 
 static int step(struct full_walk *walk)
 {
-    struct hs_fde_place place;
-    struct hs_cfi_row row;
-    uintptr_t pc = walk->registers.values[HS_DWARF_RA];
-    uintptr_t address = pc - !walk->exact;
-    if (!hs_fde_find(address, &place)) {
-        if (!place.in_module)
-            return HS_END_NO_RULE;
-        if (!place.module.anonymous && hs_at_signal_trampoline(&place.module, pc))
-            return step_over_signal(walk);
-        return step_by_guess(walk);
+    uintptr_t pc = walk->registers.values[HS_DWARF_PC];
+    struct hs_found_row found;
+    struct hs_module module;
+    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc))
+        return step_over_signal(walk);
+    switch (hs_row_find(pc, walk->exact, &found)) {
+    case HS_ROW_BAD:
+        return HS_END_BAD_RULE;
+    case HS_ROW_MISSING:
+        return found.place.in_module ? step_by_guess(walk) : HS_END_NO_RULE;
+    case HS_ROW_FOUND:
+        break;
     }
-    int result = HS_END_BAD_RULE;
-    if (hs_cfi_row_at(&place.section, &place.fde, address, &row))
-        result = step_by_row(walk, &place, &row);
-    hs_fde_release(&place);
+    int result = step_by_row(walk, &found);
+    hs_row_release(&found);
     return result;
 }
 
@@ -132,10 +155,10 @@ __attribute__((noinline)) int hs_step_full(struct hs_walk *walk)
     uintptr_t *values = full.registers.values;
     hs_stack_memory_start(&full.memory, values[HS_DWARF_SP]);
     for (int frames = 0; frames < FRAME_LIMIT; frames++) {
-        bool arrived = values[HS_DWARF_RA] == walk->pc && values[HS_DWARF_SP] == walk->sp;
+        bool arrived = values[HS_DWARF_PC] == walk->pc && values[HS_DWARF_SP] == walk->sp;
         int result = step(&full);
         if (arrived || result != HS_STEP_MORE) {
-            walk->pc = values[HS_DWARF_RA];
+            walk->pc = values[HS_DWARF_PC];
             walk->sp = values[HS_DWARF_SP];
             walk->fp = values[HS_DWARF_FP];
             walk->exact = full.exact;

@@ -24,7 +24,7 @@
 #define MARK_STEP    (MARK_OWN | MARK_SLOT | MARK_BARRIER | MARK_EXACT | 0xfffu << 6)
 #define MARK_GUESS   (MARK_BARRIER | 1u << 6) // of a barrier: the step is a guess
 
-static inline uint32_t mark_fp_below_cfa(uint32_t mark)
+static inline uint32_t mark_fp_below_ra(uint32_t mark)
 {
     return mark >> 6 & 0xfff;
 }
@@ -34,6 +34,12 @@ static inline uint32_t mark_link(uint32_t mark)
 {
     return mark >> 18;
 }
+
+#ifdef HS_ARCH_LINK_REGISTER
+enum { WORDS = 4 }; // pcs, slots, fps, sps
+#else
+enum { WORDS = 3 };
+#endif
 
 static uint32_t usable_capacity(uint32_t capacity)
 {
@@ -48,8 +54,7 @@ static size_t header_size(void)
 size_t hs_memo_size(uint32_t capacity)
 {
     size_t frames = usable_capacity(capacity);
-    return header_size() + frames * sizeof(uint32_t) +
-           2 * frames * (sizeof(uintptr_t) + sizeof(uintptr_t *) + sizeof(uintptr_t) + sizeof(uint32_t));
+    return header_size() + frames * sizeof(uint32_t) + 2 * frames * (WORDS * sizeof(uintptr_t) + sizeof(uint32_t));
 }
 
 struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
@@ -65,20 +70,52 @@ struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
     memo->pcs = (uintptr_t *)((char *)memory + header_size());
     memo->slots = (uintptr_t **)(memo->pcs + 2 * frames);
     memo->fps = (uintptr_t *)(memo->slots + 2 * frames);
-    memo->marks = (uint32_t *)(memo->fps + 2 * frames);
+    memo->marks = (uint32_t *)(memo->pcs + WORDS * 2 * frames);
+#ifdef HS_ARCH_LINK_REGISTER
+    memo->sps = memo->fps + 2 * frames;
+#endif
     memo->ids = memo->marks + 2 * frames;
     return memo;
 }
 
+#ifdef HS_ARCH_LINK_REGISTER
+static inline uintptr_t frame_sp(const struct hs_memo *memo, uint32_t frame)
+{
+    return memo->sps[frame];
+}
+
+static inline void set_frame_sp(struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
+{
+    memo->sps[frame] = walk->sp;
+    memo->slots[frame] = (uintptr_t *)walk->slot;
+}
+
+static inline void take_frame_sp(const struct hs_memo *memo, uint32_t frame, struct hs_walk *walk)
+{
+    walk->sp = memo->sps[frame];
+    walk->slot = (uintptr_t)memo->slots[frame];
+}
+#else
 static inline uintptr_t frame_sp(const struct hs_memo *memo, uint32_t frame)
 {
     return (uintptr_t)memo->slots[frame] + HS_RULE_RA_BELOW_CFA;
 }
 
+static inline void set_frame_sp(struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
+{
+    memo->slots[frame] = (uintptr_t *)(walk->sp - HS_RULE_RA_BELOW_CFA);
+}
+
+static inline void take_frame_sp(const struct hs_memo *memo, uint32_t frame, struct hs_walk *walk)
+{
+    walk->sp = frame_sp(memo, frame);
+}
+#endif
+
 static inline uint32_t step_mark(uint32_t rule)
 {
     if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
-        return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | hs_rule_fp_below_cfa(rule) << 6;
+        return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | hs_rule_fp_below_ra(rule) << 6;
     if (hs_rule_is(rule, HS_RULE_GUESSED))
         return MARK_GUESS;
     return rule == hs_rule_odd(HS_ODD_END, HS_END_ROOT) ? 0 : MARK_BARRIER;
@@ -90,7 +127,7 @@ static inline void collect(struct hs_memo *memo, uint32_t fresh, const struct hs
 {
     uint32_t place = 2 * memo->capacity - 1 - fresh;
     memo->pcs[place] = walk->pc;
-    memo->slots[place] = (uintptr_t *)(walk->sp - HS_RULE_RA_BELOW_CFA);
+    set_frame_sp(memo, place, walk);
     memo->fps[place] = walk->fp;
     memo->marks[place] = mark | (walk->exact ? MARK_EXACT : 0);
 }
@@ -98,6 +135,11 @@ static inline void collect(struct hs_memo *memo, uint32_t fresh, const struct hs
 static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
 {
     uint32_t mark = memo->marks[frame];
+#ifdef HS_ARCH_LINK_REGISTER
+    // Its step depends on the link register, which is not kept.
+    if (mark & MARK_EXACT)
+        return false;
+#endif
     return memo->pcs[frame] == walk->pc && frame_sp(memo, frame) == walk->sp && !!(mark & MARK_EXACT) == walk->exact &&
            (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
 }
@@ -105,7 +147,8 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
 // Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
 static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
-    struct hs_walk state = {.pc = memo->pcs[frame], .sp = frame_sp(memo, frame), .fp = memo->fps[frame]};
+    struct hs_walk state;
+    hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->fps[frame]});
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
     int result = hs_step(&state, hs_walk_rule(&state));
@@ -118,9 +161,9 @@ static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, ui
 static bool same_step(const struct hs_memo *memo, uint32_t frame)
 {
     const uintptr_t *slot = memo->slots[frame - 1];
-    if (*(const volatile uintptr_t *)slot != memo->pcs[frame - 1])
+    if (hs_arch_strip(*(const volatile uintptr_t *)slot) != memo->pcs[frame - 1])
         return false;
-    const uintptr_t *fp_slot = slot + 1 - mark_fp_below_cfa(memo->marks[frame]);
+    const uintptr_t *fp_slot = slot - mark_fp_below_ra(memo->marks[frame]);
     return *(const volatile uintptr_t *)fp_slot == memo->fps[frame - 1];
 }
 
@@ -135,7 +178,7 @@ static inline uint32_t verify(const struct hs_memo *memo, uint32_t frame, bool *
         uint32_t stop = link ? link - 1 : 0;
 #pragma GCC unroll 4
         for (; frame > stop; frame--)
-            if (*(const volatile uintptr_t *)slots[frame - 1] != pcs[frame - 1])
+            if (hs_arch_strip(*(const volatile uintptr_t *)slots[frame - 1]) != pcs[frame - 1])
                 return frame;
         if (!link) {
             *complete = true;
@@ -160,7 +203,7 @@ static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, u
     for (uint32_t frame = first;; frame--) {
         uint32_t mark = memo->marks[frame];
         walk->pc = memo->pcs[frame];
-        walk->sp = frame_sp(memo, frame);
+        take_frame_sp(memo, frame, walk);
         walk->exact = mark & MARK_EXACT;
         collect(memo, fresh++, walk, mark & MARK_STEP);
         if (frame == last || fresh == memo->capacity)
@@ -168,7 +211,7 @@ static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, u
         if (mark & MARK_BARRIER)
             hs_step(walk, hs_walk_rule(walk));
         else if (mark & MARK_SLOT)
-            walk->fp = hs_stack_word(frame_sp(memo, frame - 1) - sizeof(uintptr_t) * mark_fp_below_cfa(mark));
+            walk->fp = hs_stack_word((uintptr_t)(memo->slots[frame - 1] - mark_fp_below_ra(mark)));
     }
 }
 
@@ -192,6 +235,9 @@ static void move_frames(struct hs_memo *memo, uint32_t to, uint32_t from, uint32
     for (uint32_t i = 0; i < count; i++) {
         memo->pcs[to + i] = memo->pcs[from + i];
         memo->slots[to + i] = memo->slots[from + i];
+#ifdef HS_ARCH_LINK_REGISTER
+        memo->sps[to + i] = memo->sps[from + i];
+#endif
         memo->fps[to + i] = memo->fps[from + i];
         memo->marks[to + i] = memo->marks[from + i];
     }
@@ -234,7 +280,8 @@ static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
 
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
 {
-    struct hs_walk walk = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    struct hs_walk walk;
+    hs_walk_start(&walk, start);
     uint32_t generation = hs_rule_generation();
     if (memo->generation != generation) {
         memo->generation = generation;

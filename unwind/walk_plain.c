@@ -20,7 +20,8 @@ uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *start, enum hs
 
 uint32_t hs_walk_plain(uintptr_t *pcs, uint32_t max, const struct hs_registers *start, enum hs_end *end)
 {
-    struct hs_walk walk = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    struct hs_walk walk;
+    hs_walk_start(&walk, start);
     hs_stack_memory_start(&walk.memory, start->sp);
     return hs_walk_on(pcs, max, &walk, end);
 }

@@ -15,7 +15,7 @@ struct hs_registers {
 
 // Captures the caller of the function that uses it. That function must be compiled with -fno-omit-frame-pointer, so
 // that rbp points at {caller's rbp, return address} and the caller's rsp is 16 above.
-#define HS_CAPTURE_CALLER(registers)                                                                                   \
+#define HS_ARCH_CAPTURE_CALLER(registers)                                                                              \
     do {                                                                                                               \
         const uintptr_t *hs_frame_ = (const uintptr_t *)__builtin_frame_address(0);                                    \
         (registers)->pc = hs_frame_[1];                                                                                \

@@ -8,16 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HS_SIGNAL_FP_FROM_SP 120
-#define HS_SIGNAL_SP_FROM_SP 160
-#define HS_SIGNAL_PC_FROM_SP 168
-
+#define HS_SIGNAL_CONTEXT_FROM_SP   0
 #define HS_SIGNAL_TRAMPOLINE_SIZE   9
 #define HS_SIGNAL_TRAMPOLINE_SECOND 7 // where its second instruction starts
+#define HS_SIGNAL_REGISTERS         17
+#define HS_KERNEL_SIGSET_SIZE       8
 
-// Where each register is, from rsp, by DWARF number.
-static const uint8_t hs_signal_register_from_sp[] = {144, 136, 152, 128, 112, 104, 120, 160, 40,
-                                                     48,  56,  64,  72,  80,  88,  96,  168};
+// Where the kernel keeps a register, from the start of the ucontext, by DWARF number.
+static inline unsigned hs_signal_register_place(unsigned number)
+{
+    static const uint8_t places[] = {144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96, 168};
+    return places[number];
+}
 
 // Whether the trampoline `mov $15,%rax; syscall` starts at `code` (HS_SIGNAL_TRAMPOLINE_SIZE readable bytes).
 static inline bool hs_signal_trampoline(const unsigned char *code)

@@ -28,6 +28,9 @@ enum {
 // Into the call: its last halfword, or in ARM mode its word.
 #define HS_ARCH_CALL_SIZE(pc) ((pc)&1 ? 2 : 4)
 
+// Tables know code without the bit that says Thumb.
+#define HS_ARCH_CODE_ADDRESS_MASK (~(uintptr_t)1)
+
 static inline void hs_arch_prepare(void)
 {
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define HS_SIGNAL_CONTEXT_FROM_SP   152
+#define HS_KERNEL_SIGSET_SIZE       16
 #define HS_SIGNAL_TRAMPOLINE_SIZE   8
 #define HS_SIGNAL_TRAMPOLINE_SECOND 4 // where its second instruction starts
 

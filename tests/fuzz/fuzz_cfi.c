@@ -50,11 +50,11 @@ static void evaluate_row(const struct hs_cfi_section *section, const struct hs_c
 
 static void try_row(const struct hs_cfi_section *section, const struct hs_fde *fde, uintptr_t address)
 {
-    struct hs_cfi_row row;
-    if (!hs_cfi_row_at(section, fde, address, &row))
+    struct hs_found_row found = {.place = {.section = *section, .fde = *fde}, .address = address};
+    if (!hs_cfi_row_at(section, fde, address, &found.row))
         return;
-    sink = hs_rule_compile(section, fde, &row, address);
-    evaluate_row(section, &row);
+    sink = hs_rule_compile(&found);
+    evaluate_row(section, &found.row);
 }
 
 static void read_section(const struct hs_cfi_section *section)

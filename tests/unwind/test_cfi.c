@@ -17,20 +17,24 @@ START_TEST(rule_encoding)
     uint32_t rule;
     for (int64_t cfa = 8; cfa < 1 << 17; cfa += 8) {
         int64_t fp = -(cfa % 32768);
-        ck_assert(hs_rule_encode(cfa & 8, cfa, fp, &rule));
+        if (fp == -8) {
+            ck_assert(!hs_rule_encode(cfa & 8, cfa, -8, fp, &rule)); // where the return address is
+            continue;
+        }
+        ck_assert(hs_rule_encode(cfa & 8, cfa, -8, fp, &rule));
         ck_assert(hs_rule_is(rule, HS_RULE_STANDARD));
         ck_assert_uint_eq(rule >> HS_RULE_BITS, 0);
         ck_assert_uint_eq(hs_rule_cfa_offset(rule), (uintptr_t)cfa);
         ck_assert_uint_eq(!!(rule & HS_RULE_BASE_IS_FP), !!(cfa & 8));
         ck_assert_uint_eq(!!(rule & HS_RULE_FP_SAVED), fp != 0);
-        ck_assert_int_eq(hs_rule_fp_below_cfa(rule), fp ? -fp / 8 : 1);
+        ck_assert_int_eq(hs_rule_fp_below_ra(rule), fp ? -fp / 8 - 1 : 0);
     }
-    ck_assert(!hs_rule_encode(false, 0, 0, &rule));
-    ck_assert(!hs_rule_encode(false, 12, 0, &rule));
-    ck_assert(!hs_rule_encode(false, 1 << 17, 0, &rule));
-    ck_assert(!hs_rule_encode(false, 16, -4, &rule));
-    ck_assert(!hs_rule_encode(false, 16, 8, &rule));
-    ck_assert(!hs_rule_encode(false, 16, -32768, &rule));
+    ck_assert(!hs_rule_encode(false, 0, -8, 0, &rule));
+    ck_assert(!hs_rule_encode(false, 12, -8, 0, &rule));
+    ck_assert(!hs_rule_encode(false, 1 << 17, -8, 0, &rule));
+    ck_assert(!hs_rule_encode(false, 16, -8, -4, &rule));
+    ck_assert(!hs_rule_encode(false, 16, -8, 8, &rule));
+    ck_assert(!hs_rule_encode(false, 16, -8, -32768, &rule));
     for (uint32_t kind = 0; kind < 3; kind++) {
         rule = hs_rule_odd(kind, 0xabcdef - kind);
         ck_assert(hs_rule_is(rule, HS_RULE_ODD));
