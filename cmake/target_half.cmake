@@ -1,13 +1,38 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Flags for everything that runs inside the target process: no libc, no TLS call, no stack protector, frame pointers.
-set(HEAPSONDE_TARGET_COMPILE_OPTIONS
-    -O2 -fPIC -ffreestanding -fno-stack-protector -fno-omit-frame-pointer -ftls-model=initial-exec
-    $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -fno-builtin -fasynchronous-unwind-tables -U_FORTIFY_SOURCE)
+# Everything that runs inside the target process: no libc, no TLS call, no stack protector, frame pointers. The options
+# and, in each folder, the names of the sources are text files, because Makefile.shim reads them too.
 
-# heapsonde_target_objects(NAME SOURCES...): an object library of the target half.
+# heapsonde_lines(VARIABLE FILE): the lines of a file; a change of the file configures anew.
+macro(heapsonde_lines variable file)
+  file(STRINGS ${file} ${variable})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endmacro()
+
+heapsonde_lines(HEAPSONDE_TARGET_COMPILE_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/target_options.txt)
+list(APPEND HEAPSONDE_TARGET_COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
+heapsonde_lines(HEAPSONDE_TARGET_LINK_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/target_link_options.txt)
+
+# HEAPSONDE_ARCHITECTURE: the folder of arch/ that arch/arch.h takes with this compiler and its options.
+separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
+execute_process(COMMAND ${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${flags} -ffreestanding -MM -MG -x c
+                        ${CMAKE_SOURCE_DIR}/arch/arch.h
+                OUTPUT_VARIABLE headers ERROR_VARIABLE problem RESULT_VARIABLE status)
+if(status OR NOT headers MATCHES "([a-z0-9]+)/registers\\.h")
+  message(FATAL_ERROR "${CMAKE_C_COMPILER} builds for a machine that heapsonde does not know:\n${problem}")
+endif()
+set(HEAPSONDE_ARCHITECTURE ${CMAKE_MATCH_1})
+
+# heapsonde_target_objects(NAME [FOLDERS...]): an object library of the target half, made of what sources.txt names in
+# the current folder and in those below it.
 function(heapsonde_target_objects name)
-  add_library(${name} OBJECT ${ARGN})
+  set(sources)
+  foreach(folder "" ${ARGN})
+    heapsonde_lines(names ${CMAKE_CURRENT_SOURCE_DIR}/${folder}sources.txt)
+    list(TRANSFORM names PREPEND "${folder}")
+    list(APPEND sources ${names})
+  endforeach()
+  add_library(${name} OBJECT ${sources})
   target_compile_options(${name} PRIVATE ${HEAPSONDE_TARGET_COMPILE_OPTIONS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
@@ -20,7 +45,6 @@ function(heapsonde_target_library name script)
   endforeach()
   add_library(${name} SHARED ${objects})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C LINK_DEPENDS ${script})
-  target_link_options(${name} PRIVATE -nostdlib -Wl,--hash-style=both -Wl,-z,now -Wl,-z,relro -Wl,--gc-sections
-                      -Wl,--version-script=${script} -Wl,-z,noexecstack)
+  target_link_options(${name} PRIVATE ${HEAPSONDE_TARGET_LINK_OPTIONS} -Wl,--version-script=${script})
   target_link_libraries(${name} PRIVATE -lgcc)
 endfunction()

@@ -11,7 +11,10 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 # The one list of Debian 12 packages: what the build needs, then what the tests and the demo record or compare with.
 packages=(
-    gcc g++ cmake ninja-build pkg-config libc6-dev
+    gcc g++ cmake ninja-build make pkg-config libc6-dev
+    gcc-aarch64-linux-gnu g++-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf
+    gcc-arm-linux-gnueabi g++-arm-linux-gnueabi gcc-mips64el-linux-gnuabi64 g++-mips64el-linux-gnuabi64
+    gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64 qemu-user
     libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
     check libunwind-dev dwz xz-utils chromium man-db
