@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "arch/arm/decoder_shared.h"
+
+static void effect(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
+                   unsigned other, int32_t value)
+{
+    if (reg == HS_ARM_PC)
+        return;
+    if (source != HS_ARM_PC && other != HS_ARM_PC)
+        hs_effect__add(instruction, kind, reg, source, other, value);
+    else if (kind != HS_EFFECT_STORE)
+        hs_effect__add(instruction, HS_EFFECT_CLOBBER, reg, 0, 0, 0);
+}
+
+void hs_arm_effect(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
+                   int32_t value)
+{
+    effect(instruction, kind, reg, source, 0, value);
+}
+
+void hs_arm_effect_register(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
+                            unsigned other)
+{
+    effect(instruction, kind, reg, source, other, 0);
+}
+
+void hs_arm_clobber(struct hs_instruction *instruction, unsigned reg)
+{
+    effect(instruction, HS_EFFECT_CLOBBER, reg, 0, 0, 0);
+}
+
+void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg)
+{
+    instruction->flow = reg == HS_ARM_LR ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;
+}
+
+static void load_or_store(struct hs_instruction *instruction, unsigned reg, unsigned base, int32_t offset, unsigned how)
+{
+    hs_arm_effect(instruction, how & HS_ARM_LOAD ? HS_EFFECT_LOAD : HS_EFFECT_STORE, reg, base, offset);
+    if (how & HS_ARM_LOAD && reg == HS_ARM_PC)
+        instruction->flow = base == HS_ARM_SP ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;
+}
+
+static int32_t signed_offset(uint32_t offset, unsigned how)
+{
+    return how & HS_ARM_UP ? (int32_t)offset : -(int32_t)offset;
+}
+
+static void write_back(struct hs_instruction *instruction, unsigned base, int32_t offset, unsigned how)
+{
+    if (how & HS_ARM_WRITEBACK)
+        hs_arm_effect(instruction, HS_EFFECT_ADD, base, base, offset);
+}
+
+void hs_arm_transfer(struct hs_instruction *instruction, unsigned reg, unsigned base, uint32_t offset, unsigned how)
+{
+    int32_t value = signed_offset(offset, how);
+    load_or_store(instruction, reg, base, how & HS_ARM_BEFORE ? value : 0, how);
+    write_back(instruction, base, value, how);
+}
+
+void hs_arm_transfer_two(struct hs_instruction *instruction, unsigned first, unsigned second, unsigned base,
+                         uint32_t offset, unsigned how)
+{
+    int32_t value = signed_offset(offset, how), at = how & HS_ARM_BEFORE ? value : 0;
+    bool second_first = how & HS_ARM_LOAD && first == base; // the base is needed until the last load
+    load_or_store(instruction, second_first ? second : first, base, second_first ? at + 4 : at, how);
+    load_or_store(instruction, second_first ? first : second, base, second_first ? at : at + 4, how);
+    write_back(instruction, base, value, how);
+}
+
+void hs_arm_transfer_part(struct hs_instruction *instruction, unsigned reg, unsigned base, uint32_t offset,
+                          unsigned how)
+{
+    if (how & HS_ARM_LOAD)
+        hs_arm_clobber(instruction, reg);
+    write_back(instruction, base, signed_offset(offset, how), how);
+}
+
+void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned how)
+{
+    if (how & HS_ARM_LOAD)
+        hs_arm_clobber(instruction, reg);
+    if (how & HS_ARM_WRITEBACK)
+        hs_arm_clobber(instruction, base);
+}
+
+static unsigned count_bits(uint32_t list)
+{
+    unsigned count = 0;
+    for (; list; list &= list - 1)
+        count++;
+    return count;
+}
+
+bool hs_arm_transfer_list(struct hs_instruction *instruction, unsigned base, uint32_t list, unsigned how)
+{
+    int32_t bytes = (int32_t)count_bits(list) * 4, at = how & HS_ARM_UP ? 0 : -bytes, base_at = 0;
+    bool loads_base = how & HS_ARM_LOAD && list >> base & 1;
+    if (!list)
+        return false;
+    if (!(how & HS_ARM_UP) == !(how & HS_ARM_BEFORE))
+        at += 4;
+    for (unsigned reg = 0; reg < HS_ARM_REGISTERS; reg++) {
+        if (!(list >> reg & 1))
+            continue;
+        if (loads_base && reg == base)
+            base_at = at;
+        else
+            load_or_store(instruction, reg, base, at, how);
+        at += 4;
+    }
+    if (loads_base)
+        load_or_store(instruction, base, base, base_at, how);
+    else
+        write_back(instruction, base, how & HS_ARM_UP ? bytes : -bytes, how);
+    if (how & HS_ARM_LOAD && list >> HS_ARM_PC)
+        instruction->flow = HS_FLOW_RETURN;
+    return true;
+}
+
+void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const uint8_t *code, size_t length,
+                    int64_t from_code)
+{
+    if (reg == HS_ARM_PC)
+        instruction->flow = HS_FLOW_INDIRECT;
+    else if (from_code >= 0 && length >= 4 && (uint64_t)from_code <= length - 4)
+        hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, (int32_t)hs_bits__little32(code + from_code));
+    else
+        hs_arm_clobber(instruction, reg);
+}
+
+static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t word)
+{
+    unsigned how = word & 1u << 23 ? HS_ARM_UP : 0;
+    if ((word & 0x0fe00000) == 0x0c400000) { // two core registers
+        if (word & 1u << 20) {
+            hs_arm_clobber(instruction, hs_bits__field(word, 12, 4));
+            hs_arm_clobber(instruction, hs_bits__field(word, 16, 4));
+        }
+        return;
+    }
+    if (word & 1u << 21)
+        hs_arm_effect(instruction, HS_EFFECT_ADD, hs_bits__field(word, 16, 4), hs_bits__field(word, 16, 4),
+                      signed_offset((word & 0xff) * 4, how));
+}
+
+void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word)
+{
+    unsigned number = hs_bits__field(word, 8, 4);
+    if ((word & 0x0f000000) == 0x0f000000 || (word >> 28 == 15 && number >= 8 && number <= 13))
+        return; // vectors only
+    if ((word & 0x0e000000) == 0x0c000000)
+        coprocessor_transfer(instruction, word);
+    else if (word & 1u << 4 && word & 1u << 20)
+        hs_arm_clobber(instruction, hs_bits__field(word, 12, 4));
+}
+
+void hs_arm_vector_transfer(struct hs_instruction *instruction, uint32_t word)
+{
+    if ((word & 15) != 15)
+        hs_arm_clobber(instruction, hs_bits__field(word, 16, 4));
+}

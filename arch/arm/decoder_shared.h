@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the decoders of ARM and Thumb code share: effects, transfers of one and of many registers, coprocessors.
+#ifndef HEAPSONDE_ARCH_ARM_DECODER_SHARED_H
+#define HEAPSONDE_ARCH_ARM_DECODER_SHARED_H
+
+#include "arch/decode_bits.h"
+
+enum { HS_ARM_SP = 13, HS_ARM_LR = 14, HS_ARM_PC = 15, HS_ARM_REGISTERS = 16 };
+
+#define HS_ARM_CALLEE_SAVED 0x2ff0u // r4-r11, sp
+
+// How a transfer finds its address and leaves its base.
+enum {
+    HS_ARM_LOAD = 1,
+    HS_ARM_UP = 2,        // the offset is added
+    HS_ARM_BEFORE = 4,    // the offset applies before the transfer
+    HS_ARM_WRITEBACK = 8, // the base becomes the address with the offset
+};
+
+static inline uint32_t hs_arm_rotate_right(uint32_t value, unsigned count)
+{
+    return count ? value >> count | value << (32 - count) : value;
+}
+
+#pragma GCC visibility push(hidden)
+// Adds an effect. Nothing is said about pc as a destination (that is flow), and what is computed from pc is unknown.
+void hs_arm_effect(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
+                   int32_t value);
+void hs_arm_effect_register(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
+                            unsigned other);
+void hs_arm_clobber(struct hs_instruction *instruction, unsigned reg);
+
+// pc := reg, through whatever instruction.
+void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg);
+
+// One register, or two that lie next to each other in memory, to or from [base +- offset].
+void hs_arm_transfer(struct hs_instruction *instruction, unsigned reg, unsigned base, uint32_t offset, unsigned how);
+void hs_arm_transfer_two(struct hs_instruction *instruction, unsigned first, unsigned second, unsigned base,
+                         uint32_t offset, unsigned how);
+
+// The same where memory holds less than a register, or where the offset is not a constant: `how` is obeyed, a register
+// that is loaded or a base that is written back becomes unknown.
+void hs_arm_transfer_part(struct hs_instruction *instruction, unsigned reg, unsigned base, uint32_t offset,
+                          unsigned how);
+void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned how);
+
+// ldm and stm. False for an empty list.
+bool hs_arm_transfer_list(struct hs_instruction *instruction, unsigned base, uint32_t list, unsigned how);
+
+// The literal at `from_code` bytes from the instruction when that is readable.
+void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const uint8_t *code, size_t length,
+                    int64_t from_code);
+
+// The coprocessor space, VFP among it; Thumb has it in the same 28 bits.
+void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word);
+
+// NEON loads and stores of elements and structures.
+void hs_arm_vector_transfer(struct hs_instruction *instruction, uint32_t word);
+#pragma GCC visibility pop
+
+#endif
