@@ -14,11 +14,12 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { MEMO_CAPACITY = 1024, BLOCKS_TRIED = 16 };
+enum { MEMO_CAPACITY = HS_BACKTRACE_MEMO, BLOCKS_TRIED = 16 };
+enum { THREAD_ID_BITS = 22, THREAD_ID_MASK = (1 << THREAD_ID_BITS) - 1 }; // the kernel's PID_MAX_LIMIT
 
 struct block {
     struct block *next;
-    _Atomic uint64_t owner; // use count << 32 | thread id: the count tells two threads of the same id apart
+    _Atomic uintptr_t owner; // use count << 22 | thread id: the count tells two threads of the same id apart
     _Atomic bool busy;
     struct hs_memo *memo;
 };
@@ -41,10 +42,11 @@ static bool thread_gone(int32_t pid, uint32_t tid)
 // Takes the block over when its thread has ended. A block with this thread's id is an ended thread's, too.
 static bool take_over(struct block *block, int32_t pid, uint32_t tid)
 {
-    uint64_t owner = atomic_load_explicit(&block->owner, memory_order_relaxed);
-    if ((uint32_t)owner != tid && !thread_gone(pid, (uint32_t)owner))
+    uintptr_t owner = atomic_load_explicit(&block->owner, memory_order_relaxed);
+    uint32_t owner_tid = (uint32_t)owner & THREAD_ID_MASK;
+    if (owner_tid != tid && !thread_gone(pid, owner_tid))
         return false;
-    uint64_t mine = ((owner >> 32) + 1) << 32 | tid;
+    uintptr_t mine = ((owner >> THREAD_ID_BITS) + 1) << THREAD_ID_BITS | tid;
     return atomic_compare_exchange_strong_explicit(&block->owner, &owner, mine, memory_order_acquire,
                                                    memory_order_relaxed);
 }

@@ -4,6 +4,7 @@
 #include "unwind/debug_frame.h"
 #include "unwind/eh_frame.h"
 #include "unwind/jit_frames.h"
+#include "unwind/rule_cache.h"
 
 static bool find_in_jit(uintptr_t address, struct hs_fde_place *place)
 {
@@ -21,7 +22,7 @@ bool hs_fde_find(uintptr_t address, struct hs_fde_place *place)
     place->in_module = place->from_jit = false;
     if (find_in_jit(address, place))
         return true;
-    place->in_module = address >> HS_ARCH_ADDRESS_BITS == 0 && hs_module_find(address, &place->module);
+    place->in_module = hs_rule_can_be_key(address) && hs_module_find(address, &place->module);
     if (!place->in_module || place->module.anonymous)
         return false;
     return hs_eh_frame_find(&place->module, address, &place->section, &place->fde) ||

@@ -17,6 +17,9 @@ struct loader_object {
     void *map_end;
     void *link_map;
     void *eh_frame;
+#ifdef __arm__
+    int eh_count; // there eh_frame is the exception index
+#endif
     unsigned long long reserved[7];
 };
 extern int _dl_find_object(void *pc, struct loader_object *object) __attribute__((weak));
@@ -28,19 +31,19 @@ void hs_module_ignore_loader(bool ignore)
     atomic_store_explicit(&loader_ignored, ignore, memory_order_relaxed);
 }
 
-// generation << 32 | SLOT_COMPLETE, or SLOT_BUSY while it is written. A slot of another generation is free.
+// generation << 2 | SLOT_COMPLETE, or SLOT_BUSY while it is written. A slot of another generation is free.
 enum { SLOTS = 256, SLOT_BUSY = 1, SLOT_COMPLETE = 2 };
 struct slot {
-    _Atomic uint64_t state;
+    _Atomic uint32_t state;
     _Atomic uintptr_t start, end, eh_frame_hdr;
     _Atomic bool anonymous;
 };
 static struct slot slots[SLOTS];
 static _Atomic uint32_t slots_used;
 
-static uint64_t complete_state(uint32_t generation)
+static uint32_t complete_state(uint32_t generation)
 {
-    return (uint64_t)generation << 32 | SLOT_COMPLETE;
+    return generation << 2 | SLOT_COMPLETE;
 }
 
 static bool read_slot(struct slot *slot, uint32_t generation, struct hs_module *module)
@@ -77,8 +80,8 @@ static void add_to_table(const struct hs_module *module, uint32_t generation)
 {
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct slot *slot = &slots[i];
-        uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-        if (state == complete_state(generation) || (uint32_t)state == SLOT_BUSY)
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+        if (state == complete_state(generation) || state == SLOT_BUSY)
             continue;
         if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, SLOT_BUSY, memory_order_acquire,
                                                      memory_order_relaxed))
@@ -160,7 +163,11 @@ static bool find_through_loader(uintptr_t pc, struct hs_module *module)
         return false;
     module->start = (uintptr_t)object.map_start;
     module->end = (uintptr_t)object.map_end;
+#ifdef __arm__
+    module->eh_frame_hdr = NULL;
+#else
     module->eh_frame_hdr = object.eh_frame;
+#endif
     module->anonymous = false;
     return true;
 }
@@ -201,14 +208,14 @@ static bool find_in_maps(uintptr_t pc, struct hs_module *module)
 // that the loader does not know has been asked for ANSWERS times.
 enum { NO_CODE = 64, ANSWERS = 1000 };
 struct no_code {
-    _Atomic uint64_t page_and_generation;
+    _Atomic uintptr_t page_and_generation;
     _Atomic uint32_t asked;
 };
 static struct no_code no_code[NO_CODE];
 
-static uint64_t no_code_key(uintptr_t pc, uint32_t generation)
+static uintptr_t no_code_key(uintptr_t pc, uint32_t generation)
 {
-    return (uint64_t)generation << 36 | pc / HS_PAGE_SIZE;
+    return (uintptr_t)generation << (HS_ARCH_ADDRESS_BITS - 12) | pc / HS_PAGE_SIZE;
 }
 
 static struct no_code *no_code_slot(uintptr_t pc)

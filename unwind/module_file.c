@@ -19,12 +19,12 @@ enum { FILES = 64 };
 
 // A file that is mapped, for good. `module` and `generation` say where it was loaded when it was last looked for.
 struct file {
-    _Atomic uint64_t busy_or_generation; // BUSY while a thread fills the slot
+    _Atomic uint32_t busy_or_generation; // BUSY while a thread fills the slot
     _Atomic uintptr_t module;
     _Atomic(const uint8_t *) bytes; // NULL: the module has no usable file
     _Atomic size_t size;
 };
-#define BUSY UINT64_MAX
+#define BUSY UINT32_MAX
 
 static struct file files[FILES];
 
@@ -69,7 +69,7 @@ static struct image map_file(const struct hs_module *module)
 }
 
 // Looks the module up among the known ones of this generation.
-static bool find_known(const struct hs_module *module, uint64_t generation, struct image *image)
+static bool find_known(const struct hs_module *module, uint32_t generation, struct image *image)
 {
     for (size_t i = 0; i < FILES; i++) {
         struct file *file = &files[i];
@@ -86,11 +86,11 @@ static bool find_known(const struct hs_module *module, uint64_t generation, stru
 }
 
 // A slot of an earlier generation that holds this module's file, or that holds none.
-static struct file *claim_slot(const struct hs_module *module, uint64_t generation, bool mapped)
+static struct file *claim_slot(const struct hs_module *module, uint32_t generation, bool mapped)
 {
     for (size_t i = 0; i < FILES; i++) {
         struct file *file = &files[i];
-        uint64_t state = atomic_load_explicit(&file->busy_or_generation, memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&file->busy_or_generation, memory_order_acquire);
         const uint8_t *bytes = atomic_load_explicit(&file->bytes, memory_order_relaxed);
         if (state >= generation || (bytes != NULL) != mapped)
             continue;
@@ -103,7 +103,7 @@ static struct file *claim_slot(const struct hs_module *module, uint64_t generati
     return NULL;
 }
 
-static struct image map_known(const struct hs_module *module, uint64_t generation)
+static struct image map_known(const struct hs_module *module, uint32_t generation)
 {
     struct image image = {NULL, 0};
     struct file *file = claim_slot(module, generation, true);
@@ -126,7 +126,7 @@ static struct image map_known(const struct hs_module *module, uint64_t generatio
 bool hs_module_file(const struct hs_module *module, struct hs_range *file)
 {
     struct image image;
-    uint64_t generation = hs_rule_generation();
+    uint32_t generation = hs_rule_generation();
     if (module->anonymous)
         return false;
     if (!find_known(module, generation, &image))

@@ -53,6 +53,13 @@ struct hs_memo {
 // link register), of which a walk touches about half for the frames of its stack and half for fresh frames.
 size_t hs_memo_size(uint32_t capacity);
 
+// The capacity of a memo of at most 64 KiB: what a thread may cost.
+#ifdef HS_ARCH_LINK_REGISTER
+#define HS_BACKTRACE_MEMO 800
+#else
+#define HS_BACKTRACE_MEMO 1024
+#endif
+
 // Lays a memo out in `memory` (hs_memo_size(capacity) bytes, zeroed, 16-byte aligned). The memory stays the caller's.
 struct hs_memo *hs_memo_create(void *memory, uint32_t capacity);
 
