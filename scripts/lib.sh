@@ -17,7 +17,7 @@ packages=(
     gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64 qemu-user
     libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
-    check libunwind-dev dwz xz-utils chromium man-db
+    check libcapstone-dev libunwind-dev dwz xz-utils chromium man-db
     python3 sqlite3 redis-server redis-tools git perl libxml2-utils procps
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
