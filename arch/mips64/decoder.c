@@ -565,6 +565,8 @@ static bool decode_word(uint32_t word, uintptr_t address, struct hs_instruction 
     case BEQZC:
     case BNEZC:
         return upper_bit_branch_or_compact(instruction, word, address);
+    case COP1X: // loads and stores of floating point registers, at the sum of two others
+        return true;
     case PCREL:
         return clobber(instruction, rs(word));
     default:

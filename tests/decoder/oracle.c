@@ -46,6 +46,8 @@ static void view_of_effects(const struct oracle *oracle, const struct hs_instruc
         now[i] = (struct oracle_value){true, (uint8_t)i, 0};
     view->flow = instruction->flow;
     view->conditional = instruction->conditional;
+    view->delay_slot = instruction->delay_slot;
+    view->likely = instruction->likely;
     view->target = instruction->target;
     for (unsigned i = 0; i < instruction->count; i++) {
         const struct hs_effect *effect = &instruction->effects[i];
@@ -91,6 +93,8 @@ static const char *difference(const struct oracle *oracle, const struct oracle_v
 {
     if (ours->flow != theirs->flow || ours->conditional != theirs->conditional)
         return "flow";
+    if (ours->delay_slot != theirs->delay_slot || ours->likely != theirs->likely)
+        return "delay slot";
     if (ours->target != theirs->target)
         return "target";
     if ((ours->writes ^ theirs->writes) & oracle->tracked)

@@ -30,7 +30,7 @@ struct oracle_value {
 
 struct oracle_view {
     enum hs_flow flow;
-    bool conditional;
+    bool conditional, delay_slot, likely;             // the last two: MIPS
     uint64_t target;                                  // 0: none
     uint64_t writes;                                  // bit n: register n is written; only tracked ones count
     struct oracle_value values[HS_DECODER_REGISTERS]; // of written tracked registers
