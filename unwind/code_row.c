@@ -1,6 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/code_row.h"
 
+#include "arch/system.h"
+#include "unwind/function_bounds.h"
+#include "unwind/rule_cache.h"
+
+#include <sys/mman.h>
+
+#ifdef HS_ARCH_DECODER
+_Static_assert(HS_DWARF_REGISTERS <= HS_DECODER_REGISTERS, "a row holds what a frame says");
+
+static void to_row(const struct hs_decoder *decoder, const struct hs_code_frame *frame, struct hs_cfi_row *row)
+{
+    *row = (struct hs_cfi_row){.cfa_register = frame->cfa_register, .cfa_offset = frame->cfa_offset};
+    for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
+        if (frame->saved >> i & 1)
+            row->registers[i] = (struct hs_cfi_register){frame->slots[i], HS_CFI_AT_OFFSET};
+    if (decoder->ra == HS_DECODER_NO_REGISTER)
+        row->registers[HS_DWARF_RA] = (struct hs_cfi_register){decoder->entry_sp_from_cfa, HS_CFI_AT_OFFSET};
+}
+
+static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact,
+                    struct hs_code_frame *frame)
+{
+    size_t size = hs_analysis_memory_size(decoder, code->size);
+    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hs_system_failed(memory))
+        return false;
+    bool found = hs_analyse(decoder, code, at, exact, (void *)memory, frame);
+    hs_system_munmap((void *)memory, size);
+    return found;
+}
+
+bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
+{
+    const struct hs_decoder *decoder = HS_ARCH_DECODER(pc);
+    struct hs_code code;
+    struct hs_code_frame frame;
+    uintptr_t address = hs_rule_address(pc, exact);
+    if (!hs_function_bounds(decoder, module, address, &code))
+        return false;
+    if (analyse(decoder, &code, address, exact, &frame)) {
+        to_row(decoder, &frame, row);
+        *guessed = frame.guessed;
+        return true;
+    }
+    if (!hs_function_is_entry(module, code.address))
+        return false;
+    *row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
+    row->registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
+    *guessed = false;
+    return true;
+}
+#else
 bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
 {
     (void)module;
@@ -10,3 +62,4 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
     *guessed = false;
     return false;
 }
+#endif

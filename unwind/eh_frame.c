@@ -103,3 +103,19 @@ bool hs_eh_frame_find(const struct hs_module *module, uintptr_t address, struct 
     section->end = frames.end;
     return hs_eh_frame_search(header, address, section, fde);
 }
+
+void hs_eh_frame_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
+                            const void *context)
+{
+    struct hs_range bytes;
+    struct header header;
+    if (!module->eh_frame_hdr || !hs_module_segment(module, module->eh_frame_hdr, &bytes))
+        return;
+    bytes.start = module->eh_frame_hdr;
+    uintptr_t base = (uintptr_t)bytes.start;
+    struct hs_cfi_section section = {bytes.start, bytes.end, base, 0, false};
+    if (!read_header(bytes, &section, &header))
+        return;
+    for (size_t i = 0; i < header.entries; i++)
+        note(context, base + (uintptr_t)(intptr_t)entry_word(header.table + i * ENTRY_SIZE));
+}

@@ -150,6 +150,40 @@ bool hs_module_segment(const struct hs_module *module, const void *address, stru
     return false;
 }
 
+bool hs_module_load(const struct hs_module *module, uintptr_t address, struct hs_module_load *load)
+{
+    uintptr_t bias;
+    size_t count;
+    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
+    if (!headers || !read_bias(module->start, headers, count, &bias))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t start = bias + headers[i].p_vaddr;
+        if (headers[i].p_type != PT_LOAD || address - start >= headers[i].p_filesz)
+            continue;
+        *load = (struct hs_module_load){start, headers[i].p_offset, headers[i].p_filesz};
+        return true;
+    }
+    return false;
+}
+
+bool hs_module_data(const struct hs_module *module, size_t number, struct hs_range *data)
+{
+    uintptr_t bias;
+    size_t count;
+    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
+    if (!headers || !read_bias(module->start, headers, count, &bias))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_W) || number--)
+            continue;
+        const uint8_t *start = (const uint8_t *)(bias + headers[i].p_vaddr);
+        *data = (struct hs_range){start, start + headers[i].p_filesz};
+        return true;
+    }
+    return false;
+}
+
 static bool find_through_loader(uintptr_t pc, struct hs_module *module)
 {
     struct loader_object object;

@@ -28,6 +28,17 @@ bool hs_module_find(uintptr_t pc, struct hs_module *module);
 // the program headers cannot be read.
 bool hs_module_segment(const struct hs_module *module, const void *address, struct hs_range *segment);
 
+// What of the module's file is loaded around `address`, readable or not.
+struct hs_module_load {
+    uintptr_t address; // in memory
+    size_t offset;     // in the file
+    size_t size;
+};
+bool hs_module_load(const struct hs_module *module, uintptr_t address, struct hs_module_load *load);
+
+// The writable segments one by one, as far as the file fills them. False at the end.
+bool hs_module_data(const struct hs_module *module, size_t number, struct hs_range *data);
+
 // Difference between addresses in memory and in the file. False when the headers cannot be read.
 bool hs_module_bias(const struct hs_module *module, uintptr_t *bias);
 

@@ -22,6 +22,9 @@ enum {
 #define HS_ARCH_ADDRESS_BITS 48
 #define HS_ARCH_KEY_SHIFT    2
 
+// What decodes the code at a return address.
+#define HS_ARCH_DECODER(pc) (&hs_decoder_aarch64)
+
 // The instruction that a frame is at is this far before its return address.
 #define HS_ARCH_CALL_SIZE(pc) 4
 

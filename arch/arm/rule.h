@@ -25,6 +25,9 @@ enum {
 #define HS_ARCH_ADDRESS_BITS 32
 #define HS_ARCH_KEY_SHIFT    0
 
+// What decodes the code at a return address.
+#define HS_ARCH_DECODER(pc) ((pc)&1 ? &hs_decoder_thumb : &hs_decoder_arm)
+
 // Into the call: its last halfword, or in ARM mode its word.
 #define HS_ARCH_CALL_SIZE(pc) ((pc)&1 ? 2 : 4)
 

@@ -21,6 +21,13 @@ enum {
 #define HS_ARCH_ADDRESS_BITS 48
 #define HS_ARCH_KEY_SHIFT    2
 
+// What decodes the code at a return address.
+#ifdef __MIPSEB__
+#define HS_ARCH_DECODER(pc) (&hs_decoder_mips64)
+#else
+#define HS_ARCH_DECODER(pc) (&hs_decoder_mips64el)
+#endif
+
 // Into the delay slot of the call.
 #define HS_ARCH_CALL_SIZE(pc) 4
 

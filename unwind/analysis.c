@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/analysis.h"
+
+enum { PENDING_MAX = 512, SWITCHES_MAX = 32, BODIES_MAX = 8, REVIVALS_MAX = 64 };
+
+enum value_kind { VALUE_UNKNOWN, VALUE_CONSTANT, VALUE_CFA, VALUE_ENTRY };
+
+// VALUE_CFA: the CFA + number. VALUE_ENTRY: what register `number` held at the entry.
+struct value {
+    int32_t number;
+    uint32_t kind;
+};
+
+struct state {
+    struct value registers[HS_DECODER_REGISTERS];
+    int32_t slots[HS_DECODER_REGISTERS]; // from the CFA, of the registers in `saved`
+    uint64_t saved;
+    uint32_t context; // the decoder's
+};
+
+struct place {
+    uintptr_t address;
+    struct state state;
+};
+
+struct body {
+    uint32_t calls;
+    struct state state;
+};
+
+struct analysis {
+    const struct hs_decoder *decoder;
+    const struct hs_code *code;
+    uintptr_t at;
+    bool exact;
+    bool found;
+    uint32_t pending_count, switch_count, body_count;
+    struct state result;
+    struct place pending[PENDING_MAX];
+    struct place switches[SWITCHES_MAX]; // the last indirect jumps with a saved return address
+    struct body bodies[BODIES_MAX];      // states at calls, told apart by sp
+    uint8_t *visited;                    // a bit for each possible instruction
+    uint8_t *queued;
+};
+
+static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
+{
+    return (size / decoder->alignment + 15) / 8 + 8;
+}
+
+size_t hs_analysis_memory_size(const struct hs_decoder *decoder, size_t size)
+{
+    return sizeof(struct analysis) + 2 * bitmap_size(decoder, size);
+}
+
+// --- states
+
+static uint64_t register_bit(unsigned number)
+{
+    return UINT64_C(1) << number;
+}
+
+static bool matters(const struct hs_decoder *decoder, unsigned number)
+{
+    return number == decoder->ra || decoder->callee_saved & register_bit(number);
+}
+
+static void entry_state(const struct hs_decoder *decoder, struct state *state)
+{
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
+        state->registers[i] = (struct value){(int32_t)i, VALUE_ENTRY};
+        state->slots[i] = 0;
+    }
+    state->registers[decoder->sp] = (struct value){decoder->entry_sp_from_cfa, VALUE_CFA};
+    state->saved = 0;
+    state->context = 0;
+}
+
+static struct value unknown(void)
+{
+    return (struct value){0, VALUE_UNKNOWN};
+}
+
+static struct value sum(struct value a, int32_t number)
+{
+    if (a.kind == VALUE_ENTRY)
+        return number ? unknown() : a;
+    int32_t result;
+    if (a.kind == VALUE_UNKNOWN || __builtin_add_overflow(a.number, number, &result))
+        return unknown();
+    return (struct value){result, a.kind};
+}
+
+static struct value sum_of_values(struct value a, struct value b)
+{
+    if (b.kind == VALUE_CONSTANT)
+        return sum(a, b.number);
+    return a.kind == VALUE_CONSTANT ? sum(b, a.number) : unknown();
+}
+
+static struct value difference(struct value a, struct value b)
+{
+    if (b.kind != VALUE_CONSTANT || b.number == INT32_MIN)
+        return unknown();
+    return sum(a, -b.number);
+}
+
+static struct value computed(const struct state *state, const struct hs_effect *effect)
+{
+    struct value source = state->registers[effect->source];
+    switch ((enum hs_effect_kind)effect->kind) {
+    case HS_EFFECT_SET:
+        return (struct value){effect->value, VALUE_CONSTANT};
+    case HS_EFFECT_ADD:
+        return sum(source, effect->value);
+    case HS_EFFECT_ADD_REGISTER:
+        return sum_of_values(source, state->registers[effect->other]);
+    case HS_EFFECT_SUB_REGISTER:
+        return difference(source, state->registers[effect->other]);
+    case HS_EFFECT_OR:
+        if (source.kind == VALUE_CONSTANT)
+            return (struct value){source.number | effect->value, VALUE_CONSTANT};
+        return unknown();
+    case HS_EFFECT_SHIFT_LEFT:
+        if (source.kind == VALUE_CONSTANT && effect->value >= 0 && effect->value < 32)
+            return (struct value){(int32_t)((uint32_t)source.number << effect->value), VALUE_CONSTANT};
+        return unknown();
+    default:
+        return unknown();
+    }
+}
+
+static void store(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
+{
+    struct value base = state->registers[effect->source], stored = state->registers[effect->reg];
+    int32_t slot;
+    if (base.kind != VALUE_CFA || stored.kind != VALUE_ENTRY ||
+        __builtin_add_overflow(base.number, effect->value, &slot))
+        return;
+    unsigned number = (unsigned)stored.number;
+    if (!matters(decoder, number) || state->saved & register_bit(number))
+        return;
+    state->saved |= register_bit(number);
+    state->slots[number] = slot;
+}
+
+static struct value loaded(const struct state *state, const struct hs_effect *effect)
+{
+    struct value base = state->registers[effect->source];
+    unsigned number = effect->reg;
+    if (base.kind == VALUE_CFA && state->saved & register_bit(number) &&
+        (int64_t)base.number + effect->value == state->slots[number])
+        return (struct value){(int32_t)number, VALUE_ENTRY};
+    return unknown();
+}
+
+static bool in_registers(const struct hs_effect *effect)
+{
+    return effect->reg < HS_DECODER_REGISTERS && effect->source < HS_DECODER_REGISTERS &&
+           effect->other < HS_DECODER_REGISTERS;
+}
+
+static void apply(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
+{
+    if (effect->kind == HS_EFFECT_STORE)
+        store(decoder, state, effect);
+    else if (effect->kind == HS_EFFECT_LOAD)
+        state->registers[effect->reg] = loaded(state, effect);
+    else
+        state->registers[effect->reg] = computed(state, effect);
+}
+
+// What may not be executed: a change of sp belongs to an epilogue that returns, other results are not known.
+static void apply_conditional(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
+{
+    if (effect->kind != HS_EFFECT_STORE && effect->reg != decoder->sp)
+        state->registers[effect->reg] = unknown();
+}
+
+static void apply_all(const struct hs_decoder *decoder, struct state *state, const struct hs_instruction *instruction)
+{
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
+        const struct hs_effect *effect = &instruction->effects[i];
+        if (!in_registers(effect))
+            continue;
+        if (instruction->conditional)
+            apply_conditional(decoder, state, effect);
+        else
+            apply(decoder, state, effect);
+    }
+}
+
+static void apply_call(const struct hs_decoder *decoder, struct state *state)
+{
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++)
+        if (i != decoder->sp && !(decoder->callee_saved & register_bit(i)))
+            state->registers[i] = unknown();
+}
+
+// --- places
+
+static bool inside(const struct analysis *analysis, uintptr_t address)
+{
+    return address - analysis->code->address < analysis->code->size;
+}
+
+static size_t bit_of(const struct analysis *analysis, uintptr_t address)
+{
+    return (address - analysis->code->address) / analysis->decoder->alignment;
+}
+
+static bool test(const uint8_t *bits, size_t bit)
+{
+    return bits[bit / 8] >> bit % 8 & 1;
+}
+
+// Sets a bit. False when it was set.
+static bool set(uint8_t *bits, size_t bit)
+{
+    uint8_t mask = (uint8_t)(1u << bit % 8);
+    if (bits[bit / 8] & mask)
+        return false;
+    bits[bit / 8] |= mask;
+    return true;
+}
+
+static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32_t *context,
+                      struct hs_instruction *instruction)
+{
+    size_t offset = address - analysis->code->address;
+    return inside(analysis, address) &&
+           analysis->decoder->decode(analysis->code->bytes + offset, analysis->code->size - offset, address, context,
+                                     instruction) &&
+           instruction->size;
+}
+
+static void queue(struct analysis *analysis, uintptr_t address, const struct state *state)
+{
+    address -= address % analysis->decoder->alignment; // of ARM: bit 0 says Thumb
+    if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX)
+        return;
+    size_t bit = bit_of(analysis, address);
+    if (test(analysis->visited, bit) || !set(analysis->queued, bit))
+        return;
+    struct place *place = &analysis->pending[analysis->pending_count++];
+    place->address = address;
+    place->state = *state;
+    place->state.context = 0;
+}
+
+static bool return_address_kept(const struct hs_decoder *decoder, const struct state *state)
+{
+    return state->registers[decoder->sp].kind == VALUE_CFA &&
+           (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & register_bit(decoder->ra));
+}
+
+static void note_switch(struct analysis *analysis, uintptr_t address, const struct state *state)
+{
+    if (!return_address_kept(analysis->decoder, state))
+        return;
+    struct place *place = &analysis->switches[analysis->switch_count++ % SWITCHES_MAX];
+    place->address = address;
+    place->state = *state;
+}
+
+static void note_call(struct analysis *analysis, const struct state *state)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    if (!return_address_kept(decoder, state))
+        return;
+    uint32_t i = 0;
+    while (i < analysis->body_count &&
+           analysis->bodies[i].state.registers[decoder->sp].number != state->registers[decoder->sp].number)
+        i++;
+    if (i == BODIES_MAX)
+        return;
+    if (i == analysis->body_count) {
+        analysis->body_count++;
+        analysis->bodies[i].state = *state;
+    }
+    analysis->bodies[i].calls++;
+}
+
+// --- paths
+
+static void find(struct analysis *analysis, const struct state *state)
+{
+    analysis->result = *state;
+    analysis->found = true;
+}
+
+// Whether the address that is asked for is in this instruction.
+static bool asked_for(const struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction)
+{
+    return analysis->at - address < instruction->size && (!analysis->exact || analysis->at == address);
+}
+
+// Executes the instruction in the delay slot. Returns its size, 0 when it cannot be decoded.
+static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, struct state *state)
+{
+    struct hs_instruction instruction;
+    if (!decode_at(analysis, address, &state->context, &instruction))
+        return 0;
+    apply_all(analysis->decoder, state, &instruction);
+    if (asked_for(analysis, address, &instruction))
+        find(analysis, state);
+    return instruction.size;
+}
+
+// Where control goes on in a straight line after `instruction`; false when it does not.
+static bool flow_on(struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction,
+                    struct state *state)
+{
+    switch ((enum hs_flow)instruction->flow) {
+    case HS_FLOW_NEXT:
+        return true;
+    case HS_FLOW_CALL:
+        note_call(analysis, state);
+        apply_call(analysis->decoder, state);
+        return true;
+    case HS_FLOW_BRANCH:
+        queue(analysis, instruction->target, state);
+        return true;
+    case HS_FLOW_JUMP:
+        queue(analysis, instruction->target, state);
+        return instruction->conditional;
+    case HS_FLOW_INDIRECT:
+        note_switch(analysis, address, state);
+        return instruction->conditional;
+    case HS_FLOW_RETURN:
+    case HS_FLOW_STOP:
+        return instruction->conditional;
+    }
+    return false;
+}
+
+// One instruction. False: the path ends.
+static bool run_instruction(struct analysis *analysis, uintptr_t *address, struct state *state)
+{
+    struct hs_instruction instruction;
+    if (!decode_at(analysis, *address, &state->context, &instruction))
+        return false;
+    if (asked_for(analysis, *address, &instruction)) {
+        find(analysis, state);
+        return false;
+    }
+    uintptr_t next = *address + instruction.size;
+    struct state untaken;
+    apply_all(analysis->decoder, state, &instruction);
+    if (instruction.delay_slot) {
+        if (instruction.likely)
+            untaken = *state;
+        unsigned size = run_delay_slot(analysis, next, state);
+        if (!size || analysis->found)
+            return false;
+        next += size;
+    }
+    bool goes_on = flow_on(analysis, *address, &instruction, state);
+    if (goes_on && instruction.delay_slot && instruction.likely)
+        *state = untaken;
+    *address = next;
+    return goes_on;
+}
+
+static void run_path(struct analysis *analysis, uintptr_t address, struct state *state)
+{
+    while (inside(analysis, address) && set(analysis->visited, bit_of(analysis, address)))
+        if (!run_instruction(analysis, &address, state))
+            return;
+}
+
+static void run_all(struct analysis *analysis, uintptr_t address, const struct state *start)
+{
+    struct state state = *start;
+    run_path(analysis, address, &state);
+    while (!analysis->found && analysis->pending_count) {
+        const struct place *place = &analysis->pending[--analysis->pending_count];
+        state = place->state;
+        run_path(analysis, place->address, &state);
+    }
+    analysis->pending_count = 0;
+}
+
+// --- code that no path reaches
+
+// The instruction after the last visited one before `at`: there the unreached code starts.
+static uintptr_t unreached_start(const struct analysis *analysis)
+{
+    uintptr_t unit = analysis->decoder->alignment, start = analysis->code->address;
+    uintptr_t address = analysis->at - (analysis->at - start) % unit;
+    struct hs_instruction instruction;
+    uint32_t context = 0;
+    while (address > start && !test(analysis->visited, bit_of(analysis, address)))
+        address -= unit;
+    if (!decode_at(analysis, address, &context, &instruction))
+        return address + unit;
+    return address + instruction.size + (instruction.delay_slot ? instruction.size : 0);
+}
+
+// The last place in [from, at] where a function may well start; 0: none.
+static uintptr_t function_start(const struct analysis *analysis, uintptr_t from)
+{
+    uintptr_t found = 0, address = from;
+    bool after_end = true;
+    uint32_t context = 0;
+    struct hs_instruction instruction;
+    while (address <= analysis->at && inside(analysis, address)) {
+        size_t offset = address - analysis->code->address;
+        if (after_end &&
+            analysis->decoder->starts_function(analysis->code->bytes + offset, analysis->code->size - offset))
+            found = address;
+        bool decoded = decode_at(analysis, address, &context, &instruction);
+        address += decoded ? instruction.size : analysis->decoder->alignment;
+        if (decoded && instruction.flow == HS_FLOW_NEXT && !after_end)
+            continue;
+        // Padding is passed over: it keeps what the instruction before it said.
+        if (decoded && instruction.flow == HS_FLOW_NEXT && !instruction.count)
+            continue;
+        after_end = !decoded || (!instruction.conditional &&
+                                 (instruction.flow == HS_FLOW_RETURN || instruction.flow == HS_FLOW_JUMP ||
+                                  instruction.flow == HS_FLOW_INDIRECT || instruction.flow == HS_FLOW_STOP));
+        if (decoded && instruction.delay_slot)
+            address += instruction.size;
+    }
+    return found;
+}
+
+static const struct state *nearest_switch(const struct analysis *analysis, uintptr_t before)
+{
+    const struct place *nearest = NULL;
+    for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++) {
+        const struct place *place = &analysis->switches[i];
+        if (place->address < before && (!nearest || place->address > nearest->address))
+            nearest = place;
+    }
+    return nearest ? &nearest->state : NULL;
+}
+
+static const struct state *most_common_body(const struct analysis *analysis)
+{
+    const struct body *most = NULL;
+    for (uint32_t i = 0; i < analysis->body_count; i++)
+        if (!most || analysis->bodies[i].calls > most->calls)
+            most = &analysis->bodies[i];
+    return most ? &most->state : NULL;
+}
+
+// Starts again in the unreached code before `at`. False: nothing to start with.
+static bool revive(struct analysis *analysis)
+{
+    uintptr_t from = unreached_start(analysis), start = function_start(analysis, from);
+    struct state state;
+    if (from > analysis->at)
+        return false;
+    if (start) {
+        entry_state(analysis->decoder, &state);
+        run_all(analysis, start, &state);
+        return true;
+    }
+    const struct state *known = nearest_switch(analysis, from);
+    if (!known)
+        known = most_common_body(analysis);
+    if (!known)
+        return false;
+    state = *known; // a copy: the tables change meanwhile
+    state.context = 0;
+    run_all(analysis, from, &state);
+    return true;
+}
+
+// --- the answer
+
+static bool describe_cfa(const struct hs_decoder *decoder, const struct state *state, struct hs_code_frame *frame)
+{
+    unsigned number = decoder->sp;
+    if (state->registers[number].kind != VALUE_CFA)
+        number = decoder->fp;
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS && state->registers[number].kind != VALUE_CFA; i++)
+        if (decoder->callee_saved & register_bit(i))
+            number = i;
+    if (state->registers[number].kind != VALUE_CFA || state->registers[number].number == INT32_MIN)
+        return false;
+    frame->cfa_register = (uint8_t)number;
+    frame->cfa_offset = -state->registers[number].number;
+    return true;
+}
+
+static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    const struct state *state = &analysis->result;
+    if (!describe_cfa(decoder, state, frame))
+        return false;
+    frame->saved = frame->unchanged = 0;
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
+        frame->slots[i] = state->slots[i];
+        if (!matters(decoder, i) || i == decoder->sp)
+            continue;
+        bool called_out = i == decoder->ra && !analysis->exact; // the call has overwritten it
+        if (!called_out && state->registers[i].kind == VALUE_ENTRY && state->registers[i].number == (int32_t)i)
+            frame->unchanged |= register_bit(i);
+        else if (state->saved & register_bit(i))
+            frame->saved |= register_bit(i);
+    }
+    uint64_t known = frame->saved | frame->unchanged;
+    return decoder->ra == HS_DECODER_NO_REGISTER || known & register_bit(decoder->ra);
+}
+
+bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact, void *memory,
+                struct hs_code_frame *frame)
+{
+    struct analysis *analysis = memory;
+    struct state start;
+    analysis->decoder = decoder;
+    analysis->code = code;
+    analysis->at = at;
+    analysis->exact = exact;
+    analysis->visited = (uint8_t *)memory + sizeof *analysis;
+    analysis->queued = analysis->visited + bitmap_size(decoder, code->size);
+    if (code->size > HS_ANALYSIS_CODE_MAX || !inside(analysis, at))
+        return false;
+    entry_state(decoder, &start);
+    run_all(analysis, code->address, &start);
+    frame->guessed = !analysis->found;
+    for (int i = 0; i < REVIVALS_MAX && !analysis->found; i++)
+        if (!revive(analysis))
+            return false;
+    return analysis->found && describe(analysis, frame);
+}
