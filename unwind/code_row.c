@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "unwind/function_bounds.h"
+#include "unwind/pdr.h"
 #include "unwind/rule_cache.h"
 
 #include <sys/mman.h>
@@ -32,14 +33,30 @@ static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code
     return found;
 }
 
+// What the architecture's own table says of calls in the function.
+static bool find_in_table(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
+                          struct hs_cfi_row *row)
+{
+#ifdef HS_ARCH_HAS_PDR
+    uintptr_t start;
+    return hs_pdr_find_row(module, address, &start, row) && start == code->address;
+#else
+    (void)module, (void)code, (void)address, (void)row;
+    return false;
+#endif
+}
+
 bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
 {
     const struct hs_decoder *decoder = HS_ARCH_DECODER(pc);
     struct hs_code code;
     struct hs_code_frame frame;
     uintptr_t address = hs_rule_address(pc, exact);
+    *guessed = false;
     if (!hs_function_bounds(decoder, module, address, &code))
         return false;
+    if (!exact && find_in_table(module, &code, address, row))
+        return true;
     if (analyse(decoder, &code, address, exact, &frame)) {
         to_row(decoder, &frame, row);
         *guessed = frame.guessed;
@@ -49,7 +66,6 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
         return false;
     *row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
     row->registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
-    *guessed = false;
     return true;
 }
 #else

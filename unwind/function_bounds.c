@@ -8,6 +8,7 @@
 #include "unwind/eh_frame.h"
 #include "unwind/maps.h"
 #include "unwind/module_file.h"
+#include "unwind/pdr.h"
 #include "unwind/stack_memory.h"
 
 #include <elf.h>
@@ -152,6 +153,9 @@ static void build(const struct builder *builder, const struct hs_module *module)
     if (hs_module_bias(module, &bias))
         mark_symbols(builder, module, bias);
     hs_eh_frame_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
+#ifdef HS_ARCH_HAS_PDR
+    hs_pdr_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
+#endif
     mark_pointers(builder, module);
     mark_calls(builder);
 }

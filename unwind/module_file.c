@@ -23,6 +23,7 @@ struct file {
     _Atomic uintptr_t module;
     _Atomic(const uint8_t *) bytes; // NULL: the module has no usable file
     _Atomic size_t size;
+    hs_file_attachment attachment; // of `bytes`
 };
 #define BUSY UINT32_MAX
 
@@ -31,6 +32,7 @@ static struct file files[FILES];
 struct image {
     const uint8_t *bytes;
     size_t size;
+    struct file *file; // the slot that keeps it
 };
 
 static bool same_first_page(const struct hs_module *module, const uint8_t *bytes, size_t size)
@@ -51,7 +53,7 @@ static bool same_first_page(const struct hs_module *module, const uint8_t *bytes
 static struct image map_file(const struct hs_module *module)
 {
     struct hs_mapping mapping;
-    struct image none = {NULL, 0};
+    struct image none = {NULL, 0, NULL};
     if (!hs_maps_find(module->start, &mapping) || mapping.path[0] != '/')
         return none;
     long fd = hs_system_open(mapping.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
@@ -63,7 +65,7 @@ static struct image map_file(const struct hs_module *module)
     if (hs_system_failed(bytes))
         return none;
     if (same_first_page(module, (const uint8_t *)bytes, (size_t)size))
-        return (struct image){(const uint8_t *)bytes, (size_t)size};
+        return (struct image){(const uint8_t *)bytes, (size_t)size, NULL};
     hs_system_munmap((void *)bytes, (size_t)size);
     return none;
 }
@@ -78,6 +80,7 @@ static bool find_known(const struct hs_module *module, uint32_t generation, stru
             continue;
         image->bytes = atomic_load_explicit(&file->bytes, memory_order_relaxed);
         image->size = atomic_load_explicit(&file->size, memory_order_relaxed);
+        image->file = file;
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&file->busy_or_generation, memory_order_relaxed) == generation)
             return true;
@@ -105,7 +108,7 @@ static struct file *claim_slot(const struct hs_module *module, uint32_t generati
 
 static struct image map_known(const struct hs_module *module, uint32_t generation)
 {
-    struct image image = {NULL, 0};
+    struct image image = {NULL, 0, NULL};
     struct file *file = claim_slot(module, generation, true);
     if (file) {
         image.bytes = atomic_load_explicit(&file->bytes, memory_order_relaxed);
@@ -120,19 +123,27 @@ static struct image map_known(const struct hs_module *module, uint32_t generatio
     atomic_store_explicit(&file->bytes, image.bytes, memory_order_relaxed);
     atomic_store_explicit(&file->size, image.size, memory_order_relaxed);
     atomic_store_explicit(&file->busy_or_generation, generation, memory_order_release);
+    image.file = file;
     return image;
 }
 
-bool hs_module_file(const struct hs_module *module, struct hs_range *file)
+hs_file_attachment *hs_module_file_attachment(const struct hs_module *module, struct hs_range *file)
 {
     struct image image;
     uint32_t generation = hs_rule_generation();
     if (module->anonymous)
-        return false;
+        return NULL;
     if (!find_known(module, generation, &image))
         image = map_known(module, generation);
+    if (!image.bytes)
+        return NULL;
     *file = (struct hs_range){image.bytes, image.bytes + image.size};
-    return image.bytes != NULL;
+    return &image.file->attachment;
+}
+
+bool hs_module_file(const struct hs_module *module, struct hs_range *file)
+{
+    return hs_module_file_attachment(module, file) != NULL;
 }
 
 bool hs_module_file_section(const struct hs_module *module, const char *name, struct hs_file_section *section)

@@ -28,6 +28,9 @@ enum {
 #define HS_ARCH_DECODER(pc) (&hs_decoder_mips64el)
 #endif
 
+// Assemblers write .pdr (unwind/pdr.h).
+#define HS_ARCH_HAS_PDR
+
 // Into the delay slot of the call.
 #define HS_ARCH_CALL_SIZE(pc) 4
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/pdr.h"
+
+#include "arch/system.h"
+#include "unwind/module_file.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { RECORD_SIZE = 32, MASKED_REGISTERS = 32, WORD = 8, SP = 29, S8 = 30, RA = 31 };
+
+// Never unmapped: the file that it belongs to is not either.
+struct index {
+    struct hs_pdr pdr;
+    size_t count;
+    hs_pdr_entry entries[];
+};
+
+static const struct index no_index; // of files without records
+
+static uint32_t word_at(const struct hs_pdr *pdr, const uint8_t *at)
+{
+    if (pdr->big_endian)
+        return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+size_t hs_pdr_count(const struct hs_pdr *pdr)
+{
+    return (size_t)(pdr->bytes.end - pdr->bytes.start) / RECORD_SIZE;
+}
+
+void hs_pdr_read(const struct hs_pdr *pdr, size_t number, struct hs_pdr_record *record)
+{
+    const uint8_t *at = pdr->bytes.start + number * RECORD_SIZE;
+    record->address = word_at(pdr, at);
+    record->saved = word_at(pdr, at + 4);
+    record->saved_offset = (int32_t)word_at(pdr, at + 8);
+    // The same of floating point registers is passed over.
+    record->frame_size = (int32_t)word_at(pdr, at + 20);
+    record->frame_register = word_at(pdr, at + 24);
+    record->return_register = word_at(pdr, at + 28);
+}
+
+bool hs_pdr_slot(const struct hs_pdr_record *record, unsigned number, int32_t *offset)
+{
+    if (!(record->saved >> number & 1))
+        return false;
+    uint32_t above = (uint32_t)((uint64_t)record->saved >> (number + 1));
+    return !__builtin_sub_overflow(record->saved_offset, WORD * __builtin_popcount(above), offset);
+}
+
+bool hs_pdr_usable(const struct hs_pdr_record *record)
+{
+    int32_t lowest;
+    return record->saved >> RA && !(record->saved >> SP & 1) && record->return_register == RA &&
+           (record->frame_register == SP || record->frame_register == S8) && record->frame_size > 0 &&
+           record->saved_offset <= -WORD && record->saved_offset % WORD == 0 &&
+           hs_pdr_slot(record, (unsigned)__builtin_ctz(record->saved), &lowest) && lowest >= -record->frame_size;
+}
+
+// --- the index
+
+static void sift_down(hs_pdr_entry *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        if (child + 1 < count && heap[child + 1] > heap[child])
+            child++;
+        if (heap[at] >= heap[child])
+            return;
+        hs_pdr_entry moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+        at = child;
+    }
+}
+
+static void sort(hs_pdr_entry *entries, size_t count)
+{
+    for (size_t at = count / 2; at-- > 0;)
+        sift_down(entries, count, at);
+    for (size_t last = count; last-- > 1;) {
+        hs_pdr_entry greatest = entries[0];
+        entries[0] = entries[last];
+        entries[last] = greatest;
+        sift_down(entries, last, 0);
+    }
+}
+
+void hs_pdr_make_index(const struct hs_pdr *pdr, hs_pdr_entry *index)
+{
+    size_t count = hs_pdr_count(pdr);
+    struct hs_pdr_record record;
+    for (size_t i = 0; i < count; i++) {
+        hs_pdr_read(pdr, i, &record);
+        index[i] = (uint64_t)record.address << 32 | i;
+    }
+    sort(index, count);
+}
+
+bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, size_t *number)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index[middle] >> 32 <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return false;
+    *number = (size_t)(index[low - 1] & UINT32_MAX);
+    return true;
+}
+
+// --- of modules
+
+static bool find_section(struct hs_range file, struct hs_pdr *pdr)
+{
+    struct hs_file_section section;
+    if (!hs_file_section(file, ".pdr", &section))
+        return false;
+    *pdr = (struct hs_pdr){section.bytes, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    return hs_pdr_count(pdr) <= UINT32_MAX;
+}
+
+static const struct index *make_index(struct hs_range file, size_t *size)
+{
+    struct hs_pdr pdr;
+    if (!find_section(file, &pdr) || !hs_pdr_count(&pdr))
+        return &no_index;
+    *size = sizeof(struct index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
+    long memory = hs_system_mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hs_system_failed(memory))
+        return NULL;
+    struct index *index = (struct index *)memory;
+    index->pdr = pdr;
+    index->count = hs_pdr_count(&pdr);
+    hs_pdr_make_index(&pdr, index->entries);
+    return index;
+}
+
+// Of two threads that make it at once, one throws its own away.
+static const struct index *index_of(const struct hs_module *module)
+{
+    struct hs_range file;
+    hs_file_attachment *place = hs_module_file_attachment(module, &file);
+    if (!place)
+        return NULL;
+    const void *known = atomic_load_explicit(place, memory_order_acquire);
+    if (known)
+        return known;
+    size_t size = 0;
+    const struct index *index = make_index(file, &size);
+    if (!index || atomic_compare_exchange_strong_explicit(place, &known, (const void *)index, memory_order_acq_rel,
+                                                          memory_order_acquire))
+        return index;
+    if (size)
+        hs_system_munmap((void *)index, size);
+    return known;
+}
+
+static void fill_row(const struct hs_pdr_record *record, struct hs_cfi_row *row)
+{
+    *row = (struct hs_cfi_row){.cfa_offset = record->frame_size, .cfa_register = (uint8_t)record->frame_register};
+    for (unsigned i = 0; i < MASKED_REGISTERS && i < HS_DWARF_REGISTERS; i++) {
+        int32_t offset;
+        if (hs_pdr_slot(record, i, &offset))
+            row->registers[i] = (struct hs_cfi_register){offset, HS_CFI_AT_OFFSET};
+    }
+}
+
+bool hs_pdr_find_row(const struct hs_module *module, uintptr_t address, uintptr_t *start, struct hs_cfi_row *row)
+{
+    const struct index *index = index_of(module);
+    struct hs_pdr_record record;
+    uintptr_t bias;
+    size_t number;
+    if (!index || !hs_module_bias(module, &bias) ||
+        !hs_pdr_search(index->entries, index->count, (uint32_t)(address - bias), &number))
+        return false;
+    hs_pdr_read(&index->pdr, number, &record);
+    if (!hs_pdr_usable(&record))
+        return false;
+    *start = address - (uint32_t)((uint32_t)(address - bias) - record.address);
+    fill_row(&record, row);
+    return true;
+}
+
+void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
+                       const void *context)
+{
+    const struct index *index = index_of(module);
+    struct hs_pdr_record record;
+    uintptr_t bias;
+    if (!index || !hs_module_bias(module, &bias))
+        return;
+    for (size_t i = 0; i < index->count; i++) {
+        hs_pdr_read(&index->pdr, i, &record);
+        note(context, module->start + (uint32_t)(record.address - (uint32_t)(module->start - bias)));
+    }
+}
