@@ -92,7 +92,7 @@ static void operate(struct hs_instruction *instruction, uint32_t word, uint32_t 
     } else if (plain) {
         operate_register(instruction, operation, reg, source, word & 15);
     } else if (moves && !(word & 0x70)) {
-        hs_arm_effect(instruction, HS_EFFECT_SHIFT_LEFT, reg, word & 15, (int32_t)hs_bits__field(word, 7, 5));
+        hs_arm_shift_left(instruction, reg, word & 15, hs_bits__field(word, 7, 5));
     } else {
         hs_arm_clobber(instruction, reg);
     }
@@ -131,26 +131,19 @@ static bool synchronise(struct hs_instruction *instruction, uint32_t word)
 }
 
 // Halfwords, signed bytes and pairs of words.
-static bool transfer_extra(struct hs_instruction *instruction, uint32_t word)
+static void transfer_extra(struct hs_instruction *instruction, uint32_t word)
 {
     unsigned reg = hs_bits__field(word, 12, 4), base = hs_bits__field(word, 16, 4), how = addressing(word);
     uint32_t offset = hs_bits__field(word, 8, 4) << 4 | (word & 15);
     bool constant = word & 1u << 22, two = !(how & HS_ARM_LOAD) && word & 1u << 6;
-    if (two && reg & 1)
-        return false;
     if (two && !(word & 1u << 5))
         how |= HS_ARM_LOAD;
-    if (two && constant) {
-        hs_arm_transfer_two(instruction, reg, reg + 1, base, offset, how);
-        return true;
-    }
-    if (two && how & HS_ARM_LOAD)
-        hs_arm_clobber(instruction, reg + 1);
-    if (constant)
-        hs_arm_transfer_part(instruction, reg, base, offset, how);
+    if (!constant)
+        hs_arm_transfer_indexed(instruction, reg, base, two ? 8 : 2, how);
+    else if (two)
+        hs_arm_transfer_two(instruction, reg, (reg + 1) & 15, base, offset, how);
     else
-        hs_arm_transfer_indexed(instruction, reg, base, how);
-    return true;
+        hs_arm_transfer_part(instruction, reg, base, offset, how);
 }
 
 static bool miscellaneous(struct hs_instruction *instruction, uint32_t word)
@@ -192,11 +185,12 @@ static bool class_register(struct hs_instruction *instruction, uint32_t word, ui
 {
     bool miscellaneous_space = (word & 0x01900000) == 0x01000000;
     if ((word & 0x90) == 0x90) {
-        if (word & 0x60)
-            return transfer_extra(instruction, word);
-        if (word & 1u << 24)
+        if (!(word & 0x60) && word & 1u << 24)
             return synchronise(instruction, word);
-        multiply(instruction, word);
+        if (word & 0x60)
+            transfer_extra(instruction, word);
+        else
+            multiply(instruction, word);
         return true;
     }
     if (miscellaneous_space)
@@ -238,10 +232,8 @@ static void class_transfer(struct hs_instruction *instruction, uint32_t word, co
 
 static void class_transfer_indexed(struct hs_instruction *instruction, uint32_t word)
 {
-    unsigned reg = hs_bits__field(word, 12, 4), base = hs_bits__field(word, 16, 4), how = addressing(word);
-    hs_arm_transfer_indexed(instruction, reg, base, how);
-    if (how & HS_ARM_LOAD && reg == HS_ARM_PC && !(word & 1u << 22))
-        instruction->flow = HS_FLOW_INDIRECT;
+    hs_arm_transfer_indexed(instruction, hs_bits__field(word, 12, 4), hs_bits__field(word, 16, 4),
+                            word & 1u << 22 ? 1 : 4, addressing(word));
 }
 
 static bool class_media(struct hs_instruction *instruction, uint32_t word)
@@ -351,6 +343,8 @@ static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32
     instruction->size = 4;
     if (instruction->flow == HS_FLOW_JUMP && instruction->conditional)
         instruction->flow = HS_FLOW_BRANCH;
+    if (instruction->flow == HS_FLOW_BRANCH)
+        instruction->conditional = false; // the flow says it
     if (instruction->flow == HS_FLOW_INDIRECT && before == CONTEXT_LR_IS_NEXT)
         instruction->flow = HS_FLOW_CALL;
     return true;

@@ -29,6 +29,11 @@ void hs_arm_clobber(struct hs_instruction *instruction, unsigned reg)
     effect(instruction, HS_EFFECT_CLOBBER, reg, 0, 0, 0);
 }
 
+void hs_arm_shift_left(struct hs_instruction *instruction, unsigned reg, unsigned source, unsigned count)
+{
+    effect(instruction, count ? HS_EFFECT_SHIFT_LEFT : HS_EFFECT_ADD, reg, source, 0, (int32_t)count);
+}
+
 void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg)
 {
     instruction->flow = reg == HS_ARM_LR ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;
@@ -62,10 +67,11 @@ void hs_arm_transfer(struct hs_instruction *instruction, unsigned reg, unsigned 
 void hs_arm_transfer_two(struct hs_instruction *instruction, unsigned first, unsigned second, unsigned base,
                          uint32_t offset, unsigned how)
 {
+    enum hs_effect_kind kind = how & HS_ARM_LOAD ? HS_EFFECT_LOAD : HS_EFFECT_STORE;
     int32_t value = signed_offset(offset, how), at = how & HS_ARM_BEFORE ? value : 0;
     bool second_first = how & HS_ARM_LOAD && first == base; // the base is needed until the last load
-    load_or_store(instruction, second_first ? second : first, base, second_first ? at + 4 : at, how);
-    load_or_store(instruction, second_first ? first : second, base, second_first ? at : at + 4, how);
+    hs_arm_effect(instruction, kind, second_first ? second : first, base, second_first ? at + 4 : at);
+    hs_arm_effect(instruction, kind, second_first ? first : second, base, second_first ? at : at + 4);
     write_back(instruction, base, value, how);
 }
 
@@ -77,10 +83,20 @@ void hs_arm_transfer_part(struct hs_instruction *instruction, unsigned reg, unsi
     write_back(instruction, base, signed_offset(offset, how), how);
 }
 
-void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned how)
+void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned size,
+                             unsigned how)
 {
-    if (how & HS_ARM_LOAD)
+    unsigned load = how & HS_ARM_LOAD, second = (reg + 1) & 15;
+    if (size == 8 && !(how & HS_ARM_BEFORE))
+        hs_arm_transfer_two(instruction, reg, second, base, 0, load);
+    else if (size == 4 && !(how & HS_ARM_BEFORE))
+        hs_arm_transfer(instruction, reg, base, 0, load);
+    else if (load)
         hs_arm_clobber(instruction, reg);
+    if (size == 8 && how & HS_ARM_BEFORE && load)
+        hs_arm_clobber(instruction, second);
+    if (size == 4 && how & HS_ARM_BEFORE && load && reg == HS_ARM_PC)
+        instruction->flow = HS_FLOW_INDIRECT;
     if (how & HS_ARM_WRITEBACK)
         hs_arm_clobber(instruction, base);
 }

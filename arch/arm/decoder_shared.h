@@ -31,6 +31,9 @@ void hs_arm_effect_register(struct hs_instruction *instruction, enum hs_effect_k
                             unsigned other);
 void hs_arm_clobber(struct hs_instruction *instruction, unsigned reg);
 
+// reg := source << count; a copy when count is 0.
+void hs_arm_shift_left(struct hs_instruction *instruction, unsigned reg, unsigned source, unsigned count);
+
 // pc := reg, through whatever instruction.
 void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg);
 
@@ -39,11 +42,13 @@ void hs_arm_transfer(struct hs_instruction *instruction, unsigned reg, unsigned 
 void hs_arm_transfer_two(struct hs_instruction *instruction, unsigned first, unsigned second, unsigned base,
                          uint32_t offset, unsigned how);
 
-// The same where memory holds less than a register, or where the offset is not a constant: `how` is obeyed, a register
-// that is loaded or a base that is written back becomes unknown.
+// The same where memory holds less than a register.
 void hs_arm_transfer_part(struct hs_instruction *instruction, unsigned reg, unsigned base, uint32_t offset,
                           unsigned how);
-void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned how);
+
+// The same where the offset is in a register; `size` is what memory holds, in bytes: less than 4 tells nothing.
+void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, unsigned base, unsigned size,
+                             unsigned how);
 
 // ldm and stm. False for an empty list.
 bool hs_arm_transfer_list(struct hs_instruction *instruction, unsigned base, uint32_t list, unsigned how);

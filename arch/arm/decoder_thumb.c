@@ -34,7 +34,7 @@ static void shift_add_subtract(struct hs_instruction *instruction, uint32_t half
     case 1:
     case 2:
     case 3:
-        hs_arm_effect(instruction, HS_EFFECT_SHIFT_LEFT, reg, source, (int32_t)hs_bits__field(half, 6, 5));
+        hs_arm_shift_left(instruction, reg, source, hs_bits__field(half, 6, 5));
         break;
     case 12:
         hs_arm_effect_register(instruction, HS_EFFECT_ADD_REGISTER, reg, source, third);
@@ -315,6 +315,7 @@ static bool wide_two_or_exclusive(struct hs_instruction *instruction, uint32_t w
 
 // What add, sub, orr, mov and their kin do. Their constants come expanded; registers are not shifted.
 enum { BIT_AND = 0, OR = 2, OR_NOT = 3, EXCLUSIVE_OR = 4, ADD = 8, SUBTRACT = 13 };
+enum { UNDEFINED_WITH_CONSTANT = 0x92e0, UNDEFINED_WITH_REGISTER = 0x92a0 }; // operations, one bit each
 
 static bool only_flags(uint32_t word)
 {
@@ -323,24 +324,23 @@ static bool only_flags(uint32_t word)
            (operation == BIT_AND || operation == EXCLUSIVE_OR || operation == ADD || operation == SUBTRACT);
 }
 
-static void wide_shifted_register(struct hs_instruction *instruction, uint32_t word)
+static bool wide_shifted_register(struct hs_instruction *instruction, uint32_t word)
 {
     unsigned operation = hs_bits__field(word, 21, 4), reg = reg_at(word, 8), source = reg_at(word, 16),
              other = word & 15;
     unsigned shift = hs_bits__field(word, 12, 3) << 2 | hs_bits__field(word, 6, 2);
     bool left = !(word & 0x30), plain = left && shift == 0;
     if (only_flags(word))
-        return;
-    if (operation == OR && source == HS_ARM_PC && plain)
-        hs_arm_effect(instruction, HS_EFFECT_ADD, reg, other, 0);
-    else if (operation == OR && source == HS_ARM_PC && left)
-        hs_arm_effect(instruction, HS_EFFECT_SHIFT_LEFT, reg, other, (int32_t)shift);
+        return true;
+    if (operation == OR && source == HS_ARM_PC && left)
+        hs_arm_shift_left(instruction, reg, other, shift);
     else if (operation == ADD && plain)
         hs_arm_effect_register(instruction, HS_EFFECT_ADD_REGISTER, reg, source, other);
     else if (operation == SUBTRACT && plain)
         hs_arm_effect_register(instruction, HS_EFFECT_SUB_REGISTER, reg, source, other);
     else
         hs_arm_clobber(instruction, reg);
+    return !(UNDEFINED_WITH_REGISTER >> operation & 1);
 }
 
 static uint32_t twelve_bits(uint32_t word)
@@ -365,12 +365,12 @@ static uint32_t expand_immediate(uint32_t word)
     }
 }
 
-static void wide_constant(struct hs_instruction *instruction, uint32_t word)
+static bool wide_constant(struct hs_instruction *instruction, uint32_t word)
 {
     unsigned operation = hs_bits__field(word, 21, 4), reg = reg_at(word, 8), source = reg_at(word, 16);
     uint32_t constant = expand_immediate(word);
     if (only_flags(word))
-        return;
+        return true;
     if (operation == OR && source == HS_ARM_PC)
         hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, (int32_t)constant);
     else if (operation == OR_NOT && source == HS_ARM_PC)
@@ -383,6 +383,7 @@ static void wide_constant(struct hs_instruction *instruction, uint32_t word)
         hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, (int32_t)-constant);
     else
         hs_arm_clobber(instruction, reg);
+    return !(UNDEFINED_WITH_CONSTANT >> operation & 1);
 }
 
 static void wide_plain_constant(struct hs_instruction *instruction, uint32_t word)
@@ -506,13 +507,9 @@ static void wide_constant_transfer(struct hs_instruction *instruction, uint32_t 
 
 static bool wide_register_transfer(struct hs_instruction *instruction, uint32_t word, unsigned load)
 {
-    unsigned reg = reg_at(word, 12);
-    if (word & 0x7c0)
-        return false;
-    if (load && reg == HS_ARM_PC && hs_bits__field(word, 21, 2) == WORD)
-        instruction->flow = HS_FLOW_INDIRECT;
-    hs_arm_transfer_indexed(instruction, reg, reg_at(word, 16), load);
-    return true;
+    hs_arm_transfer_indexed(instruction, reg_at(word, 12), reg_at(word, 16), 1u << hs_bits__field(word, 21, 2),
+                            load | HS_ARM_BEFORE);
+    return !(word & 0x7c0);
 }
 
 static bool wide_transfer(struct hs_instruction *instruction, uint32_t word, const uint8_t *code, size_t length,
@@ -559,7 +556,7 @@ static bool decode_wide_first(struct hs_instruction *instruction, uint32_t word)
     if (word & 1u << 26)
         hs_arm_coprocessor(instruction, word);
     else if (word & 1u << 25)
-        wide_shifted_register(instruction, word);
+        return wide_shifted_register(instruction, word);
     else if (word & 1u << 22)
         return wide_two_or_exclusive(instruction, word);
     else
@@ -594,10 +591,9 @@ static bool decode_wide(struct hs_instruction *instruction, uint32_t word, const
         return decode_wide_last(instruction, word, code, length, address);
     if (word & 1u << 15)
         return wide_branch(instruction, word, address);
-    if (word & 1u << 25)
-        wide_plain_constant(instruction, word);
-    else
-        wide_constant(instruction, word);
+    if (!(word & 1u << 25))
+        return wide_constant(instruction, word);
+    wide_plain_constant(instruction, word);
     return true;
 }
 
@@ -628,6 +624,8 @@ static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32
     instruction->size = is_wide(half) ? 4 : 2;
     if (instruction->flow == HS_FLOW_JUMP && instruction->conditional)
         instruction->flow = HS_FLOW_BRANCH;
+    if (instruction->flow == HS_FLOW_BRANCH)
+        instruction->conditional = false; // the flow says it
     return true;
 }
 

@@ -184,7 +184,9 @@ static void compare_section(struct run *run, const uint8_t *code, size_t size, u
             step = run->insn->size;
         } else {
             run->unknown++;
-            step = oracle->unknown_step ? oracle->unknown_step : instruction.size ? instruction.size : 1;
+            step = oracle->unknown_step ? oracle->unknown_step
+                   : instruction.size   ? instruction.size
+                                        : oracle->decoder->alignment;
         }
         if (step > size)
             return;
