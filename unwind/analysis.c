@@ -470,18 +470,26 @@ static bool revive(struct analysis *analysis)
 
 // --- the answer
 
+// sp before the frame pointer before any other register that calls preserve.
 static bool describe_cfa(const struct hs_decoder *decoder, const struct state *state, struct hs_code_frame *frame)
 {
-    unsigned number = decoder->sp;
-    if (state->registers[number].kind != VALUE_CFA)
-        number = decoder->fp;
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS && state->registers[number].kind != VALUE_CFA; i++)
-        if (decoder->callee_saved & register_bit(i))
-            number = i;
-    if (state->registers[number].kind != VALUE_CFA || state->registers[number].number == INT32_MIN)
+    frame->bases = 0;
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
+        if (state->registers[i].kind != VALUE_CFA || state->registers[i].number == INT32_MIN ||
+            !(i == decoder->sp || decoder->callee_saved & register_bit(i)))
+            continue;
+        frame->bases |= register_bit(i);
+        frame->base_offsets[i] = -state->registers[i].number;
+    }
+    if (!frame->bases)
         return false;
+    unsigned number = (unsigned)__builtin_ctzll(frame->bases);
+    if (frame->bases & register_bit(decoder->fp))
+        number = decoder->fp;
+    if (frame->bases & register_bit(decoder->sp))
+        number = decoder->sp;
     frame->cfa_register = (uint8_t)number;
-    frame->cfa_offset = -state->registers[number].number;
+    frame->cfa_offset = frame->base_offsets[number];
     return true;
 }
 

@@ -30,6 +30,8 @@ struct hs_code_frame {
     int32_t slots[HS_DECODER_REGISTERS];
     int32_t cfa_offset; // CFA = register + offset
     uint8_t cfa_register;
+    uint64_t bases; // bit n: CFA = register n + base_offsets[n], too
+    int32_t base_offsets[HS_DECODER_REGISTERS];
     bool guessed; // no path from the entry led there
 };
 
