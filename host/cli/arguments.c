@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/command.h"
 #include "host/cli/values.h"
+#include "host/symbols/source_map.h"
 
 #include <assert.h>
 #include <getopt.h>
@@ -86,6 +87,10 @@ static bool read_value(struct hs_given *given)
         return hs_value__percent(given->text, &given->percent);
     case HS_OPTION_CHOICE:
         return hs_value__choice(given->text, given->option->choices);
+    case HS_OPTION_DIRECTORY:
+        return hs_value__directory(given->text);
+    case HS_OPTION_MAPPING:
+        return hs_source_map__is_valid(given->text);
     default:
         return true;
     }
@@ -98,6 +103,9 @@ static void complain_value(const struct hs_command *command, const struct hs_giv
         [HS_OPTION_SIZE] = "a size such as 4096, 64K or 1.5M",
         [HS_OPTION_DURATION] = "a time such as 2s, 300ms or 1.5min",
         [HS_OPTION_PERCENT] = "a percentage from 0 to 100",
+        [HS_OPTION_DIRECTORY] = "a folder that exists and can be read",
+        [HS_OPTION_MAPPING] =
+            "the folder in the debug information, '=' and the folder here, such as /build/src=/home/me/src",
     };
     const struct hs_option *option = given->option;
     if (option->kind == HS_OPTION_CHOICE)

@@ -15,10 +15,11 @@ enum hs_option_kind {
     HS_OPTION_FLAG,
     HS_OPTION_TEXT,
     HS_OPTION_FILE,
-    HS_OPTION_DIRECTORY,
-    HS_OPTION_NUMBER,   // a whole number
-    HS_OPTION_SIZE,     // bytes: 4096, 64K, 1.5M, 2G
-    HS_OPTION_DURATION, // 2, 1.5s, 300ms, 20us, 2min: kept in nanoseconds
+    HS_OPTION_DIRECTORY, // one that exists
+    HS_OPTION_MAPPING,   // FROM=TO, with something before the sign
+    HS_OPTION_NUMBER,    // a whole number
+    HS_OPTION_SIZE,      // bytes: 4096, 64K, 1.5M, 2G
+    HS_OPTION_DURATION,  // 2, 1.5s, 300ms, 20us, 2min: kept in nanoseconds
     HS_OPTION_PERCENT,
     HS_OPTION_CHOICE // one of the words in `choices`
 };

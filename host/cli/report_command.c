@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 #include "host/cli/subject.h"
+#include "host/report/missing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +32,9 @@ static int write_report(const struct hs_arguments *arguments, const struct hs_su
     };
     if (json)
         return hs_report__json(stdout, subject, &options);
-    int result = hs_arguments__flag(arguments, "tree") || options.inverted ? hs_report__tree(stdout, subject, &options)
-                                                                           : hs_report__text(stdout, subject, &options);
+    if (!hs_arguments__flag(arguments, "tree") && !options.inverted)
+        return hs_report__text(stdout, subject, &options);
+    int result = hs_report__tree(stdout, subject, &options);
     fflush(stdout);
     hs_trace_symbols__print_problems(subject->symbols, stderr, 5);
     return result;
@@ -47,6 +49,8 @@ static int report(const struct hs_arguments *arguments)
     int result = 0;
     if (hs_arguments__flag(arguments, "threads"))
         print_threads(opened.store);
+    else if (hs_arguments__flag(arguments, "modules"))
+        result = hs_report__modules(stdout, &opened.subject);
     else
         result = write_report(arguments, &opened.subject);
     if (result)
@@ -76,6 +80,8 @@ static const struct hs_option options[] = {
      .argument = "PERCENT",
      .help = "leave out branches of the tree below this share, 1 when not given"},
     {.name = "threads", .help = "list the threads"},
+    {.name = "modules",
+     .help = "list the modules in the stacks, where their symbols come from and which file would mend missing ones"},
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
     {0},

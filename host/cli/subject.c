@@ -26,10 +26,15 @@ static int open_store(struct hs_opened *opened, const char *path, struct hs_erro
 
 static int open_symbols(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    struct hs_symbols_options options = {.sysroot = hs_arguments__text(arguments, "sysroot", NULL)};
+    struct hs_symbols_options options = {0};
+    opened->sysroots = hs_arguments__texts(arguments, "sysroot", &options.sysroot_count);
     opened->debug_dirs = hs_arguments__texts(arguments, "debug-dir", &options.debug_dir_count);
+    opened->source_maps = hs_arguments__texts(arguments, "source-map", &options.source_map_count);
+    options.sysroots = opened->sysroots;
     options.debug_dirs = opened->debug_dirs;
-    opened->subject.symbols = hs_trace_symbols__create(opened->store, &options);
+    options.source_maps = opened->source_maps;
+    if (opened->sysroots && opened->debug_dirs && opened->source_maps)
+        opened->subject.symbols = hs_trace_symbols__create(opened->store, &options);
     return opened->subject.symbols ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
 }
 
@@ -172,7 +177,9 @@ void hs_opened__close(struct hs_opened *opened)
     hs_trace_symbols__destroy(opened->subject.symbols);
     if (opened->store)
         hs_store__close(opened->store);
+    free(opened->sysroots);
     free(opened->debug_dirs);
+    free(opened->source_maps);
     free(opened->restriction);
     free(opened->stack_words);
     free(opened->stream_words);

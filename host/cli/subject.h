@@ -11,7 +11,9 @@
 struct hs_opened {
     struct hs_subject subject;
     struct hs_store *store;
+    const char **sysroots;
     const char **debug_dirs;
+    const char **source_maps;
     char *restriction;
     uint64_t *stack_words;
     uint64_t *stream_words;
@@ -48,10 +50,17 @@ void hs_opened__close(struct hs_opened *opened);
         {.name = "sysroot",                                                                                            \
          .kind = HS_OPTION_DIRECTORY,                                                                                  \
          .argument = "DIR",                                                                                            \
-         .help = "look for the recorded machine's files below this folder"},                                           \
+         .help = "look for the recorded machine's files below this folder, a copy of its root",                        \
+         .repeatable = true},                                                                                          \
+        {.name = "debug-dir",                                                                                          \
+         .letter = 'd',                                                                                                \
+         .kind = HS_OPTION_DIRECTORY,                                                                                  \
+         .argument = "DIR",                                                                                            \
+         .help = "also look here for debug information and unstripped files, by build id and by name",                 \
+         .repeatable = true},                                                                                          \
     {                                                                                                                  \
-        .name = "debug-dir", .letter = 'd', .kind = HS_OPTION_DIRECTORY, .argument = "DIR",                            \
-        .help = "also look here for debug information and unstripped files", .repeatable = true                        \
+        .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
+        .help = "write TO where the path of a source file begins with FROM", .repeatable = true                        \
     }
 
 #endif

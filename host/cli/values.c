@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct unit {
     const char *name;
@@ -84,4 +86,10 @@ bool hs_value__choice(const char *text, const char *choices)
         word += word_length + (word[word_length] == ' ');
     }
     return false;
+}
+
+bool hs_value__directory(const char *text)
+{
+    struct stat status;
+    return !stat(text, &status) && S_ISDIR(status.st_mode) && !access(text, R_OK | X_OK);
 }

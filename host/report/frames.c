@@ -95,20 +95,6 @@ uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, b
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-// Bytes that would steer a terminal, or are no text at all, do not reach it.
-static void print_clean(FILE *out, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length;) {
-        size_t sequence = hs_utf8__length(text + i, length - i);
-        unsigned char byte = (unsigned char)text[i];
-        if (!sequence || byte < 0x20 || byte == 0x7f)
-            putc('?', out);
-        else
-            fwrite(text + i, 1, sequence, out);
-        i += sequence ? sequence : 1;
-    }
-}
-
 // Length of an operator's sign that would be taken for brackets, after the word `operator`.
 static size_t operator_sign(const char *text, const char *at)
 {
@@ -157,27 +143,27 @@ static void print_short(FILE *out, const char *text, size_t longest)
         text = elided;
     size_t length = strlen(text);
     if (length <= longest) {
-        print_clean(out, text, length);
+        hs_text__print(out, text, length);
         return;
     }
     size_t head = longest / 2 - 2;
     size_t tail = longest - head - 3;
-    print_clean(out, text, head);
+    hs_text__print(out, text, head);
     fputs("...", out);
-    print_clean(out, text + length - tail, tail);
+    hs_text__print(out, text + length - tail, tail);
 }
 
 static void print_file(FILE *out, const char *file)
 {
     size_t length = strlen(file);
     if (length <= LONGEST_FILE) {
-        print_clean(out, file, length);
+        hs_text__print(out, file, length);
         return;
     }
     const char *end = strchr(file + length - LONGEST_FILE, '/');
     fputs("...", out);
     end = end ? end : file + length - LONGEST_FILE;
-    print_clean(out, end, strlen(end));
+    hs_text__print(out, end, strlen(end));
 }
 
 void hs_frame__print(FILE *out, const struct hs_style *style, const struct hs_frame *frame)

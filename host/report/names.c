@@ -26,6 +26,25 @@ const char *hs_arch_name(const struct hs_summary *summary)
     }
 }
 
+const char *hs_arch_words(const struct hs_summary *summary)
+{
+    bool big = summary->byte_order == HS_BYTE_ORDER_BIG;
+    switch (summary->machine) {
+    case EM_X86_64:
+        return "amd64";
+    case EM_AARCH64:
+        return big ? "aarch64, big-endian" : "aarch64";
+    case EM_ARM:
+        return big ? "arm, big-endian" : "arm";
+    case EM_MIPS: // both are common
+        if (summary->pointer_size == 8)
+            return big ? "mips64, big-endian" : "mips64, little-endian";
+        return big ? "mips, big-endian" : "mips, little-endian";
+    default:
+        return hs_arch_name(summary);
+    }
+}
+
 const char *hs_program_name(const struct hs_store *store)
 {
     const char *name = hs_store__info(store, "executable");

@@ -39,8 +39,9 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
 void hs_report__summary(FILE *out, const struct hs_subject *subject);
 
 // How the trace names things.
-const char *hs_arch_name(const struct hs_summary *summary); // x86_64, aarch64, arm, mips64, ...
-const char *hs_program_name(const struct hs_store *store);  // the executable's path, "" when unknown
+const char *hs_arch_name(const struct hs_summary *summary);  // x86_64, aarch64, arm, mips64, ...
+const char *hs_arch_words(const struct hs_summary *summary); // for people: amd64, "mips64, big-endian"
+const char *hs_program_name(const struct hs_store *store);   // the executable's path, "" when unknown
 void hs_command_line(const struct hs_store *store, char *text, size_t size);
 const char *hs_drop_reason(unsigned reason);      // short, for JSON: "buffer"
 const char *hs_drop_explanation(unsigned reason); // for people

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
 #include "host/report/json.h"
+#include "host/report/missing.h"
 #include "host/report/report.h"
 #include "host/report/top.h"
 
@@ -40,6 +41,7 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
     hs_json__string(json, "trace", subject->path);
     hs_json__string(json, "trace_id", summary->trace_id);
     hs_json__string(json, "arch", hs_arch_name(summary));
+    hs_json__string(json, "byte_order", summary->byte_order == HS_BYTE_ORDER_BIG ? "big" : "little");
     hs_json__number(json, "pointer_size", summary->pointer_size);
     hs_json__number(json, "pid", summary->pid);
     hs_json__number(json, "start_realtime_ns", summary->start_realtime_ns);
@@ -195,24 +197,6 @@ static int write_top(struct hs_json *json, const struct hs_subject *subject, con
     return result;
 }
 
-static int write_problems(struct hs_json *json, const struct hs_subject *subject)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return -ENOMEM;
-    hs_trace_symbols__print_problems(subject->symbols, stream, SIZE_MAX);
-    fclose(stream);
-    hs_json__open_array(json, "symbol_problems");
-    char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        hs_json__string(json, NULL, line);
-    hs_json__close_array(json);
-    free(text);
-    return 0;
-}
-
 int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
 {
     struct hs_json json;
@@ -222,7 +206,7 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     write_numbers(&json, subject);
     int result = write_top(&json, subject, options);
     if (!result)
-        result = write_problems(&json, subject);
+        result = hs_report__missing_json(&json, subject);
     hs_json__close_object(&json);
     return result;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/frames.h"
+#include "host/report/missing.h"
 #include "host/report/report.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
@@ -58,7 +59,10 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
 {
     struct hs_sites sites;
     hs_report__summary(out, subject);
-    int result =
+    int result = hs_report__missing(out, subject);
+    if (result)
+        return result;
+    result =
         hs_sites__build(&sites, subject->symbols, &subject->totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
     if (result)
         return result;

@@ -37,7 +37,7 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC, ", &parts);
     hs_command_line(subject->store, command, sizeof(command));
     row(to, "program", "%s", command);
-    row(to, "recorded", "%s%s, process %u", when, hs_arch_name(summary), summary->pid);
+    row(to, "recorded", "%s%s, process %u", when, hs_arch_words(summary), summary->pid);
     row(to, "duration", "%s", hs_text__time(summary->end_time).text);
 }
 

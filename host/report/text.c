@@ -100,3 +100,16 @@ size_t hs_utf8__length(const char *bytes, size_t left)
                  (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f);
     return wrong ? 0 : length;
 }
+
+void hs_text__print(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t sequence = hs_utf8__length(text + i, length - i);
+        unsigned char byte = (unsigned char)text[i];
+        if (!sequence || byte < 0x20 || byte == 0x7f)
+            putc('?', out);
+        else
+            fwrite(text + i, 1, sequence, out);
+        i += sequence ? sequence : 1;
+    }
+}

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct hs_text {
     char text[48];
@@ -20,5 +21,8 @@ struct hs_text hs_text__rate(uint64_t count, uint64_t ns);      // 1,234 per sec
 
 // Length of the UTF-8 sequence at `bytes`, 0 when it is none (also overlong, surrogate, beyond U+10FFFF, no character).
 size_t hs_utf8__length(const char *bytes, size_t left);
+
+// Writes text of unknown origin: bytes that would steer a terminal, or are no text at all, do not reach it.
+void hs_text__print(FILE *out, const char *text, size_t length);
 
 #endif

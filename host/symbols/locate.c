@@ -1,99 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/locate.h"
 
+#include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-struct search {
-    const struct hs_symbols_options *options;
-    const struct hs_symbols_module *module;
-    struct hs_located *located;
-};
-
-// A module's file may be taken by name alone only when the name is its full path: debug directories hold other files
-// of the same name.
-enum trust { BY_PATH, BY_BUILD_ID };
-
-static enum hs_symbols_state judge(const struct search *search, int fd, enum trust trust)
-{
-    const struct hs_symbols_module *module = search->module;
-    struct hs_probe probe;
-    if (hs_probe__descriptor(&probe, fd) || probe.kind != HS_PROBE_ELF || probe.damaged)
-        return HS_SYMBOLS_DAMAGED;
-    if (module->build_id_length) {
-        bool equal = probe.build_id_length == module->build_id_length &&
-                     !memcmp(probe.build_id, module->build_id, module->build_id_length);
-        if (!equal)
-            return HS_SYMBOLS_MISMATCH;
-    } else if (trust == BY_BUILD_ID) {
-        return HS_SYMBOLS_MISMATCH;
-    }
-    if (search->options->machine && probe.machine != search->options->machine)
-        return HS_SYMBOLS_FOREIGN;
-    return HS_SYMBOLS_FOUND;
-}
-
-static void remember(struct hs_located *located, enum hs_symbols_state state, int fd, const char *path)
-{
-    free(located->path);
-    located->path = strdup(path);
-    located->state = state;
-    located->fd = fd;
-}
-
-static bool try_descriptor(struct search *search, int fd, const char *path, enum trust trust)
-{
-    enum hs_symbols_state state = judge(search, fd, trust);
-    if (state == HS_SYMBOLS_FOUND) {
-        remember(search->located, state, fd, path);
-        return true;
-    }
-    close(fd);
-    // The first file that speaks against itself is the one the user expects; say what is wrong with that one.
-    if (search->located->state == HS_SYMBOLS_MISSING && trust == BY_PATH)
-        remember(search->located, state, -1, path);
-    return false;
-}
-
-static int open_regular(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
-    if (!fstat(fd, &status) && S_ISREG(status.st_mode))
-        return fd;
-    close(fd);
-    return -1;
-}
-
-static bool try_file(struct search *search, enum trust trust, const char *directory, const char *path,
-                     const char *suffix)
-{
-    char full[PATH_MAX];
-    int length = snprintf(full, sizeof(full), "%s%s%s", directory, path, suffix);
-    if (length < 0 || (size_t)length >= sizeof(full))
-        return false;
-    int fd = open_regular(full);
-    return fd >= 0 && try_descriptor(search, fd, full, trust);
-}
-
-static bool build_id_path(const struct hs_symbols_module *module, char *path, size_t size)
-{
-    if (module->build_id_length < 2 || module->build_id_length > HS_BUILD_ID_MAX)
-        return false;
-    size_t used = (size_t)snprintf(path, size, "/.build-id/%02x/", module->build_id[0]);
-    for (size_t i = 1; i < module->build_id_length; i++)
-        used += (size_t)snprintf(path + used, size - used, "%02x", module->build_id[i]);
-    return true;
-}
+#define DEBUG_FOLDER "/usr/lib/debug"
 
 static const char *base_name(const char *path)
 {
@@ -101,74 +17,217 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool try_directory(struct search *search, const char *directory, bool debug_only)
+static size_t directory_length(const char *path)
 {
-    char by_id[32 + 2 * HS_BUILD_ID_MAX];
-    char by_name[PATH_MAX];
-    if (build_id_path(search->module, by_id, sizeof(by_id)) &&
-        ((!debug_only && try_file(search, BY_BUILD_ID, directory, by_id, "")) ||
-         try_file(search, BY_BUILD_ID, directory, by_id, ".debug")))
-        return true;
-    snprintf(by_name, sizeof(by_name), "/%s", base_name(search->module->path));
-    return try_file(search, BY_BUILD_ID, directory, search->module->path, "") ||
-           try_file(search, BY_BUILD_ID, directory, search->module->path, ".debug") ||
-           try_file(search, BY_BUILD_ID, directory, by_name, "") ||
-           try_file(search, BY_BUILD_ID, directory, by_name, ".debug");
+    return (size_t)(base_name(path) - path);
 }
 
-static bool try_directories(struct search *search, bool debug_only)
+// ---- by build id ---------------------------------------------------------------------------------------------------
+
+static bool try_build_id(struct hs_search *search, const char *suffix)
 {
-    for (size_t i = 0; i < search->options->debug_dir_count; i++) {
-        if (try_directory(search, search->options->debug_dirs[i], debug_only))
+    char path[32 + 2 * HS_BUILD_ID_MAX];
+    struct hs_candidate place;
+    if (!hs_build_id_path(search->module->build_id, search->module->build_id_length, path, sizeof(path)))
+        return false;
+    for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
+        place.path = path;
+        place.suffix = suffix;
+        if (hs_candidate__try(search, &place))
             return true;
     }
     return false;
 }
 
-static bool try_system_debug(struct search *search)
+// ---- by path -------------------------------------------------------------------------------------------------------
+
+// The other name of a folder that Debian and others moved below /usr: a copy of the root made from packages has only
+// one of the two. False when the path has none.
+static bool other_name(const char *path, char *other, size_t size)
 {
-    char directory[PATH_MAX];
-    const char *sysroot = search->options->sysroot ? search->options->sysroot : "";
-    snprintf(directory, sizeof(directory), "%s/usr/lib/debug", sysroot);
-    return try_directory(search, directory, false) || (*sysroot && try_directory(search, "/usr/lib/debug", false));
+    static const char *const folders[] = {"/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/"};
+    const char *inner = strncmp(path, "/usr/", 5) ? path : path + 4;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        if (!strncmp(inner, folders[i], strlen(folders[i])))
+            return (size_t)snprintf(other, size, "%s%s", inner == path ? "/usr" : "", inner) < size;
+    }
+    return false;
 }
 
-static bool try_copy(struct search *search)
+static bool try_sysroots(struct hs_search *search, enum hs_trust trust)
 {
+    char other[PATH_MAX];
+    const char *path = search->module->path;
+    bool has_other = other_name(path, other, sizeof(other));
+    for (size_t i = 0; i < search->options->sysroot_count; i++) {
+        struct hs_candidate candidate = {.root = search->options->sysroots[i], .path = path, .trust = trust};
+        if (hs_candidate__try(search, &candidate))
+            return true;
+        candidate.path = other;
+        if (has_other && hs_candidate__try(search, &candidate))
+            return true;
+    }
+    return false;
+}
+
+// This machine's file of that name. Below a system root, or when another kind of machine was recorded, it is the right
+// one only when its build id says so.
+static bool try_own(struct hs_search *search)
+{
+    struct hs_candidate candidate = {.path = search->module->path, .trust = HS_TRUST_PATH};
+    candidate.is_own = hs_is_foreign(search->options);
+    if (search->options->sysroot_count)
+        candidate.trust = HS_TRUST_BUILD_ID;
+    return hs_candidate__try(search, &candidate);
+}
+
+static bool try_copy(struct hs_search *search)
+{
+    static const struct hs_candidate embedded = {.trust = HS_TRUST_PATH};
     if (!search->module->open_copy)
         return false;
     int fd = search->module->open_copy(search->module->context);
-    return fd >= 0 && try_descriptor(search, fd, search->module->path, BY_PATH);
+    return fd >= 0 && hs_candidate__try_descriptor(search, &embedded, fd, search->module->path);
+}
+
+// ---- by name -------------------------------------------------------------------------------------------------------
+
+static bool try_names(struct hs_search *search)
+{
+    const char *path = search->module->path;
+    char name[PATH_MAX];
+    struct hs_candidate place;
+    if ((size_t)snprintf(name, sizeof(name), "/%s", base_name(path)) >= sizeof(name))
+        return false;
+    for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
+        const char *const paths[] = {path, name};
+        for (unsigned k = 0; k < 4; k++) {
+            place.path = paths[k / 2];
+            place.suffix = k % 2 ? ".debug" : "";
+            if (hs_candidate__try(search, &place))
+                return true;
+        }
+    }
+    return false;
 }
 
 void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                struct hs_located *located)
 {
-    struct search search = {options, module, located};
+    struct hs_search search = {.options = options, .module = module, .located = located};
     *located = (struct hs_located){.state = HS_SYMBOLS_MISSING, .fd = -1};
-    const char *sysroot = options->sysroot ? options->sysroot : "";
     if (module->path[0] != '/') {
         try_copy(&search);
         return;
     }
-    if (try_file(&search, BY_PATH, sysroot, module->path, ""))
-        return;
-    // Below a system root the file of this machine is the right one only when its build id says so.
-    if (*sysroot && try_file(&search, BY_BUILD_ID, "", module->path, ""))
-        return;
-    if (try_copy(&search) || try_directories(&search, false))
-        return;
-    try_system_debug(&search);
+    bool found = try_build_id(&search, ".debug") || try_sysroots(&search, HS_TRUST_PATH) || try_own(&search) ||
+                 try_copy(&search) || try_build_id(&search, "") || try_names(&search);
+    (void)found; // it is in *located
 }
 
-int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module, char **path)
+// ---- debug information ---------------------------------------------------------------------------------------------
+
+// In `directory` (its first `length` bytes) and in .debug below it.
+static bool try_link_in(struct hs_search *search, const struct hs_debug_link *link, const char *root,
+                        const char *directory, size_t length)
+{
+    static const char *const folders[] = {"", ".debug/"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        struct hs_candidate candidate = {
+            .root = root, .path = path, .trust = HS_TRUST_CHECKSUM, .checksum = link->checksum};
+        int used = snprintf(path, sizeof(path), "%.*s%s%s", (int)length, directory, folders[i], link->name);
+        if (used >= 0 && (size_t)used < sizeof(path) && hs_candidate__try(search, &candidate))
+            return true;
+    }
+    return false;
+}
+
+static bool try_link_in_places(struct hs_search *search, const struct hs_debug_link *link)
+{
+    const char *recorded = search->module->path;
+    char paths[2][PATH_MAX];
+    struct hs_candidate place;
+    snprintf(paths[0], sizeof(paths[0]), "%.*s%s", (int)directory_length(recorded), recorded, link->name);
+    snprintf(paths[1], sizeof(paths[1]), "/%s", link->name);
+    for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
+        place.trust = HS_TRUST_CHECKSUM;
+        place.checksum = link->checksum;
+        for (size_t k = 0; k < 2; k++) {
+            place.path = paths[k];
+            if (hs_candidate__try(search, &place))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool try_link(struct hs_search *search, const struct hs_debug_link *link)
+{
+    const char *recorded = search->module->path;
+    // A link is a name; one with folders in it would lead anywhere.
+    if (!link->name || !*link->name || strchr(link->name, '/'))
+        return false;
+    if (link->file && try_link_in(search, link, NULL, link->file, directory_length(link->file)))
+        return true;
+    for (size_t i = 0; i < search->options->sysroot_count; i++) {
+        if (try_link_in(search, link, search->options->sysroots[i], recorded, directory_length(recorded)))
+            return true;
+    }
+    return try_link_in_places(search, link);
+}
+
+int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                    const struct hs_debug_link *link, char **path)
 {
     struct hs_located located = {.state = HS_SYMBOLS_MISSING, .fd = -1};
-    struct search search = {options, module, &located};
-    if (!try_directories(&search, true)) {
+    struct hs_search search = {
+        .options = options, .module = module, .located = &located, .needs_debug_information = true};
+    // Another system root may have the file with everything in it.
+    bool found = try_link(&search, link) || try_names(&search) || try_sysroots(&search, HS_TRUST_BUILD_ID);
+    if (!found) {
         free(located.path);
         return -1;
     }
     *path = located.path;
     return located.fd;
+}
+
+// Below each system root and, without their leading folder, in the debug directories.
+static bool try_supplement(struct hs_search *search, const char *name)
+{
+    struct hs_candidate candidate = {.path = name, .trust = HS_TRUST_BUILD_ID};
+    for (size_t i = 0; i < search->options->sysroot_count; i++) {
+        candidate.root = search->options->sysroots[i];
+        if (hs_candidate__try(search, &candidate))
+            return true;
+    }
+    if (strncmp(name, DEBUG_FOLDER "/", sizeof(DEBUG_FOLDER)))
+        return false;
+    candidate = (struct hs_candidate){.path = name + sizeof(DEBUG_FOLDER) - 1, .trust = HS_TRUST_BUILD_ID};
+    for (size_t i = 0; i < search->options->debug_dir_count; i++) {
+        candidate.directory = search->options->debug_dirs[i];
+        if (hs_candidate__try(search, &candidate))
+            return true;
+    }
+    return false;
+}
+
+int hs_locate_supplement(const struct hs_symbols_options *options, const char *debug_file, const char *name,
+                         const uint8_t *build_id, size_t build_id_length)
+{
+    const struct hs_symbols_module described = {.path = name, .build_id = build_id, .build_id_length = build_id_length};
+    struct hs_located located = {.state = HS_SYMBOLS_MISSING, .fd = -1};
+    struct hs_search search = {.options = options, .module = &described, .located = &located};
+    char directory[PATH_MAX];
+    struct hs_candidate beside = {.directory = directory, .path = name, .trust = HS_TRUST_BUILD_ID};
+    bool found = try_build_id(&search, ".debug");
+    if (!found && name[0] == '/')
+        found = try_supplement(&search, name);
+    if (!found && name[0] != '/' && debug_file) {
+        snprintf(directory, sizeof(directory), "%.*s", (int)directory_length(debug_file), debug_file);
+        found = hs_candidate__try(&search, &beside);
+    }
+    free(located.path);
+    return found ? located.fd : -1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Finding the file of a module: on disk, under a system root, in debug directories, by build id.
+// Finding the file of a module and its debug information: by build id in debug directories and below system roots, by
+// path below system roots, by .gnu_debuglink, by name.
 #ifndef HEAPSONDE_HOST_SYMBOLS_LOCATE_H
 #define HEAPSONDE_HOST_SYMBOLS_LOCATE_H
 
@@ -15,8 +16,22 @@ struct hs_located {
 void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                struct hs_located *located);
 
-// The file with debug information for a module that has none itself, looked for by name in the debug directories and
-// accepted by its build id only. Returns a descriptor and its path (to be freed), or -1.
-int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module, char **path);
+// Where a file without debug information says that it is.
+struct hs_debug_link {
+    const char *file; // the file that says so, on this machine; may be NULL
+    const char *name; // NULL: it does not say
+    uint32_t checksum;
+};
+
+// The file with debug information for a module that has none itself: by its link, then by name in the debug
+// directories. Its build id or the link's checksum has to be right. Returns a descriptor and its path (to be freed),
+// or -1.
+int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                    const struct hs_debug_link *link, char **path);
+
+// The supplementary file (dwz) of a file with debug information: `name` as that file, `debug_file`, has it. Returns a
+// descriptor or -1.
+int hs_locate_supplement(const struct hs_symbols_options *options, const char *debug_file, const char *name,
+                         const uint8_t *build_id, size_t build_id_length);
 
 #endif

@@ -3,23 +3,29 @@
 
 #include "host/symbols/locate.h"
 
+#include <elfutils/libdwelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// libdwfl searches by build id and by .gnu_debuglink, checks both, and knows debuginfod; the debug directories are also
-// searched by plain name, which suits a folder of unstripped files.
+// What is found by build id or by name in the places that the user gave, else what libdwfl finds: it knows debuginfod.
 static int find_debug_information(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
                                   const char *file, const char *link, GElf_Word checksum, char **found)
 {
-    int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
-    if (fd >= 0)
-        return fd;
-    const struct hs_module_symbols *self = *userdata;
-    // Only for the module itself: libdwfl also asks for the supplementary file of dwz, which has another build id.
-    bool alternate = !file;
-    return self && !alternate ? hs_locate_debug(self->options, &self->description, found) : -1;
+    struct hs_module_symbols *self = *userdata;
+    // libdwfl also asks for the supplementary file of dwz, which has another build id; then it names no file.
+    if (self && file) {
+        struct hs_debug_link wanted = {self->file, link, checksum};
+        int fd = hs_locate_debug(self->options, &self->description, &wanted, found);
+        free(self->link);
+        free(self->debug_file);
+        self->link = link ? strdup(link) : NULL;
+        self->debug_file = fd >= 0 ? strdup(*found) : NULL;
+        if (fd >= 0)
+            return fd;
+    }
+    return dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
 }
 
 static char *debug_search_path(const struct hs_symbols_options *options)
@@ -30,8 +36,8 @@ static char *debug_search_path(const struct hs_symbols_options *options)
     if (!stream)
         return NULL;
     fputs("+:.debug", stream);
-    if (options->sysroot && *options->sysroot)
-        fprintf(stream, ":%s/usr/lib/debug", options->sysroot);
+    for (size_t i = 0; i < options->sysroot_count; i++)
+        fprintf(stream, ":%s/usr/lib/debug", options->sysroots[i]);
     for (size_t i = 0; i < options->debug_dir_count; i++)
         fprintf(stream, ":%s", options->debug_dirs[i]);
     fputs(":/usr/lib/debug", stream);
@@ -68,6 +74,8 @@ static int report_file(struct hs_module_symbols *self, int fd)
 void hs_module_symbols__open(struct hs_module_symbols *self)
 {
     struct hs_located located;
+    if (self->state != HS_SYMBOLS_UNUSED)
+        return;
     hs_locate(self->options, &self->description, &located);
     self->state = located.state;
     self->file = located.path;
@@ -81,18 +89,52 @@ void hs_module_symbols__close(struct hs_module_symbols *self)
     hs_symbol_table__free(&self->table);
     if (self->dwfl)
         dwfl_end(self->dwfl);
+    if (self->supplement) {
+        dwarf_end(self->supplement);
+        close(self->supplement_fd);
+    }
     free(self->debug_path);
     free(self->file);
+    free(self->debug_file);
+    free(self->link);
+}
+
+// libdwfl looks for the file that dwz moved common parts into on this machine only.
+static void add_supplement(struct hs_module_symbols *self, Dwarf *dwarf)
+{
+    const char *name = NULL;
+    const void *build_id = NULL;
+    ssize_t length = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id);
+    bool elsewhere = self->options->sysroot_count || self->options->debug_dir_count;
+    if (length <= 0 || !elsewhere)
+        return;
+    const char *file = self->debug_file ? self->debug_file : self->file;
+    int fd = hs_locate_supplement(self->options, file, name, build_id, (size_t)length);
+    Dwarf *supplement = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
+    if (supplement) {
+        self->supplement = supplement;
+        self->supplement_fd = fd;
+        dwarf_setalt(dwarf, supplement);
+    } else if (fd >= 0) {
+        close(fd);
+    }
 }
 
 static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
 {
     if (!self->dwarf_tried) {
         self->dwarf_tried = true;
-        Dwarf *dwarf = dwfl_module_getdwarf(self->module, &self->dwarf_bias);
+        Dwarf *dwarf = self->module ? dwfl_module_getdwarf(self->module, &self->dwarf_bias) : NULL;
+        if (dwarf)
+            add_supplement(self, dwarf);
         self->dwarf = dwarf ? hs_dwarf__create(dwarf) : NULL;
     }
     return self->dwarf;
+}
+
+bool hs_module_symbols__has_lines(struct hs_module_symbols *self)
+{
+    return dwarf_of(self) != NULL;
 }
 
 static const char *linked_name(struct hs_module_symbols *self, uint64_t address)

@@ -12,7 +12,9 @@ struct hs_module_symbols {
     struct hs_symbols_module description;
     const struct hs_symbols_options *options;
     enum hs_symbols_state state;
-    char *file; // see hs_located.path
+    char *file;       // see hs_located.path
+    char *debug_file; // with the debug information, when that is another file that was found here; else NULL
+    char *link;       // the name that the file gives its debug information; NULL: none
     Dwfl *dwfl;
     Dwfl_Module *module;
     char *debug_path; // the search path given to libdwfl
@@ -20,12 +22,18 @@ struct hs_module_symbols {
     struct hs_dwarf *dwarf;
     Dwarf_Addr dwarf_bias;
     bool dwarf_tried;
+    Dwarf *supplement;
+    int supplement_fd;
     struct hs_symbol_table table;
     bool table_tried;
 };
 
+// Looks for the file, once.
 void hs_module_symbols__open(struct hs_module_symbols *self);
 void hs_module_symbols__close(struct hs_module_symbols *self);
+
+// Whether debug information was found; looks for it, once.
+bool hs_module_symbols__has_lines(struct hs_module_symbols *self);
 
 // Frames at an address of the file (not of the process). As hs_dwarf__frames; names are linker names.
 uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames);

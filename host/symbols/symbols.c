@@ -2,8 +2,8 @@
 #include "host/symbols/symbols.h"
 
 #include "host/symbols/demangle.h"
-#include "host/symbols/module.h"
-#include "host/symbols/strings.h"
+#include "host/symbols/session.h"
+#include "host/symbols/source_map.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,23 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct answer {
-    uint64_t address;
-    int module;
-    const struct hs_frames *frames; // NULL: free slot
-};
-
-struct hs_symbols {
-    struct hs_symbols_options options;
-    struct hs_strings *strings;
-    struct hs_module_symbols **modules;
-    size_t module_count;
-    size_t module_capacity;
-    struct answer *answers;
-    size_t answer_slots; // a power of two
-    size_t answer_count;
-};
 
 #define FIRST_ANSWERS 1024u
 
@@ -82,7 +65,7 @@ int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_modu
 
 // ---- the cache -----------------------------------------------------------------------------------------------------
 
-static struct answer *find_answer(struct answer *answers, size_t slots, int module, uint64_t address)
+static struct hs_answer *find_answer(struct hs_answer *answers, size_t slots, int module, uint64_t address)
 {
     uint64_t hash = (address ^ ((uint64_t)(unsigned)module << 48)) * 0x9e3779b97f4a7c15u;
     size_t i = (hash >> 32) & (slots - 1);
@@ -94,11 +77,11 @@ static struct answer *find_answer(struct answer *answers, size_t slots, int modu
 static int grow_answers(struct hs_symbols *self)
 {
     size_t slots = self->answer_slots * 2;
-    struct answer *answers = calloc(slots, sizeof(*answers));
+    struct hs_answer *answers = calloc(slots, sizeof(*answers));
     if (!answers)
         return -ENOMEM;
     for (size_t i = 0; i < self->answer_slots; i++) {
-        const struct answer *old = &self->answers[i];
+        const struct hs_answer *old = &self->answers[i];
         if (old->frames)
             *find_answer(answers, slots, old->module, old->address) = *old;
     }
@@ -164,32 +147,34 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
     return frames;
 }
 
-// A return address is that of the instruction after the call, which may belong to another line or function.
+// A return address is that of the instruction behind the call, which may belong to another line or function: what is
+// looked up lies within the call. On MIPS an instruction of any line and function stands between the two.
 static uint64_t call_address(const struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
 {
     if (self->options.machine == EM_ARM)
         address &= ~(uint64_t)1; // the Thumb bit
-    return address - module->description.bias - 1;
+    unsigned back = self->options.machine == EM_MIPS ? 5 : 1;
+    return address - module->description.bias - back;
 }
 
 static const char *source_file(struct hs_symbols *self, const struct hs_dwarf_frame *found)
 {
     char path[4096];
+    char mapped[4096];
+    const struct hs_symbols_options *options = &self->options;
     if (!found->file || !*found->file)
         return NULL;
     bool complete = found->file[0] == '/' || !found->directory || found->directory[0] != '/';
-    if (complete)
-        return hs_strings__add(self->strings, found->file);
-    snprintf(path, sizeof(path), "%s/%s", found->directory, found->file);
-    return hs_strings__add(self->strings, path);
+    snprintf(path, sizeof(path), "%s%s%s", complete ? "" : found->directory, complete ? "" : "/", found->file);
+    return hs_strings__add(self->strings, hs_source_map__apply(options->source_maps, options->source_map_count, path,
+                                                               mapped, sizeof(mapped)));
 }
 
 static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module_symbols *module, uint64_t address)
 {
     struct hs_dwarf_frame found[HS_DWARF_MOST_FRAMES];
     const char *path = module->description.path;
-    if (module->state == HS_SYMBOLS_UNUSED)
-        hs_module_symbols__open(module);
+    hs_module_symbols__open(module);
     uint32_t count = hs_module_symbols__frames(module, call_address(self, module, address), found);
     if (!count)
         return single_frame(self, offset_name(self, module, address), HS_FRAME_OFFSET, path, address);
@@ -217,7 +202,7 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module,
 {
     bool known = module >= 0 && (size_t)module < self->module_count;
     int key = known ? module : -1;
-    struct answer *answer = find_answer(self->answers, self->answer_slots, key, return_address);
+    struct hs_answer *answer = find_answer(self->answers, self->answer_slots, key, return_address);
     if (answer->frames)
         return answer->frames;
     if (self->answer_count * 2 >= self->answer_slots && grow_answers(self))
@@ -228,7 +213,7 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module,
     if (!frames)
         return NULL;
     answer = find_answer(self->answers, self->answer_slots, key, return_address);
-    *answer = (struct answer){return_address, key, frames};
+    *answer = (struct hs_answer){return_address, key, frames};
     self->answer_count++;
     return frames;
 }
@@ -248,36 +233,4 @@ enum hs_symbols_state hs_symbols__state(const struct hs_symbols *self, size_t mo
 const char *hs_symbols__path(const struct hs_symbols *self, size_t module)
 {
     return self->modules[module]->description.path;
-}
-
-bool hs_symbols__problem(const struct hs_symbols *self, size_t module, char *line, size_t size)
-{
-    const struct hs_module_symbols *it = self->modules[module];
-    const char *path = it->description.path;
-    // The vdso, anonymous code: no file exists anywhere.
-    bool no_file = path[0] != '/';
-    switch (it->state) {
-    case HS_SYMBOLS_MISSING:
-        if (no_file)
-            return false;
-        snprintf(line, size, "%s: not on this machine; give the folder that holds it with --sysroot or --debug-dir",
-                 path);
-        return true;
-    case HS_SYMBOLS_MISMATCH:
-        snprintf(line, size,
-                 "%s: the file here has another build id than the one recorded, so its addresses are not named; "
-                 "give the recorded build with --sysroot or --debug-dir",
-                 it->file ? it->file : path);
-        return true;
-    case HS_SYMBOLS_FOREIGN:
-        snprintf(line, size, "%s: built for another machine than the trace; give the right folder with --sysroot",
-                 it->file ? it->file : path);
-        return true;
-    case HS_SYMBOLS_DAMAGED:
-        snprintf(line, size, "%s: not a readable ELF file; give an intact copy with --debug-dir",
-                 it->file ? it->file : path);
-        return true;
-    default:
-        return false;
-    }
 }

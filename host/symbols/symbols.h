@@ -18,10 +18,17 @@
 struct hs_symbols;
 
 struct hs_symbols_options {
-    const char *sysroot;           // put before every path of the trace; NULL: none
+    const char *const *sysroots; // copies of the recorded machine's files, looked into in order
+    size_t sysroot_count;
     const char *const *debug_dirs; // looked into for debug information and for the files themselves
     size_t debug_dir_count;
-    uint16_t machine; // ELF e_machine of the trace; 0: any
+    const char *const *source_maps; // FROM=TO: see host/symbols/source_map.h
+    size_t source_map_count;
+    // Of the trace; 0: any. Without a system root, files of this machine are taken for a trace of another kind of
+    // machine by their build id only.
+    uint16_t machine;     // ELF e_machine
+    uint8_t pointer_size; // 4 or 8
+    uint8_t byte_order;   // HS_BYTE_ORDER_* of format/trace_format.h
 };
 
 // A module as the trace has it. The strings must outlive the session.
@@ -84,8 +91,44 @@ size_t hs_symbols__module_count(const struct hs_symbols *symbols);
 enum hs_symbols_state hs_symbols__state(const struct hs_symbols *symbols, size_t module);
 const char *hs_symbols__path(const struct hs_symbols *symbols, size_t module);
 
-// A line for the user about a module whose addresses cannot be named: what is wrong and what to do. False when nothing
-// is wrong with it.
-bool hs_symbols__problem(const struct hs_symbols *symbols, size_t module, char *line, size_t size);
+// What is known about a module's symbols. Strings live as long as the session.
+struct hs_symbols_status {
+    enum hs_symbols_state state;
+    bool has_lines;   // debug information was found
+    bool has_no_file; // nowhere: the vdso, anonymous code
+    const char *path; // as the trace has it
+    const uint8_t *build_id;
+    size_t build_id_length;
+    const char *file;       // that was taken, or that speaks against itself; NULL: none
+    const char *debug_file; // with the debug information, when it was found in another file; else NULL
+    const char *debug_link; // what the file calls its debug information; NULL: it does not say
+};
+
+// Looks for the module's file and debug information when that was not done yet.
+void hs_symbols__status(struct hs_symbols *symbols, size_t module, struct hs_symbols_status *status);
+
+// Whether the trace is of another kind of machine and no copy of its files was given.
+bool hs_symbols__needs_sysroot(const struct hs_symbols *symbols);
+
+// Why names or lines are missing, for programs: "no_file", "other_build", "other_machine", "damaged",
+// "no_debug_information". NULL when nothing is missing that could be found.
+const char *hs_symbols_reason(const struct hs_symbols_status *status);
+
+// The files that would mend it, each by the name that it has to have.
+enum hs_wanted {
+    HS_WANTED_BY_PATH,     // below a system root
+    HS_WANTED_BY_LINK,     // beside the file
+    HS_WANTED_BY_BUILD_ID, // below a debug directory
+    HS_WANTED_COUNT
+};
+bool hs_symbols__wanted(const struct hs_symbols_status *status, enum hs_wanted kind, char *path, size_t size);
+
+// The same for people: what is wrong and which files are wanted, below the folders that the session looks into. False
+// when nothing is wrong.
+bool hs_symbols__explain(const struct hs_symbols *symbols, const struct hs_symbols_status *status, char *why,
+                         size_t why_size, char *wanted, size_t wanted_size);
+
+// Both in one line, for modules without any file. False also for those that nothing was asked of.
+bool hs_symbols__problem(struct hs_symbols *symbols, size_t module, char *line, size_t size);
 
 #endif

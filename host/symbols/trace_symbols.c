@@ -100,6 +100,8 @@ struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
         return NULL;
     struct hs_symbols_options used = options ? *options : (struct hs_symbols_options){0};
     used.machine = hs_store__summary(store)->machine;
+    used.pointer_size = hs_store__summary(store)->pointer_size;
+    used.byte_order = hs_store__summary(store)->byte_order;
     self->store = store;
     self->modules = hs_store__modules(store, &self->module_count);
     self->nodes = hs_store__nodes(store, &self->node_count);
@@ -166,9 +168,7 @@ static const struct hs_frames *resolve(struct hs_trace_symbols *self, uint32_t n
     const struct hs_node *it = &self->nodes[node];
     if (hs_trace_symbols__is_cut(self, node))
         return cut_frames(it->pc);
-    const struct hs_module *module = hs_store__module_at(self->store, it->pc, it->time);
-    int index = module ? (int)(module - self->modules) : -1;
-    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, index, it->pc);
+    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, hs_trace_symbols__module(self, node), it->pc);
     return frames ? frames : &nothing_frames;
 }
 
@@ -181,7 +181,21 @@ const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, ui
     return self->frames[node];
 }
 
-void hs_trace_symbols__print_problems(const struct hs_trace_symbols *self, FILE *out, size_t most)
+struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)
+{
+    return self->symbols;
+}
+
+int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node)
+{
+    if (!node || node >= self->node_count || hs_trace_symbols__is_cut(self, node))
+        return -1;
+    const struct hs_node *it = &self->nodes[node];
+    const struct hs_module *module = hs_store__module_at(self->store, it->pc, it->time);
+    return module ? (int)(module - self->modules) : -1;
+}
+
+void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most)
 {
     char line[1024];
     size_t count = 0;

@@ -11,7 +11,7 @@
 
 struct hs_trace_symbols;
 
-// The machine in `options` is taken from the store. `store` must outlive the session. NULL: out of memory.
+// What `options` says about the machine is taken from the store. `store` must outlive the session. NULL: out of memory.
 struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
                                                   const struct hs_symbols_options *options);
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
@@ -20,6 +20,12 @@ const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *se
 
 // The frames of one node of the stack table; of a cut mark: one frame that names the reason. Never NULL.
 const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node);
+
+// The symbols behind it; its modules have the numbers that they have in the store.
+struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self);
+
+// The module that a node's address lies in, -1: in none.
+int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node);
 
 // The parent of a node, 0 behind the root, whatever a damaged table says.
 uint32_t hs_trace_symbols__parent(const struct hs_trace_symbols *self, uint32_t node);
@@ -31,6 +37,6 @@ bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node
 const char *hs_cut_reason(uint64_t reason);
 
 // A line for each module whose addresses could not be named, at most `most`, then how many more there are.
-void hs_trace_symbols__print_problems(const struct hs_trace_symbols *self, FILE *out, size_t most);
+void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most);
 
 #endif

@@ -40,6 +40,12 @@ START_TEST(test_usage)
     expect_complaint(2, "report --min-size big x", "'big'", "64K");
     expect_complaint(2, "report --from soon x", "'soon'", "300ms");
     expect_complaint(2, "report --min-percent 101 x", "'101'", "0 to 100");
+    expect_complaint(2, "report --sysroot missing x", "--sysroot", "a folder that exists");
+    expect_complaint(2, "report --sysroot /dev/null x", "'/dev/null'", "a folder that exists");
+    expect_complaint(2, "report --debug-dir '' x", "--debug-dir", "a folder that exists");
+    expect_complaint(2, "export --format json --sysroot missing x", "'missing'", "a folder that exists");
+    expect_complaint(2, "report --source-map /build x", "'/build'", "'='");
+    expect_complaint(2, "report --source-map =/home x", "'=/home'", "such as /build/src=/home/me/src");
     expect_complaint(2, "export x", "--format", "collapsed flamegraph json");
     expect_complaint(2, "export --format gif x", "'gif'", "collapsed flamegraph json");
     expect_complaint(2, "run", "program", "heapsonde run [OPTIONS] [--] PROGRAM");
@@ -101,6 +107,7 @@ START_TEST(test_values)
     ck_assert(!hs_value__duration("soon", &value) && !hs_value__duration("1 s", &value));
     ck_assert(hs_value__percent("2.5%", &percent) && percent == 2.5);
     ck_assert(!hs_value__percent("101", &percent) && !hs_value__percent("-1", &percent));
+    ck_assert(hs_value__directory("/") && !hs_value__directory("/dev/null") && !hs_value__directory("/missing"));
     ck_assert(hs_value__choice("b", "a b c") && !hs_value__choice("", "a b") && !hs_value__choice("a b", "a b"));
 }
 END_TEST

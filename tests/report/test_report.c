@@ -89,16 +89,39 @@ END_TEST
 
 START_TEST(test_problems_are_told)
 {
+    expect_output("expected/modules.txt", "report --modules --sysroot root golden.dat");
     struct outcome outcome = run("$HEAPSONDE report golden.dat");
     ck_assert_int_eq(outcome.status, 0);
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "/app/bin/golden: not on this machine"));
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "--sysroot"));
+    ck_assert_str_eq(outcome.errors, "");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "wanted: DIR/app/bin/golden with --sysroot DIR or /usr/lib/debug/"));
     free_outcome(&outcome);
     // A file of another build is not used, and that is said.
     shell("cp /bin/true root/app/bin/golden");
     outcome = run("$HEAPSONDE report --sysroot root golden.dat");
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "another build id"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "root/app/bin/golden has another build id"));
     ck_assert_ptr_nonnull(strstr(outcome.output, "golden+0x401"));
+    free_outcome(&outcome);
+    // Where the report is for other programs, or a picture, people are told beside it.
+    outcome = run("$HEAPSONDE report --tree --sysroot root golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "/app/bin/golden: root/app/bin/golden has another build id"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE export --format flamegraph -o picture.svg golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "/app/bin/golden: no file found; wanted: DIR/app/bin/golden"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_source_map)
+{
+    struct outcome outcome =
+        run("$HEAPSONDE report --sysroot root --source-map /build=/elsewhere "
+            "--source-map /build/golden/=/home/me/golden/ --source-map /build/gold=/wrong golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "copy_token (/home/me/golden/src/token.h:12)"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "parse_line (/home/me/golden/src/parser.c:57)"));
+    ck_assert_ptr_null(strstr(outcome.output, "/build/golden"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE export --format json --sysroot root --source-map /build=/elsewhere golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "\"/elsewhere/golden/src/parser.c\""));
     free_outcome(&outcome);
 }
 END_TEST
@@ -164,6 +187,7 @@ int main(void)
     tcase_add_test(tests, test_numbers);
     tcase_add_test(tests, test_no_colour);
     tcase_add_test(tests, test_problems_are_told);
+    tcase_add_test(tests, test_source_map);
     tcase_add_test(tests, test_wrong_filters);
     tcase_add_test(tests, test_damaged_traces);
     suite_add_tcase(suite, tests);

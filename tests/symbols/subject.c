@@ -4,6 +4,7 @@
 #include "host/symbols/elf_probe.h"
 
 #include <check.h>
+#include <elf.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,11 +54,11 @@ bool have(const char *tool)
     return system(text("command -v %s >/dev/null", tool)) == 0;
 }
 
-size_t instructions(const char *path, uint64_t *addresses, size_t most)
+size_t instructions(const char *tools, const char *path, uint64_t *addresses, size_t most)
 {
     char line[512];
     size_t count = 0;
-    FILE *pipe = popen(text("objdump -d -j .text '%s'", path), "r");
+    FILE *pipe = popen(text("%sobjdump -d -j .text '%s'", tools, path), "r");
     while (pipe && count < most && fgets(line, sizeof(line), pipe)) {
         char *end;
         uint64_t address = strtoull(line, &end, 16);
@@ -93,6 +94,7 @@ void open_session(struct session *session, const struct hs_symbols_options *opti
     struct hs_probe probe;
     ck_assert_int_eq(hs_probe__file(&probe, described), 0);
     memcpy(session->build_id, probe.build_id, sizeof(session->build_id));
+    session->described_machine = probe.machine;
     session->symbols = hs_symbols__create(options);
     struct hs_symbols_module module = {.start = bias,
                                        .bias = bias,
@@ -114,17 +116,33 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+// The shortest call returns that far behind its first byte; on MIPS an instruction stands between.
+static uint64_t return_address(const struct session *session, uint64_t address)
+{
+    switch (session->described_machine) {
+    case EM_MIPS:
+        return address + 8;
+    case EM_AARCH64:
+        return address + 4;
+    case EM_ARM:
+        return (address + 2) | 1; // as from Thumb code, where bit 0 of a return address is set
+    default:
+        return address + 1;
+    }
+}
+
 const char *frames_at(struct session *session, uint64_t address)
 {
     static char buffer[1 << 16];
-    const struct hs_frames *frames = hs_symbols__resolve(session->symbols, session->module, address + 1);
+    uint64_t pc = return_address(session, address);
+    const struct hs_frames *frames = hs_symbols__resolve(session->symbols, session->module, pc);
     size_t used = 0;
     ck_assert_ptr_nonnull(frames);
     ck_assert_uint_ge(frames->count, 1);
     for (uint32_t i = 0; i < frames->count; i++) {
         const struct hs_frame *frame = &frames->frame[i];
         ck_assert_int_eq(frame->inlined, i + 1 < frames->count);
-        ck_assert_uint_eq(frame->address, address + 1);
+        ck_assert_uint_eq(frame->address, pc);
         used += (size_t)snprintf(buffer + used, sizeof(buffer) - used, "%s|%s:%" PRIu32 "\n", frame->function,
                                  frame->file ? base_name(frame->file) : "?", frame->line);
         ck_assert_uint_lt(used, sizeof(buffer));

@@ -19,14 +19,16 @@ const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool have(const char *tool);
 
-// The addresses of all instructions of .text, and the address of a symbol.
-size_t instructions(const char *path, uint64_t *addresses, size_t most);
+// The addresses of all instructions of .text, and the address of a symbol. `tools` is what the names of the binutils
+// for the file's machine begin with.
+size_t instructions(const char *tools, const char *path, uint64_t *addresses, size_t most);
 uint64_t symbol(const char *path, const char *name);
 
 // A session about one file, as a trace would describe it. `described` is where the build id is read.
 struct session {
     struct hs_symbols *symbols;
     uint8_t build_id[64];
+    uint16_t described_machine; // of the file
     int module;
 };
 void open_session(struct session *session, const struct hs_symbols_options *options, const char *described,

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/missing.h"
+#include "host/report/style.h"
+#include "host/report/text.h"
+
+#include <string.h>
+
+#define MOST_SHOWN 5
+
+#define INDENT "                        "
+
+struct explanation {
+    char why[4096 + 64];
+    char wanted[3 * 4096];
+};
+
+static void print_line(FILE *out, const char *before, const char *text)
+{
+    fputs(before, out);
+    hs_text__print(out, text, strlen(text));
+    putc('\n', out);
+}
+
+static void print_heading(FILE *out, const struct hs_style *style, const char *title)
+{
+    fprintf(out, "%s%s%s\n%s%6s  %14s  module%s\n", style->heading, title, style->plain, style->faint, "bytes",
+            "unnamed frames", style->plain);
+}
+
+// How much passes through it, and its path.
+static void print_use(FILE *out, const struct hs_style *style, const struct hs_subject *subject,
+                      const struct hs_module_use *use)
+{
+    char frames[64];
+    const char *path = *use->status.path ? use->status.path : "[no name]";
+    snprintf(frames, sizeof(frames), "%s of %s", hs_text__count(use->unnamed).text, hs_text__count(use->frames).text);
+    fprintf(out, "%s%6s%s  %14s  ", style->number,
+            hs_text__percent(use->bytes, subject->totals.sum.allocated_bytes).text, style->plain, frames);
+    print_line(out, "", path);
+}
+
+// What is wrong and what is wanted; nothing when nothing is wrong.
+static bool print_explanation(FILE *out, const struct hs_subject *subject, const struct hs_module_use *use)
+{
+    struct explanation it;
+    if (!hs_symbols__explain(hs_trace_symbols__session(subject->symbols), &use->status, it.why, sizeof(it.why),
+                             it.wanted, sizeof(it.wanted)))
+        return false;
+    print_line(out, INDENT, it.why);
+    print_line(out, INDENT "wanted: ", it.wanted);
+    return true;
+}
+
+int hs_report__missing(FILE *out, const struct hs_subject *subject)
+{
+    struct hs_module_uses uses;
+    const struct hs_style *style = hs_style__for(out);
+    int result = hs_module_uses__collect(&uses, subject);
+    size_t count = 0;
+    for (size_t i = 0; i < uses.count; i++) {
+        if (!uses.use[i].matters || !hs_symbols_reason(&uses.use[i].status))
+            continue;
+        if (!count)
+            putc('\n', out), print_heading(out, style, "Modules without symbols");
+        if (count++ >= MOST_SHOWN)
+            continue;
+        print_use(out, style, subject, &uses.use[i]);
+        print_explanation(out, subject, &uses.use[i]);
+    }
+    if (count > MOST_SHOWN)
+        fprintf(out, INDENT "and %zu more: --modules lists all\n", count - MOST_SHOWN);
+    if (count && hs_symbols__needs_sysroot(hs_trace_symbols__session(subject->symbols)))
+        fputs("The trace is of another kind of machine: --sysroot takes a folder with a copy of its files.\n", out);
+    hs_module_uses__free(&uses);
+    return result;
+}
+
+// ---- every module --------------------------------------------------------------------------------------------------
+
+static void build_id_text(const struct hs_symbols_status *status, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    for (size_t i = 0; i < status->build_id_length && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%02x", status->build_id[i]);
+}
+
+static void print_details(FILE *out, const struct hs_subject *subject, const struct hs_module_use *use)
+{
+    const struct hs_symbols_status *status = &use->status;
+    char id[256];
+    build_id_text(status, id, sizeof(id));
+    if (!print_explanation(out, subject, use))
+        fputs(status->has_no_file ? INDENT "code without a file\n" : INDENT "functions and lines are known\n", out);
+    print_line(out, INDENT "build id: ", *id ? id : "none");
+    if (status->file && status->state == HS_SYMBOLS_FOUND)
+        print_line(out, INDENT "file: ", status->file);
+    if (status->debug_file)
+        print_line(out, INDENT "debug information: ", status->debug_file);
+}
+
+int hs_report__modules(FILE *out, const struct hs_subject *subject)
+{
+    struct hs_module_uses uses;
+    const struct hs_style *style = hs_style__for(out);
+    int result = hs_module_uses__collect(&uses, subject);
+    print_heading(out, style, "Modules in the stacks");
+    for (size_t i = 0; i < uses.count; i++) {
+        print_use(out, style, subject, &uses.use[i]);
+        print_details(out, subject, &uses.use[i]);
+    }
+    hs_module_uses__free(&uses);
+    return result;
+}
+
+static void write_wanted(struct hs_json *json, const struct hs_symbols_status *status)
+{
+    static const char *const keys[HS_WANTED_COUNT] = {[HS_WANTED_BY_PATH] = "below_sysroot",
+                                                      [HS_WANTED_BY_LINK] = "beside_it",
+                                                      [HS_WANTED_BY_BUILD_ID] = "below_debug_dir"};
+    char path[4096];
+    hs_json__open_object(json, "wanted");
+    for (int kind = 0; kind < HS_WANTED_COUNT; kind++) {
+        if (hs_symbols__wanted(status, (enum hs_wanted)kind, path, sizeof(path)))
+            hs_json__string(json, keys[kind], path);
+    }
+    hs_json__close_object(json);
+}
+
+static void write_use(struct hs_json *json, const struct hs_module_use *use)
+{
+    const struct hs_symbols_status *status = &use->status;
+    char id[256];
+    build_id_text(status, id, sizeof(id));
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "module", status->path);
+    hs_json__string(json, "build_id", *id ? id : NULL);
+    hs_json__string(json, "reason", hs_symbols_reason(status));
+    hs_json__string(json, "file", status->file);
+    hs_json__number(json, "frames", use->frames);
+    hs_json__number(json, "unnamed_frames", use->unnamed);
+    hs_json__number(json, "stacks", use->stacks);
+    hs_json__number(json, "allocated_bytes", use->bytes);
+    write_wanted(json, status);
+    hs_json__close_object(json);
+}
+
+int hs_report__missing_json(struct hs_json *json, const struct hs_subject *subject)
+{
+    struct hs_module_uses uses;
+    int result = hs_module_uses__collect(&uses, subject);
+    hs_json__open_array(json, "missing_symbols");
+    for (size_t i = 0; i < uses.count; i++) {
+        if (hs_symbols_reason(&uses.use[i].status))
+            write_use(json, &uses.use[i]);
+    }
+    hs_json__close_array(json);
+    hs_module_uses__free(&uses);
+    return result;
+}

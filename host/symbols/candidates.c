@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/symbols/candidates.h"
+
+#include "format/trace_format.h"
+#include "host/symbols/elf_probe.h"
+#include "host/symbols/sysroot.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_of_machine(const struct hs_symbols_options *options, const struct hs_probe *probe)
+{
+    if (options->machine && probe->machine != options->machine)
+        return false;
+    if (options->pointer_size && probe->pointer_size != options->pointer_size)
+        return false;
+    return !options->byte_order || probe->big_endian == (options->byte_order == HS_BYTE_ORDER_BIG);
+}
+
+bool hs_is_foreign(const struct hs_symbols_options *options)
+{
+    struct hs_probe self;
+    return !hs_probe__file(&self, "/proc/self/exe") && !is_of_machine(options, &self);
+}
+
+// ---- checksums -----------------------------------------------------------------------------------------------------
+
+// CRC-32 as .gnu_debuglink has it (IEEE 802.3, reflected).
+static uint32_t checksum_bytes(uint32_t sum, const uint8_t *bytes, size_t count)
+{
+    static uint32_t table[256];
+    for (uint32_t i = 0; !table[255] && i < 256; i++) {
+        uint32_t value = i;
+        for (int bit = 0; bit < 8; bit++)
+            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+        table[i] = value;
+    }
+    for (size_t i = 0; i < count; i++)
+        sum = sum >> 8 ^ table[(sum ^ bytes[i]) & 0xff];
+    return sum;
+}
+
+static bool has_checksum(int fd, uint32_t expected)
+{
+    uint8_t bytes[1 << 15];
+    uint32_t sum = UINT32_MAX;
+    off_t offset = 0;
+    ssize_t count;
+    while ((count = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
+        sum = checksum_bytes(sum, bytes, (size_t)count);
+        offset += count;
+    }
+    return count == 0 && ~sum == expected;
+}
+
+// ---- one file ------------------------------------------------------------------------------------------------------
+
+static bool is_right_build(const struct hs_symbols_module *module, const struct hs_candidate *candidate,
+                           const struct hs_probe *probe, int fd)
+{
+    if (module->build_id_length && (probe->build_id_length || candidate->trust != HS_TRUST_CHECKSUM))
+        return probe->build_id_length == module->build_id_length &&
+               !memcmp(probe->build_id, module->build_id, module->build_id_length);
+    if (candidate->trust == HS_TRUST_CHECKSUM)
+        return has_checksum(fd, candidate->checksum);
+    return candidate->trust == HS_TRUST_PATH && !candidate->is_own;
+}
+
+static bool is_debug_section(Elf *elf, size_t names, Elf_Scn *section)
+{
+    GElf_Shdr header;
+    if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+        return false;
+    const char *name = elf_strptr(elf, names, header.sh_name);
+    return name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
+}
+
+static bool has_debug_information(int fd)
+{
+    size_t names = 0;
+    bool found = false;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    Elf_Scn *section = NULL;
+    if (elf && !elf_getshdrstrndx(elf, &names)) {
+        while (!found && (section = elf_nextscn(elf, section)))
+            found = is_debug_section(elf, names, section);
+    }
+    elf_end(elf);
+    return found;
+}
+
+static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
+{
+    struct hs_probe probe;
+    if (hs_probe__descriptor(&probe, fd) || probe.kind != HS_PROBE_ELF || probe.damaged)
+        return HS_SYMBOLS_DAMAGED;
+    if (!is_of_machine(search->options, &probe))
+        return HS_SYMBOLS_FOREIGN;
+    bool right = is_right_build(search->module, candidate, &probe, fd) &&
+                 (!search->needs_debug_information || has_debug_information(fd));
+    return right ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
+}
+
+static void remember(struct hs_located *located, enum hs_symbols_state state, int fd, const char *path)
+{
+    free(located->path);
+    located->path = strdup(path);
+    located->state = state;
+    located->fd = fd;
+}
+
+bool hs_candidate__try_descriptor(struct hs_search *search, const struct hs_candidate *candidate, int fd,
+                                  const char *path)
+{
+    enum hs_symbols_state state = judge(search, candidate, fd);
+    if (state == HS_SYMBOLS_FOUND) {
+        remember(search->located, state, fd, path);
+        return true;
+    }
+    close(fd);
+    // The first file that speaks against itself is the one the user expects; say what is wrong with that one.
+    bool is_other = candidate->is_own && (state != HS_SYMBOLS_MISMATCH || !search->module->build_id_length);
+    bool expected = candidate->trust == HS_TRUST_PATH && !is_other;
+    if (expected && search->located->state == HS_SYMBOLS_MISSING)
+        remember(search->located, state, -1, path);
+    return false;
+}
+
+static int open_regular(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if (!fstat(fd, &status) && S_ISREG(status.st_mode))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *candidate)
+{
+    char path[PATH_MAX];
+    char full[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s%s%s", or_empty(candidate->directory), candidate->path,
+                          or_empty(candidate->suffix));
+    if (length < 0 || (size_t)length >= sizeof(path))
+        return false;
+    if (candidate->root && hs_sysroot__resolve(candidate->root, path, full, sizeof(full)))
+        return false;
+    const char *name = candidate->root ? full : path;
+    int fd = open_regular(name);
+    return fd >= 0 && hs_candidate__try_descriptor(search, candidate, fd, name);
+}
+
+// ---- places --------------------------------------------------------------------------------------------------------
+
+bool hs_debug_place(const struct hs_symbols_options *options, size_t index, struct hs_candidate *place)
+{
+    *place = (struct hs_candidate){.directory = "/usr/lib/debug", .trust = HS_TRUST_BUILD_ID};
+    if (index < options->debug_dir_count) {
+        place->directory = options->debug_dirs[index];
+        return true;
+    }
+    index -= options->debug_dir_count;
+    if (index < options->sysroot_count)
+        place->root = options->sysroots[index];
+    return index <= options->sysroot_count;
+}
+
+bool hs_build_id_path(const uint8_t *build_id, size_t length, char *path, size_t size)
+{
+    if (length < 2 || length > HS_BUILD_ID_MAX || size < 32 + 2 * length)
+        return false;
+    size_t used = (size_t)snprintf(path, size, "/.build-id/%02x/", build_id[0]);
+    for (size_t i = 1; i < length; i++)
+        used += (size_t)snprintf(path + used, size - used, "%02x", build_id[i]);
+    return true;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Trying files that might be the one of a module: what the searches for modules and for debug information share.
+#ifndef HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
+#define HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
+
+#include "host/symbols/locate.h"
+
+#include <stdbool.h>
+
+struct hs_search {
+    const struct hs_symbols_options *options;
+    const struct hs_symbols_module *module;
+    struct hs_located *located;
+    bool needs_debug_information; // a file without is not what is looked for
+};
+
+// What makes a file the module's. A name alone is enough only when it is the full path on the recorded machine: debug
+// directories, and this machine's own folders, hold other files of the same name.
+enum hs_trust {
+    HS_TRUST_PATH,
+    HS_TRUST_BUILD_ID,
+    HS_TRUST_CHECKSUM // the build id, or hs_candidate.checksum when one of the two has none
+};
+
+// A file: `directory` and `path` and `suffix`, together. With `root` all of it is a path of the machine whose files lie
+// below that folder.
+struct hs_candidate {
+    const char *root;
+    const char *directory;
+    const char *path;
+    const char *suffix;
+    enum hs_trust trust;
+    uint32_t checksum;
+    bool is_own; // a file of this machine: one for another kind of machine is not worth a word
+};
+
+// True when it is the module's: hs_search.located then has it. What speaks against a file that was expected to be the
+// one (HS_TRUST_PATH) is remembered there.
+bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *candidate);
+
+// The same for a file that is open already; `fd` is consumed.
+bool hs_candidate__try_descriptor(struct hs_search *search, const struct hs_candidate *candidate, int fd,
+                                  const char *path);
+
+// The folders that hold debug information by build id or by path: the debug directories, then usr/lib/debug of each
+// system root, then of this machine. False behind the last.
+bool hs_debug_place(const struct hs_symbols_options *options, size_t index, struct hs_candidate *place);
+
+// "/.build-id/ab/cdef..." of a build id; false when it is too short.
+bool hs_build_id_path(const uint8_t *build_id, size_t length, char *path, size_t size);
+
+// Whether the trace is of another kind of machine than this one.
+bool hs_is_foreign(const struct hs_symbols_options *options);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Programs of the other architectures, built by cross compilers, against their addr2line: every instruction.
+#include "oracle.h"
+#include "subject.h"
+
+#include "format/trace_format.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct target {
+    const char *tools;
+    const char *options;
+    uint16_t machine;
+    uint8_t pointer_size, byte_order;
+    uint64_t bias; // where it is loaded
+} targets[] = {
+    {"aarch64-linux-gnu-", "", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000},
+    {"aarch64-linux-gnu-", "-gdwarf-4 -mbranch-protection=standard", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000},
+    {"arm-linux-gnueabihf-", "-mthumb", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000},
+    {"arm-linux-gnueabihf-", "-marm", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0xf7000000},
+    {"arm-linux-gnueabi-", "-no-pie -fno-pie", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0},
+    {"arm-linux-gnueabi-", "-gdwarf-4 -gz=zlib", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000},
+    {"mips64el-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000},
+    {"mips64el-linux-gnuabi64-", "-gdwarf-4", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000},
+    {"mips64-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0xfff7000000},
+    {"mips64-linux-gnuabi64-", "-no-pie -fno-pie -gz=zlib", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0},
+};
+#define TARGETS ((int)(sizeof(targets) / sizeof(targets[0])))
+
+static char source[4096]; // folder of the sample's sources
+
+static struct hs_symbols_options options_of(const struct target *target)
+{
+    return (struct hs_symbols_options){
+        .machine = target->machine, .pointer_size = target->pointer_size, .byte_order = target->byte_order};
+}
+
+// Builds the sample as `name` in the folder of this run.
+static const char *build(const struct target *target, const char *name)
+{
+    static char path[512];
+    const char *flags = text("-O2 -g -Wl,--build-id=sha1 %s", target->options);
+    ck_assert_msg(have(text("%sg++", target->tools)), "%sg++ is missing; scripts/setup installs it", target->tools);
+    shell("%sgcc %s -c '%s/rust_names.c' -o rust_names.o && %sg++ %s '%s/sample.cpp' rust_names.o -o %s", target->tools,
+          flags, source, target->tools, flags, source, name);
+    snprintf(path, sizeof(path), "%s/%s", work, name);
+    return path;
+}
+
+static char *outermost_function(struct session *session, uint64_t address)
+{
+    char *answer = strdup(frames_at(session, address));
+    char *last = answer;
+    for (char *line = answer; *line; line = strchr(line, '\n') + 1)
+        last = line;
+    last[strcspn(last, "|")] = 0;
+    memmove(answer, last, strlen(last) + 1);
+    return answer;
+}
+
+// Every instruction of the file with everything in it.
+static void compare_full(const struct target *target, const char *path, const struct oracle *oracle)
+{
+    struct hs_symbols_options options = options_of(target);
+    struct session session;
+    open_session(&session, &options, path, path, target->bias);
+    compare_all(&session, oracle, target->bias);
+    ck_assert_int_eq(hs_symbols__state(session.symbols, 0), HS_SYMBOLS_FOUND);
+    close_session(&session);
+}
+
+// The file of the target below a system root, stripped; its debug information by link beside it. The build id is gone,
+// so that only the link's checksum can tell.
+static void compare_stripped_with_link(const struct target *target, const struct oracle *oracle)
+{
+    struct hs_symbols_options options = options_of(target);
+    char folder[512];
+    const char *root = folder;
+    struct session session;
+    snprintf(folder, sizeof(folder), "%s/root", work);
+    shell("mkdir -p root/opt/.debug && %sobjcopy --only-keep-debug sample root/opt/.debug/sample.debug && "
+          "%sobjcopy --strip-all --add-gnu-debuglink=root/opt/.debug/sample.debug "
+          "--remove-section=.note.gnu.build-id sample root/opt/sample",
+          target->tools, target->tools);
+    options.sysroots = &root;
+    options.sysroot_count = 1;
+    open_session(&session, &options, text("%s/root/opt/sample", work), "/opt/sample", target->bias);
+    compare_all(&session, oracle, target->bias);
+    close_session(&session);
+}
+
+// Only symbols: each instruction of a function has its name, also where mapping symbols ($a, $t, $d, $x) lie within and
+// where bit 0 of the symbol says Thumb. The debug information knows where functions end.
+static void compare_only_symbols(const struct target *target, const char *path, const struct oracle *oracle)
+{
+    struct hs_symbols_options options = options_of(target);
+    struct session full;
+    struct session stripped;
+    size_t named = 0;
+    shell("cp sample symbols && %sstrip --strip-debug symbols", target->tools);
+    open_session(&full, &options, path, path, target->bias);
+    open_session(&stripped, &options, path, text("%s/symbols", work), target->bias);
+    for (size_t i = 0; i < oracle->count; i++) {
+        char *expected = outermost_function(&full, oracle->addresses[i] + target->bias);
+        char *name = outermost_function(&stripped, oracle->addresses[i] + target->bias);
+        bool known = !strstr(expected, "sample+0x");
+        ck_assert_msg(!known || !strcmp(name, expected), "%#llx: %s instead of %s",
+                      (unsigned long long)oracle->addresses[i], name, expected);
+        named += known;
+        free(name);
+        free(expected);
+    }
+    ck_assert_uint_gt(named, oracle->count * 3 / 4);
+    close_session(&full);
+    close_session(&stripped);
+}
+
+START_TEST(test_target)
+{
+    const struct target *target = &targets[_i];
+    const char *path = build(target, "sample");
+    struct oracle *oracle = ask_oracle(target->tools, path);
+    compare_full(target, path, oracle);
+    compare_stripped_with_link(target, oracle);
+    compare_only_symbols(target, path, oracle);
+    free_oracle(oracle);
+}
+END_TEST
+
+int main(void)
+{
+    if (!getcwd(source, sizeof(source)))
+        return 1;
+    Suite *suite = suite_create("symbols_targets");
+    TCase *tests = tcase_create("symbols_targets");
+    tcase_set_timeout(tests, 240);
+    tcase_add_checked_fixture(tests, make_work, remove_work);
+    tcase_add_loop_test(tests, test_target, 0, TARGETS);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
