@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/analysis.h"
 
-enum { PENDING_MAX = 512, SWITCHES_MAX = 32, BODIES_MAX = 8, REVIVALS_MAX = 64 };
+enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, BODIES_MAX = 8, REVIVALS_MAX = 64 };
 
 enum value_kind { VALUE_UNKNOWN, VALUE_CONSTANT, VALUE_CFA, VALUE_ENTRY };
 
@@ -34,12 +34,13 @@ struct analysis {
     uintptr_t at;
     bool exact;
     bool found;
-    uint32_t pending_count, switch_count, body_count;
+    uint32_t pending_count, continuation_count, switch_count, body_count;
     struct state result;
     struct place pending[PENDING_MAX];
-    struct place switches[SWITCHES_MAX]; // the last indirect jumps with a saved return address
-    struct body bodies[BODIES_MAX];      // states at calls, told apart by sp
-    uint8_t *visited;                    // a bit for each possible instruction
+    struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
+    struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
+    struct body bodies[BODIES_MAX];                // states at calls, told apart by sp
+    uint8_t *visited;                              // a bit for each possible instruction
     uint8_t *queued;
 };
 
@@ -248,15 +249,45 @@ static void queue(struct analysis *analysis, uintptr_t address, const struct sta
     place->state.context = 0;
 }
 
+// Puts off what comes after a call. False when there is no room.
+static bool queue_continuation(struct analysis *analysis, uintptr_t address, const struct state *state)
+{
+    if (analysis->continuation_count == CONTINUATIONS_MAX)
+        return false;
+    analysis->continuations[analysis->continuation_count++] = (struct place){address, *state};
+    return true;
+}
+
+// The next place to go on from. A call that never comes back is followed by code that others jump to, with frames of
+// their own: what comes after calls is looked at last, in the order of addresses.
+static bool next_place(struct analysis *analysis, struct place *place)
+{
+    if (analysis->pending_count) {
+        *place = analysis->pending[--analysis->pending_count];
+        return true;
+    }
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < analysis->continuation_count; i++)
+        if (analysis->continuations[i].address < analysis->continuations[first].address)
+            first = i;
+    if (!analysis->continuation_count)
+        return false;
+    *place = analysis->continuations[first];
+    analysis->continuations[first] = analysis->continuations[--analysis->continuation_count];
+    return true;
+}
+
 static bool return_address_kept(const struct hs_decoder *decoder, const struct state *state)
 {
     return state->registers[decoder->sp].kind == VALUE_CFA &&
            (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & register_bit(decoder->ra));
 }
 
+// A function that has given its frame back jumps to another one.
 static void note_switch(struct analysis *analysis, uintptr_t address, const struct state *state)
 {
-    if (!return_address_kept(analysis->decoder, state))
+    const struct hs_decoder *decoder = analysis->decoder;
+    if (!return_address_kept(decoder, state) || state->registers[decoder->sp].number == decoder->entry_sp_from_cfa)
         return;
     struct place *place = &analysis->switches[analysis->switch_count++ % SWITCHES_MAX];
     place->address = address;
@@ -359,6 +390,8 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
     if (goes_on && instruction.delay_slot && instruction.likely)
         *state = untaken;
     *address = next;
+    if (instruction.flow == HS_FLOW_CALL && !instruction.conditional && queue_continuation(analysis, next, state))
+        return false;
     return goes_on;
 }
 
@@ -371,14 +404,11 @@ static void run_path(struct analysis *analysis, uintptr_t address, struct state 
 
 static void run_all(struct analysis *analysis, uintptr_t address, const struct state *start)
 {
-    struct state state = *start;
-    run_path(analysis, address, &state);
-    while (!analysis->found && analysis->pending_count) {
-        const struct place *place = &analysis->pending[--analysis->pending_count];
-        state = place->state;
-        run_path(analysis, place->address, &state);
-    }
-    analysis->pending_count = 0;
+    struct place place = {address, *start};
+    do {
+        run_path(analysis, place.address, &place.state);
+    } while (!analysis->found && next_place(analysis, &place));
+    analysis->pending_count = analysis->continuation_count = 0;
 }
 
 // --- code that no path reaches
