@@ -34,6 +34,7 @@ struct analysis {
     uintptr_t at;
     bool exact;
     bool found;
+    bool guessed; // what was found started in a state that was not proven
     uint32_t pending_count, continuation_count, switch_count, body_count;
     struct state result;
     struct place pending[PENDING_MAX];
@@ -277,17 +278,29 @@ static bool next_place(struct analysis *analysis, struct place *place)
     return true;
 }
 
-static bool return_address_kept(const struct hs_decoder *decoder, const struct state *state)
+static bool is_base(const struct state *state, unsigned number)
 {
-    return state->registers[decoder->sp].kind == VALUE_CFA &&
+    return state->registers[number].kind == VALUE_CFA;
+}
+
+// Whether a call could be made from here: the return address is kept, and sp or the frame pointer leads to it.
+static bool has_frame(const struct hs_decoder *decoder, const struct state *state)
+{
+    return (is_base(state, decoder->sp) || is_base(state, decoder->fp)) &&
            (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & register_bit(decoder->ra));
+}
+
+static bool same_value(struct value a, struct value b)
+{
+    return a.kind == b.kind && a.number == b.number;
 }
 
 // A function that has given its frame back jumps to another one.
 static void note_switch(struct analysis *analysis, uintptr_t address, const struct state *state)
 {
     const struct hs_decoder *decoder = analysis->decoder;
-    if (!return_address_kept(decoder, state) || state->registers[decoder->sp].number == decoder->entry_sp_from_cfa)
+    struct value entry_sp = {decoder->entry_sp_from_cfa, VALUE_CFA};
+    if (!has_frame(decoder, state) || same_value(state->registers[decoder->sp], entry_sp))
         return;
     struct place *place = &analysis->switches[analysis->switch_count++ % SWITCHES_MAX];
     place->address = address;
@@ -296,12 +309,11 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
 
 static void note_call(struct analysis *analysis, const struct state *state)
 {
-    const struct hs_decoder *decoder = analysis->decoder;
-    if (!return_address_kept(decoder, state))
+    unsigned sp = analysis->decoder->sp;
+    if (!has_frame(analysis->decoder, state))
         return;
     uint32_t i = 0;
-    while (i < analysis->body_count &&
-           analysis->bodies[i].state.registers[decoder->sp].number != state->registers[decoder->sp].number)
+    while (i < analysis->body_count && !same_value(analysis->bodies[i].state.registers[sp], state->registers[sp]))
         i++;
     if (i == BODIES_MAX)
         return;
@@ -346,8 +358,8 @@ static bool flow_on(struct analysis *analysis, uintptr_t address, const struct h
     case HS_FLOW_NEXT:
         return true;
     case HS_FLOW_CALL:
-        note_call(analysis, state);
         apply_call(analysis->decoder, state);
+        note_call(analysis, state);
         return true;
     case HS_FLOW_BRANCH:
         queue(analysis, instruction->target, state);
@@ -475,6 +487,36 @@ static const struct state *most_common_body(const struct analysis *analysis)
     return most ? &most->state : NULL;
 }
 
+// Whether all calls of the function, as far as it is known, agree with `state` on what register `base` holds and on
+// where registers are saved.
+static bool all_bodies_agree(const struct analysis *analysis, const struct state *state, unsigned base)
+{
+    if (!is_base(state, base) || !analysis->body_count || analysis->body_count == BODIES_MAX)
+        return false;
+    for (uint32_t i = 0; i < analysis->body_count; i++) {
+        const struct state *body = &analysis->bodies[i].state;
+        if (!same_value(body->registers[base], state->registers[base]))
+            return false;
+        for (uint64_t both = body->saved & state->saved; both; both &= both - 1)
+            if (body->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
+                return false;
+    }
+    return true;
+}
+
+// What unreached code starts with: the state of another place, as far as it holds in all of the function.
+static void take_state(struct analysis *analysis, const struct state *known, struct state *state)
+{
+    *state = *known;
+    state->context = 0;
+    if (all_bodies_agree(analysis, known, analysis->decoder->sp))
+        return;
+    if (all_bodies_agree(analysis, known, analysis->decoder->fp))
+        state->registers[analysis->decoder->sp] = unknown();
+    else
+        analysis->guessed = true;
+}
+
 // Starts again in the unreached code before `at`. False: nothing to start with.
 static bool revive(struct analysis *analysis)
 {
@@ -483,6 +525,7 @@ static bool revive(struct analysis *analysis)
     if (from > analysis->at)
         return false;
     if (start) {
+        analysis->guessed = true;
         entry_state(analysis->decoder, &state);
         run_all(analysis, start, &state);
         return true;
@@ -492,8 +535,7 @@ static bool revive(struct analysis *analysis)
         known = most_common_body(analysis);
     if (!known)
         return false;
-    state = *known; // a copy: the tables change meanwhile
-    state.context = 0;
+    take_state(analysis, known, &state);
     run_all(analysis, from, &state);
     return true;
 }
@@ -559,9 +601,9 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
         return false;
     entry_state(decoder, &start);
     run_all(analysis, code->address, &start);
-    frame->guessed = !analysis->found;
     for (int i = 0; i < REVIVALS_MAX && !analysis->found; i++)
         if (!revive(analysis))
             return false;
+    frame->guessed = analysis->guessed;
     return analysis->found && describe(analysis, frame);
 }
