@@ -134,7 +134,13 @@ size_t trace_records(const struct hs_codec_target *target, const struct hs_event
 
 void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t byte_order, uint8_t pointer_size)
 {
-    *writer = (struct trace_writer){.file = fopen(path, "wb+"), .target = {byte_order, pointer_size, SHIFT}};
+    trace_writer__open_for(writer, path, 62, &(struct hs_codec_target){byte_order, pointer_size, SHIFT});
+}
+
+void trace_writer__open_for(struct trace_writer *writer, const char *path, uint16_t machine,
+                            const struct hs_codec_target *target)
+{
+    *writer = (struct trace_writer){.file = fopen(path, "wb+"), .target = *target};
     if (!writer->file)
         abort();
     writer->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
@@ -143,11 +149,11 @@ void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t b
     memcpy(header->magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH);
     header->version_major = HS_FILE_VERSION_MAJOR;
     header->version_minor = HS_FILE_VERSION_MINOR;
-    header->byte_order = byte_order;
-    header->pointer_size = pointer_size;
-    header->address_shift = SHIFT;
+    header->byte_order = target->byte_order;
+    header->pointer_size = target->pointer_size;
+    header->address_shift = target->address_shift;
     header->clock_source = HS_CLOCK_MONOTONIC;
-    header->machine = 62;
+    header->machine = machine;
     header->pid = 4711;
     header->parent_pid = 4710;
     header->header_size = HS_FILE_HEADER_SIZE;

@@ -25,8 +25,11 @@ struct trace_writer {
     bool pack_meta;
 };
 
-// Starts a file. Records of live slots are written in `byte_order`.
+// Starts a file of an AMD64 process. Records of live slots are written in `byte_order`.
 void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t byte_order, uint8_t pointer_size);
+// The same for any ELF machine.
+void trace_writer__open_for(struct trace_writer *writer, const char *path, uint16_t machine,
+                            const struct hs_codec_target *target);
 
 // Turns events of one thread into slot records (this machine's order). Returns the words written; *used is the number
 // of events that fitted. Times count from `base`.
