@@ -439,8 +439,8 @@ static uintptr_t unreached_start(const struct analysis *analysis)
     return address + instruction.size + (instruction.delay_slot ? instruction.size : 0);
 }
 
-// The last place in [from, at] where a function may well start; 0: none.
-static uintptr_t function_start(const struct analysis *analysis, uintptr_t from)
+// The last place in [from, at] where a function may well start; 0: none. *block: the last place after a jump.
+static uintptr_t function_start(const struct analysis *analysis, uintptr_t from, uintptr_t *block)
 {
     uintptr_t found = 0, address = from;
     bool after_end = true;
@@ -448,6 +448,8 @@ static uintptr_t function_start(const struct analysis *analysis, uintptr_t from)
     struct hs_instruction instruction;
     while (address <= analysis->at && inside(analysis, address)) {
         size_t offset = address - analysis->code->address;
+        if (after_end)
+            *block = address;
         if (after_end &&
             analysis->decoder->starts_function(analysis->code->bytes + offset, analysis->code->size - offset))
             found = address;
@@ -517,10 +519,11 @@ static void take_state(struct analysis *analysis, const struct state *known, str
         analysis->guessed = true;
 }
 
-// Starts again in the unreached code before `at`. False: nothing to start with.
-static bool revive(struct analysis *analysis)
+// Starts again in the unreached code before `at`: where it begins, as long as there are tries left, then at the nearest
+// place. False: nothing to start with.
+static bool revive(struct analysis *analysis, bool last)
 {
-    uintptr_t from = unreached_start(analysis), start = function_start(analysis, from);
+    uintptr_t from = unreached_start(analysis), block = from, start = function_start(analysis, from, &block);
     struct state state;
     if (from > analysis->at)
         return false;
@@ -536,7 +539,7 @@ static bool revive(struct analysis *analysis)
     if (!known)
         return false;
     take_state(analysis, known, &state);
-    run_all(analysis, from, &state);
+    run_all(analysis, last ? block : from, &state);
     return true;
 }
 
@@ -601,8 +604,8 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
         return false;
     entry_state(decoder, &start);
     run_all(analysis, code->address, &start);
-    for (int i = 0; i < REVIVALS_MAX && !analysis->found; i++)
-        if (!revive(analysis))
+    for (int i = 1; i <= REVIVALS_MAX && !analysis->found; i++)
+        if (!revive(analysis, i == REVIVALS_MAX))
             return false;
     frame->guessed = analysis->guessed;
     return analysis->found && describe(analysis, frame);

@@ -603,14 +603,9 @@ static bool finds_itself(const uint32_t *words, size_t count)
     return false;
 }
 
-static bool saves_return_address(uint32_t word)
-{
-    return word >> 16 == 0xffbf; // sd ra, n(sp)
-}
-
 static bool starts_function(const uint32_t *words, size_t count)
 {
-    return count && (makes_frame(words[0]) || saves_return_address(words[0]) || finds_itself(words, count));
+    return count && (makes_frame(words[0]) || finds_itself(words, count));
 }
 
 static bool is_call(uint32_t word)

@@ -240,7 +240,6 @@ START_TEST(starts_of_functions)
 {
     static const struct code yes[] = {
         {{0x67bdffe0}, 1},
-        {{0xffbf0018}, 1},
         {{0x3c1c0002, 0x0399e02d}, 2},
         {{0x3c1c0002, 0x67bdffd0, 0x0399e02d}, 3},
         {{0x3c070002, 0x00f9382d}, 2}, // another register than gp
