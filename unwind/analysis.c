@@ -439,34 +439,50 @@ static uintptr_t unreached_start(const struct analysis *analysis)
     return address + instruction.size + (instruction.delay_slot ? instruction.size : 0);
 }
 
-// The last place in [from, at] where a function may well start; 0: none. *block: the last place after a jump.
-static uintptr_t function_start(const struct analysis *analysis, uintptr_t from, uintptr_t *block)
+static bool stores(const struct hs_instruction *instruction, unsigned reg)
 {
-    uintptr_t found = 0, address = from;
-    bool after_end = true;
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
+        if (instruction->effects[i].kind == HS_EFFECT_STORE && instruction->effects[i].reg == reg)
+            return true;
+    return false;
+}
+
+static bool ends_path(const struct hs_instruction *instruction)
+{
+    return !instruction->conditional && (instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_JUMP ||
+                                         instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
+}
+
+// Where in [from, at] code may start that nothing leads to.
+struct starts {
+    uintptr_t block;     // the last place after a jump
+    uintptr_t candidate; // the last of them that looks like the start of a function
+    uintptr_t function;  // the last candidate that saves the return address, without which it calls nothing; 0: none
+};
+
+static struct starts find_starts(const struct analysis *analysis, uintptr_t from)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    struct starts starts = {from, 0, 0};
+    bool after_end = true, any = analysis->exact || decoder->ra == HS_DECODER_NO_REGISTER;
     uint32_t context = 0;
     struct hs_instruction instruction;
-    while (address <= analysis->at && inside(analysis, address)) {
+    for (uintptr_t address = from; address <= analysis->at && inside(analysis, address);) {
         size_t offset = address - analysis->code->address;
         if (after_end)
-            *block = address;
-        if (after_end &&
-            analysis->decoder->starts_function(analysis->code->bytes + offset, analysis->code->size - offset))
-            found = address;
+            starts.block = address;
+        if (after_end && decoder->starts_function(analysis->code->bytes + offset, analysis->code->size - offset))
+            starts.candidate = address;
         bool decoded = decode_at(analysis, address, &context, &instruction);
-        address += decoded ? instruction.size : analysis->decoder->alignment;
-        if (decoded && instruction.flow == HS_FLOW_NEXT && !after_end)
-            continue;
-        // Padding is passed over: it keeps what the instruction before it said.
-        if (decoded && instruction.flow == HS_FLOW_NEXT && !instruction.count)
-            continue;
-        after_end = !decoded || (!instruction.conditional &&
-                                 (instruction.flow == HS_FLOW_RETURN || instruction.flow == HS_FLOW_JUMP ||
-                                  instruction.flow == HS_FLOW_INDIRECT || instruction.flow == HS_FLOW_STOP));
+        address += decoded ? instruction.size : decoder->alignment;
+        if (starts.candidate && (any || (decoded && stores(&instruction, decoder->ra))))
+            starts.function = starts.candidate;
+        bool padding = decoded && instruction.flow == HS_FLOW_NEXT && !instruction.count;
+        after_end = !decoded || ends_path(&instruction) || (after_end && padding);
         if (decoded && instruction.delay_slot)
             address += instruction.size;
     }
-    return found;
+    return starts;
 }
 
 static const struct state *nearest_switch(const struct analysis *analysis, uintptr_t before)
@@ -523,14 +539,15 @@ static void take_state(struct analysis *analysis, const struct state *known, str
 // place. False: nothing to start with.
 static bool revive(struct analysis *analysis, bool last)
 {
-    uintptr_t from = unreached_start(analysis), block = from, start = function_start(analysis, from, &block);
+    uintptr_t from = unreached_start(analysis);
+    struct starts starts = find_starts(analysis, from);
     struct state state;
     if (from > analysis->at)
         return false;
-    if (start) {
+    if (starts.function) {
         analysis->guessed = true;
         entry_state(analysis->decoder, &state);
-        run_all(analysis, start, &state);
+        run_all(analysis, starts.function, &state);
         return true;
     }
     const struct state *known = nearest_switch(analysis, from);
@@ -539,7 +556,7 @@ static bool revive(struct analysis *analysis, bool last)
     if (!known)
         return false;
     take_state(analysis, known, &state);
-    run_all(analysis, last ? block : from, &state);
+    run_all(analysis, last ? starts.block : from, &state);
     return true;
 }
 
