@@ -2,6 +2,7 @@
 #include "unwind/code_row.h"
 
 #include "arch/system.h"
+#include "unwind/exidx.h"
 #include "unwind/function_bounds.h"
 #include "unwind/pdr.h"
 #include "unwind/rule_cache.h"
@@ -33,6 +34,20 @@ static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code
     return found;
 }
 
+// An entry of ARM's exception index holds where calls are made, and for most of the function elsewhere.
+static bool find_in_index(const struct hs_module *module, uintptr_t address, bool exact, struct hs_cfi_row *row)
+{
+#ifdef HS_ARCH_HAS_EXIDX
+    struct hs_exidx exidx;
+    struct hs_exidx_entry entry;
+    return hs_exidx_of_module(module, &exidx) && hs_exidx_find(&exidx, address, &entry) &&
+           hs_exidx_row(&exidx, &entry, row) && (exact || row->registers[HS_DWARF_RA].kind == HS_CFI_AT_OFFSET);
+#else
+    (void)module, (void)address, (void)exact, (void)row;
+    return false;
+#endif
+}
+
 // What the architecture's own table says of calls in the function.
 static bool find_in_table(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
                           struct hs_cfi_row *row)
@@ -53,6 +68,8 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
     struct hs_code_frame frame;
     uintptr_t address = hs_rule_address(pc, exact);
     *guessed = false;
+    if (!exact && find_in_index(module, address, exact, row))
+        return true;
     if (!hs_function_bounds(decoder, module, address, &code))
         return false;
     if (!exact && find_in_table(module, &code, address, row))
@@ -62,8 +79,10 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
         *guessed = frame.guessed;
         return true;
     }
-    if (!hs_function_is_entry(module, code.address))
-        return false;
+    if (!hs_function_is_entry(module, code.address)) {
+        *guessed = true;
+        return exact && find_in_index(module, address, exact, row);
+    }
     *row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
     row->registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
     return true;

@@ -6,6 +6,7 @@
 
 #include "arch/system.h"
 #include "unwind/eh_frame.h"
+#include "unwind/exidx.h"
 #include "unwind/maps.h"
 #include "unwind/module_file.h"
 #include "unwind/pdr.h"
@@ -147,6 +148,18 @@ static void mark_pointers(const struct builder *builder, const struct hs_module 
     }
 }
 
+#ifdef HS_ARCH_HAS_EXIDX
+static void mark_index(const struct builder *builder, const struct hs_module *module)
+{
+    struct hs_exidx exidx;
+    uint32_t start;
+    if (!hs_exidx_of_module(module, &exidx))
+        return;
+    for (uint32_t i = 0; hs_exidx_start(&exidx, i, &start); i++)
+        mark(builder, start);
+}
+#endif
+
 static void build(const struct builder *builder, const struct hs_module *module)
 {
     uintptr_t bias;
@@ -155,6 +168,9 @@ static void build(const struct builder *builder, const struct hs_module *module)
     hs_eh_frame_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
 #ifdef HS_ARCH_HAS_PDR
     hs_pdr_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
+#endif
+#ifdef HS_ARCH_HAS_EXIDX
+    mark_index(builder, module);
 #endif
     mark_pointers(builder, module);
     mark_calls(builder);

@@ -184,6 +184,23 @@ bool hs_module_data(const struct hs_module *module, size_t number, struct hs_ran
     return false;
 }
 
+bool hs_module_header(const struct hs_module *module, uint32_t type, struct hs_range *range)
+{
+    uintptr_t bias;
+    size_t count;
+    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
+    if (!headers || !read_bias(module->start, headers, count, &bias))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i].p_type != type)
+            continue;
+        const uint8_t *start = (const uint8_t *)(bias + headers[i].p_vaddr);
+        *range = (struct hs_range){start, start + headers[i].p_memsz};
+        return true;
+    }
+    return false;
+}
+
 static bool find_through_loader(uintptr_t pc, struct hs_module *module)
 {
     struct loader_object object;

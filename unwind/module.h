@@ -39,6 +39,9 @@ bool hs_module_load(const struct hs_module *module, uintptr_t address, struct hs
 // The writable segments one by one, as far as the file fills them. False at the end.
 bool hs_module_data(const struct hs_module *module, size_t number, struct hs_range *data);
 
+// What the first program header of this type describes, as it is loaded.
+bool hs_module_header(const struct hs_module *module, uint32_t type, struct hs_range *range);
+
 // Difference between addresses in memory and in the file. False when the headers cannot be read.
 bool hs_module_bias(const struct hs_module *module, uintptr_t *bias);
 

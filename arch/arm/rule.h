@@ -25,6 +25,9 @@ enum {
 #define HS_ARCH_ADDRESS_BITS 32
 #define HS_ARCH_KEY_SHIFT    0
 
+// Modules may have the tables of unwind/exidx.h.
+#define HS_ARCH_HAS_EXIDX 1
+
 // What decodes the code at a return address.
 #define HS_ARCH_DECODER(pc) ((pc)&1 ? &hs_decoder_thumb : &hs_decoder_arm)
 
