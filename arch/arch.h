@@ -4,7 +4,8 @@
 // A port is one folder that provides:
 //
 //   syscall.h       hs_arch_syscall(): one raw system call, returns the kernel's value (-errno on failure)
-//   clock.h         hs_arch_ticks(), hs_arch_ticks_usable(): a constant, synchronous counter
+//   clock.h         hs_arch_ticks(), hs_arch_ticks_usable(): a constant, synchronous counter; HS_ARCH_TICK_SHIFT
+//   kernel.h        numbers and layouts of system calls that arch/system.h makes the same everywhere
 //   thread.h        hs_arch_clone_thread(): start a thread on an own stack without libc; hs_arch_thread_pointer()
 //   registers.h     struct hs_registers and how it is captured: the state the unwinder starts from
 //   signal_frame.h  where the kernel keeps the interrupted registers
@@ -15,8 +16,11 @@
 #ifndef HEAPSONDE_ARCH_ARCH_H
 #define HEAPSONDE_ARCH_ARCH_H
 
+#include "arch/decoder.h"
+
 #if defined(__x86_64__) && defined(__LP64__)
 #include "amd64/clock.h"
+#include "amd64/kernel.h"
 #include "amd64/registers.h"
 #include "amd64/rule.h"
 #include "amd64/signal_frame.h"
@@ -26,6 +30,7 @@
 #include "amd64/trace_arch.h"
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #include "aarch64/clock.h"
+#include "aarch64/kernel.h"
 #include "aarch64/registers.h"
 #include "aarch64/rule.h"
 #include "aarch64/signal_frame.h"
@@ -35,6 +40,7 @@
 #include "aarch64/trace_arch.h"
 #elif defined(__arm__) && defined(__ARM_EABI__) && defined(__ARMEL__)
 #include "arm/clock.h"
+#include "arm/kernel.h"
 #include "arm/registers.h"
 #include "arm/rule.h"
 #include "arm/signal_frame.h"
@@ -44,6 +50,7 @@
 #include "arm/trace_arch.h"
 #elif defined(__mips64) && _MIPS_SIM == _ABI64
 #include "mips64/clock.h"
+#include "mips64/kernel.h"
 #include "mips64/registers.h"
 #include "mips64/rule.h"
 #include "mips64/signal_frame.h"

@@ -26,9 +26,30 @@ static inline int hs_system_failed(long result)
     return (unsigned long)result > -4096ul;
 }
 
+// Arguments of 64 bits: where registers have 32, a pair of them that begins with an even one, low half first.
+#define HS_SYSTEM_LOW(value)  (uint32_t)(value)
+#define HS_SYSTEM_HIGH(value) (uint32_t)((uint64_t)(value) >> 32)
+
+struct hs_time {
+    int64_t seconds, nanoseconds;
+};
+
+struct hs_file_status {
+    uint64_t device, inode, size;
+    uint32_t mode;
+};
+
+struct hs_limit {
+    uint64_t current, maximum; // UINT64_MAX: none
+};
+
+struct hs_signal_set {
+    uint64_t words[HS_KERNEL_SIGSET_SIZE / 8];
+};
+
 static inline long hs_system_open(const char *path, int flags, int mode)
 {
-    return HS_SYSTEM4(SYS_openat, -100, path, flags, mode);
+    return HS_SYSTEM4(SYS_openat, -100, path, flags | HS_KERNEL_OPEN_FLAGS, mode);
 }
 
 static inline long hs_system_close(int fd)
@@ -46,20 +67,55 @@ static inline long hs_system_write(int fd, const void *buffer, size_t length)
     return HS_SYSTEM3(SYS_write, fd, buffer, length);
 }
 
-// 64-bit targets only: a 32-bit port passes the offset in a register pair.
 static inline long hs_system_pread(int fd, void *buffer, size_t length, uint64_t offset)
 {
+#if __SIZEOF_POINTER__ == 4
+    return HS_SYSTEM6(SYS_pread64, fd, buffer, length, 0, HS_SYSTEM_LOW(offset), HS_SYSTEM_HIGH(offset));
+#else
     return HS_SYSTEM4(SYS_pread64, fd, buffer, length, offset);
+#endif
 }
 
 static inline long hs_system_pwrite(int fd, const void *buffer, size_t length, uint64_t offset)
 {
+#if __SIZEOF_POINTER__ == 4
+    return HS_SYSTEM6(SYS_pwrite64, fd, buffer, length, 0, HS_SYSTEM_LOW(offset), HS_SYSTEM_HIGH(offset));
+#else
     return HS_SYSTEM4(SYS_pwrite64, fd, buffer, length, offset);
+#endif
 }
 
+// `parts`: struct iovec. Everywhere the two halves of the offset are arguments of their own.
+static inline long hs_system_pwritev(int fd, const void *parts, unsigned count, uint64_t offset)
+{
+#if __SIZEOF_POINTER__ == 4
+    return HS_SYSTEM5(SYS_pwritev, fd, parts, count, HS_SYSTEM_LOW(offset), HS_SYSTEM_HIGH(offset));
+#else
+    return HS_SYSTEM5(SYS_pwritev, fd, parts, count, offset, 0);
+#endif
+}
+
+// fallocate(2) without flags.
+static inline long hs_system_allocate(int fd, uint64_t offset, uint64_t length)
+{
+#if __SIZEOF_POINTER__ == 4
+    return HS_SYSTEM6(SYS_fallocate, fd, 0, HS_SYSTEM_LOW(offset), HS_SYSTEM_HIGH(offset), HS_SYSTEM_LOW(length),
+                      HS_SYSTEM_HIGH(length));
+#else
+    return HS_SYSTEM4(SYS_fallocate, fd, 0, offset, length);
+#endif
+}
+
+// `offset`: a multiple of the page size.
 static inline long hs_system_mmap(void *address, size_t length, int protection, int flags, int fd, uint64_t offset)
 {
+#if __SIZEOF_POINTER__ == 4
+    if (offset >> 44 || offset & 4095)
+        return -22; // EINVAL
+    return HS_SYSTEM6(SYS_mmap2, address, length, protection, flags, fd, offset >> 12);
+#else
     return HS_SYSTEM6(SYS_mmap, address, length, protection, flags, fd, offset);
+#endif
 }
 
 static inline long hs_system_munmap(void *address, size_t length)
@@ -75,6 +131,82 @@ static inline long hs_system_getpid(void)
 static inline long hs_system_gettid(void)
 {
     return HS_SYSTEM0(SYS_gettid);
+}
+
+static inline void hs_system_take_status(const struct hs_kernel_stat *from, struct hs_file_status *status)
+{
+    *status = (struct hs_file_status){from->device, from->inode, from->size, from->mode};
+}
+
+static inline long hs_system_status(int fd, struct hs_file_status *status)
+{
+    struct hs_kernel_stat kernel;
+    long result = HS_SYSTEM2(HS_KERNEL_FSTAT, fd, &kernel);
+    if (result == 0)
+        hs_system_take_status(&kernel, status);
+    return result;
+}
+
+// `flags`: 0 or AT_SYMLINK_NOFOLLOW.
+static inline long hs_system_status_of(const char *path, int flags, struct hs_file_status *status)
+{
+    struct hs_kernel_stat kernel;
+    long result = HS_SYSTEM4(HS_KERNEL_FSTATAT, -100, path, &kernel, flags);
+    if (result == 0)
+        hs_system_take_status(&kernel, status);
+    return result;
+}
+
+static inline long hs_system_limit(int resource, struct hs_limit *limit)
+{
+    return HS_SYSTEM4(SYS_prlimit64, 0, resource, 0, limit);
+}
+
+static inline long hs_system_readlink(const char *path, char *buffer, size_t size)
+{
+    return HS_SYSTEM4(SYS_readlinkat, -100, path, buffer, size);
+}
+
+static inline long hs_system_clock(int clock, struct hs_time *time)
+{
+#if __SIZEOF_POINTER__ == 4
+    if (HS_SYSTEM2(HS_KERNEL_CLOCK_GETTIME64, clock, time) == 0)
+        return 0;
+    int32_t narrow[2] = {0, 0};
+    long result = HS_SYSTEM2(HS_KERNEL_CLOCK_GETTIME, clock, narrow);
+    *time = (struct hs_time){narrow[0], narrow[1]};
+    return result;
+#else
+    return HS_SYSTEM2(HS_KERNEL_CLOCK_GETTIME, clock, time);
+#endif
+}
+
+// `timeout_ns` < 0: none.
+static inline long hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns)
+{
+    struct hs_time timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+#if __SIZEOF_POINTER__ == 4
+    int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
+    long result = HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : narrow);
+    if (result != -38) // ENOSYS
+        return result;
+    return HS_SYSTEM4(HS_KERNEL_FUTEX_TIME64, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
+#else
+    return HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
+#endif
+}
+
+// Blocks every signal of the calling thread; hs_system_restore_signals() takes back what was blocked before.
+static inline void hs_system_block_signals(struct hs_signal_set *before)
+{
+    struct hs_signal_set all;
+    __builtin_memset(&all, 0xff, sizeof all);
+    HS_SYSTEM4(SYS_rt_sigprocmask, HS_KERNEL_SIG_SETMASK, &all, before, sizeof all);
+}
+
+static inline void hs_system_restore_signals(const struct hs_signal_set *before)
+{
+    HS_SYSTEM4(SYS_rt_sigprocmask, HS_KERNEL_SIG_SETMASK, before, 0, sizeof *before);
 }
 
 #endif

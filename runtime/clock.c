@@ -9,16 +9,30 @@
 
 struct hs_clock hs_clock;
 
-extern int clock_gettime(clockid_t clock, struct timespec *time) __attribute__((weak));
+// libc's, because it asks the vdso. Where seconds have 32 bits it is an older function of that name, and newer libcs
+// have one beside it.
+#if __SIZEOF_POINTER__ == 4
+struct libc_time {
+    int64_t seconds;
+    int32_t nanoseconds, padding;
+};
+extern int libc_clock(int clock, struct libc_time *time) __asm__("__clock_gettime64") __attribute__((weak));
+#else
+#define libc_time hs_time
+extern int libc_clock(int clock, struct hs_time *time) __asm__("clock_gettime") __attribute__((weak));
+#endif
 
-static uint64_t read_clock(clockid_t clock)
+static uint64_t read_clock(int clock)
 {
-    struct timespec now = {0};
-    if (clock_gettime)
-        clock_gettime(clock, &now);
-    else
-        HS_SYSTEM2(SYS_clock_gettime, clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    struct hs_time now = {0};
+    if (libc_clock) {
+        struct libc_time time = {0};
+        libc_clock(clock, &time);
+        now = (struct hs_time){time.seconds, time.nanoseconds};
+    } else {
+        hs_system_clock(clock, &now);
+    }
+    return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
 }
 
 uint64_t hs_clock__monotonic_ns(void)
@@ -50,7 +64,7 @@ void hs_clock__start(void)
     hs_clock.start_monotonic_ns = hs_clock__monotonic_ns();
     if (hs_arch_ticks_usable() && kernel_trusts_counter()) {
         hs_clock.source = HS_CLOCK_COUNTER;
-        hs_clock.shift = 1;
+        hs_clock.shift = HS_ARCH_TICK_SHIFT;
         hs_clock.start = hs_arch_ticks();
     } else {
         hs_clock.source = HS_CLOCK_MONOTONIC;

@@ -223,7 +223,7 @@ void hs_config__hide_preload(void)
 
 static const char *executable_name(char *buffer, size_t size)
 {
-    long length = HS_SYSTEM3(SYS_readlink, "/proc/self/exe", buffer, size - 1);
+    long length = hs_system_readlink("/proc/self/exe", buffer, size - 1);
     buffer[length > 0 ? length : 0] = 0;
     return length > 0 ? hs_text__base_name(buffer) : "unknown";
 }
@@ -231,7 +231,7 @@ static const char *executable_name(char *buffer, size_t size)
 void hs_config__expand(const char *pattern, uint64_t counter, char *path, uint64_t size)
 {
     char executable[512];
-    struct timespec now = {0};
+    struct hs_time now = {0};
     struct hs_text text;
     hs_text__start(&text, path, size);
     for (; *pattern; pattern++) {
@@ -247,8 +247,8 @@ void hs_config__expand(const char *pattern, uint64_t counter, char *path, uint64
             hs_text__add(&text, executable_name(executable, sizeof executable));
             break;
         case 't':
-            HS_SYSTEM2(SYS_clock_gettime, CLOCK_REALTIME, &now);
-            hs_text__add_number(&text, (uint64_t)now.tv_sec);
+            hs_system_clock(CLOCK_REALTIME, &now);
+            hs_text__add_number(&text, (uint64_t)now.seconds);
             break;
         case 'n':
             hs_text__add_number(&text, counter);

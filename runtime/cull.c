@@ -158,11 +158,22 @@ static bool count_culled(uint32_t stack, uint64_t size, uint64_t usable, uint64_
     return true;
 }
 
+// value * numerator / denominator, exact to 32 bits.
+static uint64_t scaled(uint64_t value, uint64_t numerator, uint64_t denominator)
+{
+    while ((numerator | denominator) >> 32) {
+        numerator >>= 1;
+        denominator >>= 1;
+    }
+    denominator += denominator == 0;
+    return value / denominator * numerator + value % denominator * numerator / denominator;
+}
+
 static uint64_t threshold(void)
 {
     uint64_t ns = hs_config.cull_threshold_ms * 1000000;
     uint64_t elapsed = hs_clock__monotonic_ns() - hs_clock.start_monotonic_ns;
-    return elapsed ? (uint64_t)((unsigned __int128)ns * hs_clock__now() / elapsed) : ns;
+    return elapsed ? scaled(ns, hs_clock__now(), elapsed) : ns;
 }
 
 // Whether the block at `address`, freed at `time`, may go; its allocation is then struck out.

@@ -24,7 +24,7 @@ static struct {
 static bool read_whole(int fd, uint8_t *to, uint64_t length)
 {
     for (uint64_t done = 0; done < length;) {
-        long got = hs_system_pread(fd, to + done, length - done, done);
+        long got = hs_system_pread(fd, to + done, (size_t)(length - done), done);
         if (got <= 0)
             return false;
         done += (uint64_t)got;
@@ -35,11 +35,11 @@ static bool read_whole(int fd, uint8_t *to, uint64_t length)
 static void append_file(const char *path, int fd, uint64_t length)
 {
     size_t name = hs_text__length(path) + 1;
-    if (name + length > HS_CHUNK_MAX_LENGTH) {
+    if (length > HS_CHUNK_MAX_LENGTH || name + length > HS_CHUNK_MAX_LENGTH) {
         hs_log(HS_LOG_WARN, "not embedded, too large: ", path, 0);
         return;
     }
-    uint8_t *payload = hs_memory__map(name + length);
+    uint8_t *payload = hs_memory__map(name + (size_t)length);
     if (!payload)
         return;
     __builtin_memcpy(payload, path, name);
@@ -48,19 +48,19 @@ static void append_file(const char *path, int fd, uint64_t length)
         struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = total, .plain_length = total};
         hs_output__append(&chunk, payload);
     }
-    hs_memory__unmap(payload, name + length);
+    hs_memory__unmap(payload, name + (size_t)length);
 }
 
 static void embed_file(const char *path)
 {
-    struct stat status;
+    struct hs_file_status status;
     long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0) {
         hs_log(HS_LOG_WARN, "not embedded, cannot be read: ", path, (int)-fd);
         return;
     }
-    if (HS_SYSTEM2(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode))
-        append_file(path, (int)fd, (uint64_t)status.st_size);
+    if (hs_system_status((int)fd, &status) == 0 && S_ISREG(status.mode))
+        append_file(path, (int)fd, status.size);
     hs_system_close((int)fd);
 }
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <time.h>
 
 enum { SPINS = 100 };
 #define WAIT_NS     20000000ll
@@ -14,13 +13,12 @@ enum { SPINS = 100 };
 
 void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
-    struct timespec timeout = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-    HS_SYSTEM4(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? NULL : &timeout);
+    hs_system_futex((const void *)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns);
 }
 
 void hs_futex__wake(_Atomic uint32_t *word, int count)
 {
-    HS_SYSTEM3(SYS_futex, word, FUTEX_WAKE_PRIVATE, count);
+    hs_system_futex((const void *)word, FUTEX_WAKE_PRIVATE, (uint32_t)count, -1);
 }
 
 static bool owner_is_gone(uint32_t tid)

@@ -5,23 +5,22 @@
 #include "runtime/text.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 enum { STANDARD_ERROR = 2 };
 
 // The first rotation keeps the beginning as NAME.initial, later ones the previous piece as NAME.old.
 static void rotate(const char *path)
 {
-    struct stat status;
-    if (hs_config.log_rotate_bytes == 0 || HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0 ||
-        (uint64_t)status.st_size <= hs_config.log_rotate_bytes)
+    struct hs_file_status status;
+    if (hs_config.log_rotate_bytes == 0 || hs_system_status_of(path, 0, &status) != 0 ||
+        status.size <= hs_config.log_rotate_bytes)
         return;
     char kept[HS_CONFIG_TEXT + 64];
     struct hs_text text;
     hs_text__start(&text, kept, sizeof kept);
     hs_text__add(&text, path);
     hs_text__add(&text, ".initial");
-    if (HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, kept, &status, 0) == 0) {
+    if (hs_system_status_of(kept, 0, &status) == 0) {
         hs_text__start(&text, kept, sizeof kept);
         hs_text__add(&text, path);
         hs_text__add(&text, ".old");

@@ -259,7 +259,7 @@ static void drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
 
 void hs_modules__see(uintptr_t pc)
 {
-    uintptr_t call = pc - 1; // a return address may be the first byte behind the code
+    uintptr_t call = hs_modules__call_of(pc);
     if (known(call))
         return;
     if (modules.last_unknown_page == call >> 12)

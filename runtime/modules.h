@@ -5,7 +5,15 @@
 #ifndef HEAPSONDE_RUNTIME_MODULES_H
 #define HEAPSONDE_RUNTIME_MODULES_H
 
+#include "arch/arch.h"
+
 #include <stdint.h>
+
+// Where the call is that returns to `pc`: the return address itself may be the first byte behind the code.
+static inline uintptr_t hs_modules__call_of(uintptr_t pc)
+{
+    return pc - HS_ARCH_CALL_SIZE(pc);
+}
 
 // Makes sure that the module of a return address is in the journal. Under the stack table's lock.
 void hs_modules__see(uintptr_t pc);

@@ -8,6 +8,7 @@
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/shared_word.h"
 #include "runtime/slots.h"
 #include "runtime/text.h"
 
@@ -69,7 +70,7 @@ bool hs_output__stopped(void)
 
 static void set_live(uint64_t *word, uint64_t value)
 {
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+    hs_shared_word__store(word, value);
 }
 
 void hs_output__stop(uint64_t reason, int error)
@@ -94,8 +95,8 @@ static uint64_t stop_reason_of(int error)
 // A write past RLIMIT_FSIZE raises SIGXFSZ; so it is never tried.
 static int room_for(uint64_t end)
 {
-    struct rlimit limit;
-    if (HS_SYSTEM4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && end > limit.rlim_cur)
+    struct hs_limit limit;
+    if (hs_system_limit(RLIMIT_FSIZE, &limit) == 0 && end > limit.current)
         return -EFBIG;
     return 0;
 }
@@ -108,7 +109,7 @@ static int reserve(uint64_t offset, uint64_t length)
         return failed;
     long result;
     do
-        result = HS_SYSTEM4(SYS_fallocate, output.fd, 0, offset, length);
+        result = hs_system_allocate(output.fd, offset, length);
     while (result == -EINTR);
     if (result == 0)
         return 0;
@@ -117,7 +118,7 @@ static int reserve(uint64_t offset, uint64_t length)
     static const uint8_t zeros[4096];
     for (uint64_t done = 0; done < length; done += (uint64_t)result) {
         uint64_t part = length - done < sizeof zeros ? length - done : sizeof zeros;
-        result = hs_system_pwrite(output.fd, zeros, part, offset + done);
+        result = hs_system_pwrite(output.fd, zeros, (size_t)part, offset + done);
         if (result == -EINTR)
             result = 0;
         else if (result <= 0)
@@ -131,15 +132,15 @@ static uint8_t *map_file(uint64_t offset, uint64_t length)
     int failed = reserve(offset, length);
     if (failed)
         return NULL;
-    long result = hs_system_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, output.fd, offset);
+    long result = hs_system_mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_SHARED, output.fd, offset);
     return hs_system_failed(result) ? NULL : (uint8_t *)result;
 }
 
 static int lift_descriptor(long fd)
 {
-    struct rlimit limit = {.rlim_cur = 1024};
-    HS_SYSTEM4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
-    long wanted = limit.rlim_cur > HIGH_DESCRIPTOR + 100 ? HIGH_DESCRIPTOR : (long)limit.rlim_cur / 2;
+    struct hs_limit limit = {.current = 1024};
+    hs_system_limit(RLIMIT_NOFILE, &limit);
+    long wanted = limit.current > HIGH_DESCRIPTOR + 100 ? HIGH_DESCRIPTOR : (long)limit.current / 2;
     long high = HS_SYSTEM3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, wanted);
     if (high < 0)
         return (int)fd;
@@ -230,9 +231,8 @@ static long create_or_replace(void)
     long fd = hs_system_open(output.path, flags | O_EXCL, 0600);
     if (fd != -EEXIST)
         return fd;
-    struct stat status;
-    bool plain =
-        HS_SYSTEM4(SYS_newfstatat, AT_FDCWD, output.path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+    struct hs_file_status status;
+    bool plain = hs_system_status_of(output.path, AT_SYMLINK_NOFOLLOW, &status) == 0 && S_ISREG(status.mode);
     if (plain && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, output.path, 0) == 0)
         return hs_system_open(output.path, flags | O_EXCL, 0600);
     return hs_system_open(output.path, flags | O_TRUNC, 0600);
@@ -243,23 +243,23 @@ static long open_file(void)
     long fd = create_or_replace();
     if (fd < 0)
         return fd;
-    struct stat status;
-    long failed = HS_SYSTEM2(SYS_fstat, fd, &status);
-    if (failed < 0 || !S_ISREG(status.st_mode)) {
+    struct hs_file_status status;
+    long failed = hs_system_status((int)fd, &status);
+    if (failed || !S_ISREG(status.mode)) {
         hs_system_close((int)fd);
-        return failed < 0 ? failed : -EINVAL;
+        return failed ? failed : -EINVAL;
     }
     HS_SYSTEM2(SYS_fchmod, fd, 0600);
     if (hs_config.chown_to >= 0)
-        HS_SYSTEM3(SYS_fchown, fd, hs_config.chown_to, HS_SYSTEM0(SYS_getgid));
-    output.device = status.st_dev;
-    output.inode = status.st_ino;
+        HS_SYSTEM3(HS_KERNEL_FCHOWN, fd, hs_config.chown_to, HS_SYSTEM0(HS_KERNEL_GETGID));
+    output.device = status.device;
+    output.inode = status.inode;
     return fd;
 }
 
 static void random_id(uint64_t id[2])
 {
-    if (HS_SYSTEM3(SYS_getrandom, id, 16, 1) == 16)
+    if (HS_SYSTEM3(HS_KERNEL_GETRANDOM, id, 16, 1) == 16)
         return;
     id[0] = hs_clock__realtime_ns() * 0x9e3779b97f4a7c15ull;
     id[1] = (uint64_t)hs_system_getpid() << 32 ^ hs_clock__monotonic_ns();
@@ -291,9 +291,9 @@ static void fill_header(uint8_t *to, uint64_t forked_at)
 
 static bool still_ours(void)
 {
-    struct stat status;
-    return output.fd >= 0 && HS_SYSTEM2(SYS_fstat, output.fd, &status) == 0 && status.st_dev == output.device &&
-           status.st_ino == output.inode;
+    struct hs_file_status status;
+    return output.fd >= 0 && hs_system_status(output.fd, &status) == 0 && status.device == output.device &&
+           status.inode == output.inode;
 }
 
 static void close_descriptor(void)
@@ -363,8 +363,8 @@ static bool write_all(const void *header, const void *payload, uint64_t length, 
     uint64_t total = hs_chunk_size((uint32_t)length);
     struct iovec parts[3] = {
         {(void *)header, HS_CHUNK_HEADER_SIZE},
-        {(void *)payload, length},
-        {(void *)padding, total - length - HS_CHUNK_HEADER_SIZE},
+        {(void *)payload, (size_t)length},
+        {(void *)padding, (size_t)(total - length - HS_CHUNK_HEADER_SIZE)},
     };
     int failed = room_for(offset + total);
     if (!failed && !descriptor_is_good())
@@ -374,7 +374,7 @@ static bool write_all(const void *header, const void *payload, uint64_t length, 
         return false;
     }
     for (unsigned first = 0; first < 3;) {
-        long done = HS_SYSTEM5(SYS_pwritev, output.fd, &parts[first], 3 - first, offset, 0);
+        long done = hs_system_pwritev(output.fd, &parts[first], 3 - first, offset);
         if (done == -EINTR)
             continue;
         if (done <= 0) {
@@ -386,7 +386,7 @@ static bool write_all(const void *header, const void *payload, uint64_t length, 
             done -= (long)parts[first].iov_len;
         if (first < 3) {
             parts[first].iov_base = (char *)parts[first].iov_base + done;
-            parts[first].iov_len -= (uint64_t)done;
+            parts[first].iov_len -= (size_t)done;
         }
     }
     return true;
@@ -459,7 +459,7 @@ static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
         output.blocks[output.block_count++] = (struct block){memory, length};
     hs_lock__release(&output.lock);
     if (!fits)
-        hs_memory__unmap(memory, length);
+        hs_memory__unmap(memory, (size_t)length);
     return fits;
 }
 
@@ -477,7 +477,7 @@ static bool add_mapped_slots(uint32_t count)
 bool hs_output__add_plain_slots(uint32_t count)
 {
     uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
-    uint8_t *memory = hs_memory__map(length);
+    uint8_t *memory = hs_memory__map((size_t)length);
     return memory && enter_block(memory, length, 0);
 }
 
@@ -516,7 +516,7 @@ void hs_output__abandon(void)
     if (!output.private_table)
         close_descriptor();
     for (uint32_t i = 0; i < output.block_count; i++)
-        hs_memory__unmap(output.blocks[i].memory, output.blocks[i].length);
+        hs_memory__unmap(output.blocks[i].memory, (size_t)output.blocks[i].length);
     if (output.header)
         hs_memory__unmap(output.header, HS_FILE_HEADER_SIZE);
     output.block_count = 0;

@@ -13,6 +13,8 @@
 #include "runtime/modules.h"
 #include "runtime/output.h"
 #include "runtime/seal.h"
+#include "runtime/shared_word.h"
+#include "runtime/signal_action.h"
 #include "runtime/stacks.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
@@ -69,7 +71,7 @@ static void add_info(struct hs_meta_writer *writer, const char *key, const char 
 static void add_process_info(struct hs_meta_writer *writer)
 {
     static char text[4096]; // under process.lock
-    long length = HS_SYSTEM3(SYS_readlink, "/proc/self/exe", text, sizeof text - 1);
+    long length = hs_system_readlink("/proc/self/exe", text, sizeof text - 1);
     text[length > 0 ? length : 0] = 0;
     add_info(writer, "executable", text);
     size_t size = hs_text__read_file("/proc/self/cmdline", text, sizeof text);
@@ -205,9 +207,11 @@ void hs_process__toggle_on_signal(int signal)
 // Only a signal that nobody wanted is taken; the program may still take it back.
 static void take_signal(int number)
 {
-    struct sigaction old, action = {.sa_handler = hs_process__toggle_on_signal, .sa_flags = SA_RESTART};
-    if (sigaction && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL && !(old.sa_flags & SA_SIGINFO))
-        sigaction(number, &action, NULL);
+    union hs_signal_action old = {0}, ours = {0};
+    hs_signal_action__set(&ours.action, hs_process__toggle_on_signal, SA_RESTART);
+    if (sigaction && sigaction(number, NULL, &old.action) == 0 && hs_signal_action__handler(&old.action) == SIG_DFL &&
+        !(hs_signal_action__flags(&old.action) & SA_SIGINFO))
+        sigaction(number, &ours.action, NULL);
 }
 
 void hs_process__libc_is_ready(void)
@@ -350,10 +354,10 @@ void hs_process__exit(void)
 }
 
 // A recording that has ended stays so.
-static void change_state(uint64_t from, uint64_t to)
+static void change_state(uint32_t from, uint32_t to)
 {
     if (is_this_process() && process.begun)
-        __atomic_compare_exchange_n(&hs_output__live()->state, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        hs_shared_word__change(&hs_output__live()->state, from, to);
 }
 
 void hs_process__before_exec(void)

@@ -4,6 +4,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/output.h"
+#include "runtime/shared_word.h"
 #include "runtime/stacks.h"
 
 enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
@@ -13,7 +14,7 @@ enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
 
 static void count(uint64_t *word)
 {
-    __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    hs_shared_word__add(word, 1);
 }
 
 // ---- entering
@@ -95,7 +96,7 @@ static uint64_t first_word(uint32_t kind, uint64_t middle, uint64_t delta)
 // The first word makes the record visible to whoever reads the slot after a kill, so it is written last.
 static void commit(uint64_t *record, uint64_t word)
 {
-    __atomic_store_n(record, word, __ATOMIC_RELEASE);
+    hs_shared_word__store(record, word);
 }
 
 static bool make_room(struct hs_thread *thread, uint64_t now)
@@ -128,7 +129,7 @@ static inline int64_t prepare(struct hs_thread *thread, uint64_t now)
 
 static bool fits_short(uintptr_t address)
 {
-    return (address & ALIGNED_MASK) == 0 && address >> HS_ARCH_ADDRESS_SHIFT <= ADDRESS_MASK;
+    return (address & ALIGNED_MASK) == 0 && (uint64_t)address >> HS_ARCH_ADDRESS_SHIFT <= ADDRESS_MASK;
 }
 
 static void put_wide(struct hs_thread *thread, uint32_t kind, const uint64_t *words, uint32_t length, uint64_t now)
@@ -149,7 +150,7 @@ void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *
     thread->inside = HS_INSIDE_RECORDER;
     uint64_t stack = stack_of(thread, caller);
     uint64_t now = hs_clock__now();
-    if (HS_UNLIKELY(!fits_short(address) || size >> SHORT_SIZE_BITS)) {
+    if (HS_UNLIKELY(!fits_short(address) || (uint64_t)size >> SHORT_SIZE_BITS)) {
         uint64_t words[] = {address, size, usable, stack | (uint64_t)kind << 32};
         put_wide(thread, HS_WIDE_ALLOC, words, 4, now);
         return;
@@ -206,7 +207,7 @@ void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers
     uint64_t stack = stack_of(thread, caller);
     uint64_t now = hs_clock__now();
     uint64_t since = now > began ? now - began : 0;
-    if (HS_UNLIKELY(!fits_short(address) || size >> SHORT_SIZE_BITS || old >> OLD_ADDRESS_BITS ||
+    if (HS_UNLIKELY(!fits_short(address) || (uint64_t)size >> SHORT_SIZE_BITS || (uint64_t)old >> OLD_ADDRESS_BITS ||
                     since >= HS_RECORD_DELTA_LIMIT)) {
         uint64_t words[] = {address, size, usable, stack, old, since};
         put_wide(thread, HS_WIDE_REALLOC, words, 6, now);

@@ -9,6 +9,7 @@
 #include "runtime/embed.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/shared_word.h"
 
 #include <stddef.h>
 
@@ -111,7 +112,7 @@ static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
     };
     struct hs_live *live = hs_output__live();
     bool written = hs_output__append(&chunk, sealer->encoded);
-    __atomic_fetch_add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], result.count, __ATOMIC_RELAXED);
+    hs_shared_word__add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], result.count);
 }
 
 static void write_clock_point(void)
@@ -186,7 +187,7 @@ void hs_seal__close(uint64_t state)
     write_clock_point();
     if (hs_output__stopped())
         return;
-    __atomic_store_n(&live->end_time, hs_clock__now(), __ATOMIC_RELAXED);
-    __atomic_store_n(&live->state, state, __ATOMIC_RELEASE);
+    hs_shared_word__store(&live->end_time, hs_clock__now());
+    hs_shared_word__store(&live->state, state);
     hs_output__write_header_if_unmapped();
 }

@@ -7,16 +7,19 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { SLOTS_LIMIT = 8192 };
+enum { SLOTS_LIMIT = 8192, INDEX_BITS = 14 };
+
+#define ONE_TAG    ((uintptr_t)1 << INDEX_BITS)
+#define INDEX_MASK (ONE_TAG - 1)
 
 static struct {
     struct hs_slot table[SLOTS_LIMIT];
     _Atomic uint32_t total;
-    _Atomic uint64_t free_head;
+    _Atomic uintptr_t free_head;
     _Atomic uint32_t full_head;
     _Atomic uint32_t free_count; // approximate: a hint for growing
     _Atomic uint32_t submitted;
-    _Atomic uint64_t sequence;
+    _Atomic uintptr_t sequence;
     _Atomic uint32_t returned; // counts returned slots; threads without a slot sleep on it
     _Atomic uint32_t waiting;  // threads asleep on `returned`
 } slots;
@@ -28,11 +31,11 @@ static uint32_t index_of(const struct hs_slot *slot)
 
 static void push_free(struct hs_slot *slot)
 {
-    uint64_t head = atomic_load_explicit(&slots.free_head, memory_order_relaxed);
-    uint64_t next;
+    uintptr_t head = atomic_load_explicit(&slots.free_head, memory_order_relaxed);
+    uintptr_t next;
     do {
-        atomic_store_explicit(&slot->next, (uint32_t)head, memory_order_relaxed);
-        next = ((head >> 32) + 1) << 32 | (index_of(slot) + 1);
+        atomic_store_explicit(&slot->next, head & INDEX_MASK, memory_order_relaxed);
+        next = ((head & ~INDEX_MASK) + ONE_TAG) | (index_of(slot) + 1);
     } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_release,
                                                     memory_order_relaxed));
     atomic_fetch_add_explicit(&slots.free_count, 1, memory_order_relaxed);
@@ -40,14 +43,14 @@ static void push_free(struct hs_slot *slot)
 
 static struct hs_slot *pop_free(void)
 {
-    uint64_t head = atomic_load_explicit(&slots.free_head, memory_order_acquire);
+    uintptr_t head = atomic_load_explicit(&slots.free_head, memory_order_acquire);
     struct hs_slot *slot;
-    uint64_t next;
+    uintptr_t next;
     do {
-        if ((uint32_t)head == 0)
+        if ((head & INDEX_MASK) == 0)
             return NULL;
-        slot = &slots.table[(uint32_t)head - 1];
-        next = (head >> 32) << 32 | atomic_load_explicit(&slot->next, memory_order_relaxed);
+        slot = &slots.table[(head & INDEX_MASK) - 1];
+        next = (head & ~INDEX_MASK) | atomic_load_explicit(&slot->next, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_acquire,
                                                     memory_order_acquire));
     atomic_fetch_sub_explicit(&slots.free_count, 1, memory_order_relaxed);
@@ -148,7 +151,7 @@ void hs_slots__wait(int64_t timeout_ns)
 {
     uint32_t seen = atomic_load_explicit(&slots.returned, memory_order_seq_cst);
     atomic_fetch_add_explicit(&slots.waiting, 1, memory_order_seq_cst);
-    if ((uint32_t)atomic_load_explicit(&slots.free_head, memory_order_seq_cst) == 0)
+    if ((atomic_load_explicit(&slots.free_head, memory_order_seq_cst) & INDEX_MASK) == 0)
         hs_futex__wait(&slots.returned, seen, timeout_ns);
     atomic_fetch_sub_explicit(&slots.waiting, 1, memory_order_relaxed);
 }

@@ -4,7 +4,8 @@
 // the journal), or submitted to the writer. Only its owner writes its contents.
 //
 // Shared words:
-//   free list   head = tag << 32 | index + 1; the tag changes with each push, so that a pop cannot be fooled
+//   free list   head = tag << 14 | index + 1; the tag changes with each push, so that a pop cannot be fooled (on
+//               machines of 32 bits not before it has slept through a quarter of a million)
 //   full list   head = index + 1; pushed by threads, taken whole by the writer
 // A slot's contents pass from owner to owner by the release/acquire pair of the list it goes through.
 #ifndef HEAPSONDE_RUNTIME_SLOTS_H

@@ -12,18 +12,18 @@
 // A node is found from its parent: through the list of the parent's children, newest first. Nodes that are made
 // together lie together, so that a stack met again touches few cache lines.
 //
-// pc: return address; bit 63 set when its code was unloaded, so that no lookup matches it
+// pc: return address; DEAD when its code was unloaded, so that no lookup matches it
 // first_child, next: ids; a node is complete before its id is stored into either
 struct node {
-    _Atomic uint64_t pc;
+    _Atomic uintptr_t pc;
     _Atomic uint32_t first_child;
     _Atomic uint32_t next;
 };
 
 enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 << 14 };
-#define SEGMENT_SIZE  (sizeof(struct node) * SEGMENT_NODES) // 2 MiB
+#define SEGMENT_SIZE  (sizeof(struct node) * SEGMENT_NODES) // 2 MiB, with pointers of 32 bits 1.5 MiB
 #define NODES_LIMIT   ((uint32_t)SEGMENTS_LIMIT << SEGMENT_BITS)
-#define DEAD          (1ull << 63)
+#define DEAD          UINTPTR_MAX
 #define KEPT_TOO_DEEP 128u // innermost frames that are kept of a stack deeper than the memo
 
 static struct {
@@ -91,7 +91,8 @@ static struct node *make_node(uint32_t id)
     if (node)
         return node;
     // A program with few stacks pays for few pages; one with millions would miss the TLB with each lookup.
-    struct node *segment = id < SEGMENT_NODES ? hs_memory__map(SEGMENT_SIZE) : hs_memory__map_huge(SEGMENT_SIZE);
+    bool large = id >= SEGMENT_NODES && (SEGMENT_SIZE & (SEGMENT_SIZE - 1)) == 0;
+    struct node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
     if (!segment)
         return NULL;
     atomic_store_explicit(&trie.segments[id >> SEGMENT_BITS], segment, memory_order_release);
@@ -110,8 +111,8 @@ static bool index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_
     if (length < HS_WIDE_LIST - 1)
         return true;
     for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++) {
-        uint64_t known = atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed);
-        if (!(known & DEAD) && !hs_wide_nodes__insert(parent, known, children[i]))
+        uintptr_t known = atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed);
+        if (known != DEAD && !hs_wide_nodes__insert(parent, known, children[i]))
             return false;
     }
     return hs_wide_nodes__insert(parent, pc, id);
@@ -246,10 +247,9 @@ static void forget_range(uintptr_t start, uintptr_t end)
 {
     for (uint32_t id = 1; id <= trie.count; id++) {
         struct node *node = node_of(id);
-        uint64_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
-        // A return address may be the first byte behind the code.
-        if (!(pc & DEAD) && pc - 1 - start < end - start)
-            atomic_store_explicit(&node->pc, pc | DEAD, memory_order_relaxed);
+        uintptr_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
+        if (pc != DEAD && hs_modules__call_of(pc) - start < end - start)
+            atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
     }
     hs_wide_nodes__forget(start, end);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);

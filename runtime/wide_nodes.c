@@ -3,45 +3,40 @@
 
 #include "arch/system.h"
 #include "runtime/memory.h"
+#include "runtime/modules.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-// key:  pc (48 bits) | low 16 bits of parent << 48; 0: empty; written last
-// rest: id (32 bits) | high 16 bits of parent << 32; FORGOTTEN matches no parent
+// pc: 0: empty; written last
+// parent: FORGOTTEN is nobody's
 struct entry {
-    _Atomic uint64_t key;
-    _Atomic uint64_t rest;
+    _Atomic uintptr_t pc;
+    _Atomic uint32_t parent, id;
 };
 
 struct table {
-    uint64_t capacity;
+    uint32_t capacity;
     struct entry entries[];
 };
 
-enum { FIRST_CAPACITY = 1024 };
-#define PC_MASK   0x0000ffffffffffffull
-#define FORGOTTEN (~0ull)
+enum { FIRST_CAPACITY = 1024, LARGEST_CAPACITY = sizeof(void *) == 8 ? 1 << 30 : 1 << 26 };
+#define FORGOTTEN UINT32_MAX
 
 static struct {
     struct table *_Atomic table; // readers see a complete table
-    uint64_t count;              // under the stack table's lock
+    uint32_t count;              // under the stack table's lock
 } wide;
 
-static uint64_t key_of(uint32_t parent, uintptr_t pc)
-{
-    return (pc & PC_MASK) | (uint64_t)parent << 48;
-}
-
-static uint64_t place_of(const struct table *table, uint32_t parent, uintptr_t pc)
+static uint32_t place_of(const struct table *table, uint32_t parent, uintptr_t pc)
 {
     uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
     hash *= 0xbf58476d1ce4e5b9ull;
-    return (uint64_t)((unsigned __int128)hash * table->capacity >> 64);
+    return (uint32_t)((hash >> 32) * table->capacity >> 32);
 }
 
-static uint64_t next_place(const struct table *table, uint64_t place)
+static uint32_t next_place(const struct table *table, uint32_t place)
 {
     return place + 1 == table->capacity ? 0 : place + 1;
 }
@@ -51,12 +46,12 @@ uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc)
     const struct table *table = atomic_load_explicit(&wide.table, memory_order_acquire);
     if (!table)
         return 0;
-    uint64_t key = key_of(parent, pc), seen;
-    uint64_t place = place_of(table, parent, pc);
-    while ((seen = atomic_load_explicit(&table->entries[place].key, memory_order_acquire))) {
-        uint64_t rest = atomic_load_explicit(&table->entries[place].rest, memory_order_relaxed);
-        if (seen == key && rest >> 32 == parent >> 16)
-            return (uint32_t)rest;
+    uint32_t place = place_of(table, parent, pc);
+    uintptr_t seen;
+    while ((seen = atomic_load_explicit(&table->entries[place].pc, memory_order_acquire))) {
+        const struct entry *entry = &table->entries[place];
+        if (seen == pc && atomic_load_explicit(&entry->parent, memory_order_relaxed) == parent)
+            return atomic_load_explicit(&entry->id, memory_order_relaxed);
         place = next_place(table, place);
     }
     return 0;
@@ -64,33 +59,35 @@ uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc)
 
 static void store(struct table *table, uint32_t parent, uintptr_t pc, uint32_t id)
 {
-    uint64_t place = place_of(table, parent, pc);
-    while (atomic_load_explicit(&table->entries[place].key, memory_order_relaxed))
+    uint32_t place = place_of(table, parent, pc);
+    while (atomic_load_explicit(&table->entries[place].pc, memory_order_relaxed))
         place = next_place(table, place);
-    uint64_t rest = id | (uint64_t)(parent >> 16) << 32;
-    atomic_store_explicit(&table->entries[place].rest, rest, memory_order_relaxed);
-    atomic_store_explicit(&table->entries[place].key, key_of(parent, pc), memory_order_release);
+    struct entry *entry = &table->entries[place];
+    atomic_store_explicit(&entry->parent, parent, memory_order_relaxed);
+    atomic_store_explicit(&entry->id, id, memory_order_relaxed);
+    atomic_store_explicit(&entry->pc, pc, memory_order_release);
 }
 
-static size_t table_bytes(uint64_t capacity)
+static size_t table_bytes(uint32_t capacity)
 {
     return sizeof(struct table) + capacity * sizeof(struct entry);
 }
 
 static void copy_entries(struct table *to, const struct table *from)
 {
-    for (uint64_t i = 0; i < from->capacity; i++) {
-        uint64_t key = atomic_load_explicit(&from->entries[i].key, memory_order_relaxed);
-        uint64_t rest = atomic_load_explicit(&from->entries[i].rest, memory_order_relaxed);
-        if (key && rest != FORGOTTEN)
-            store(to, (uint32_t)(key >> 48) | (uint32_t)(rest >> 32) << 16, key & PC_MASK, (uint32_t)rest);
+    for (uint32_t i = 0; i < from->capacity; i++) {
+        const struct entry *entry = &from->entries[i];
+        uintptr_t pc = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+        uint32_t parent = atomic_load_explicit(&entry->parent, memory_order_relaxed);
+        if (pc && parent != FORGOTTEN)
+            store(to, parent, pc, atomic_load_explicit(&entry->id, memory_order_relaxed));
     }
 }
 
 static struct table *grow(struct table *old)
 {
-    uint64_t capacity = old ? old->capacity + old->capacity / 2 : FIRST_CAPACITY;
-    struct table *table = hs_memory__map(table_bytes(capacity));
+    uint32_t capacity = old ? old->capacity + old->capacity / 2 : FIRST_CAPACITY;
+    struct table *table = capacity < LARGEST_CAPACITY ? hs_memory__map(table_bytes(capacity)) : NULL;
     if (!table)
         return NULL;
     table->capacity = capacity;
@@ -108,7 +105,7 @@ static struct table *grow(struct table *old)
 bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
 {
     struct table *table = atomic_load_explicit(&wide.table, memory_order_relaxed);
-    if (!table || (wide.count + 1) * 4 > table->capacity * 3)
+    if (!table || wide.count >= table->capacity / 4 * 3)
         if (!(table = grow(table)))
             return false;
     wide.count++;
@@ -119,10 +116,10 @@ bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
 void hs_wide_nodes__forget(uintptr_t start, uintptr_t end)
 {
     struct table *table = atomic_load_explicit(&wide.table, memory_order_relaxed);
-    for (uint64_t i = 0; table && i < table->capacity; i++) {
-        uint64_t key = atomic_load_explicit(&table->entries[i].key, memory_order_relaxed);
-        if (key && (key & PC_MASK) - 1 - start < end - start)
-            atomic_store_explicit(&table->entries[i].rest, FORGOTTEN, memory_order_relaxed);
+    for (uint32_t i = 0; table && i < table->capacity; i++) {
+        uintptr_t pc = atomic_load_explicit(&table->entries[i].pc, memory_order_relaxed);
+        if (pc && hs_modules__call_of(pc) - start < end - start)
+            atomic_store_explicit(&table->entries[i].parent, FORGOTTEN, memory_order_relaxed);
     }
 }
 

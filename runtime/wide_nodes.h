@@ -2,10 +2,10 @@
 //
 // (parent, pc) -> id for the children of nodes that have many of them.
 //
-// Open addressing over 16-byte entries, so that a lookup touches one cache line. Lookups take no lock; insertions run
-// under the stack table's lock. A table that is three quarters full is copied into one half as large again; the old
-// one's pages go back to the kernel but stay mapped: a lookup still in it reads zeros, misses, and is repeated under
-// the lock.
+// Open addressing over entries of 16 bytes (12 with pointers of 32 bits), so that a lookup touches one cache line.
+// Lookups take no lock; insertions run under the stack table's lock. A table that is three quarters full is copied into
+// one half as large again; the old one's pages go back to the kernel but stay mapped: a lookup still in it reads zeros,
+// misses, and is repeated under the lock.
 #ifndef HEAPSONDE_RUNTIME_WIDE_NODES_H
 #define HEAPSONDE_RUNTIME_WIDE_NODES_H
 

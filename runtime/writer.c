@@ -122,7 +122,7 @@ static void carry_out(uint32_t orders)
 
 static void close_between(unsigned first, unsigned last)
 {
-    if (first > last || HS_SYSTEM3(SYS_close_range, first, last, 0) == 0)
+    if (first > last || HS_SYSTEM3(HS_KERNEL_CLOSE_RANGE, first, last, 0) == 0)
         return; // an older kernel has no such call, a filter may refuse it
     for (unsigned fd = first; fd <= last && fd < 65536; fd++)
         hs_system_close((int)fd);
@@ -168,11 +168,12 @@ static void helper_main(void *unused)
 
 static bool has_second_core(void)
 {
-    uint64_t mask[16] = {0};
+    unsigned long mask[128 / sizeof(unsigned long)] = {0};
     long length = HS_SYSTEM3(SYS_sched_getaffinity, 0, sizeof mask, mask);
     unsigned cores = 0;
-    for (long i = 0; i < length / 8 && i < 16; i++)
-        cores += (unsigned)__builtin_popcountll(mask[i]);
+    for (long i = 0; i * (long)sizeof *mask < length; i++)
+        for (unsigned long left = mask[i]; left; left &= left - 1)
+            cores++;
     return cores > 1;
 }
 
@@ -244,10 +245,10 @@ static bool start_thread(void)
     writer.stack = hs_memory__map(STACK_SIZE);
     if (!writer.stack)
         return false;
-    uint64_t all = ~0ull, before;
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    struct hs_signal_set before;
+    hs_system_block_signals(&before);
     long tid = hs_arch_clone_thread(THREAD_FLAGS, writer.stack + STACK_SIZE, thread_main, NULL);
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    hs_system_restore_signals(&before);
     if (tid < 0) {
         hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-tid);
         hs_memory__unmap(writer.stack, STACK_SIZE);
@@ -277,14 +278,14 @@ bool hs_writer__start(bool inline_writer)
 static void seal_inline(uint32_t orders)
 {
     uint32_t tid = (uint32_t)hs_system_gettid();
-    uint64_t all = ~0ull, before;
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    struct hs_signal_set before;
+    hs_system_block_signals(&before);
     if (hs_lock__acquire(&writer.role, tid)) {
         seal_submitted();
         carry_out(orders);
         hs_lock__release(&writer.role);
     }
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    hs_system_restore_signals(&before);
 }
 
 void hs_writer__notify(void)

@@ -73,7 +73,17 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     hs_record__leave(thread);
 }
 
-#define DEFINE_NEW(name, parameters, arguments)                                                                        \
+// Itanium C++ ABI names: size_t is `m` where it is a long, `j` where it is an int.
+#if __SIZEOF_POINTER__ == 8
+#define SIZED(before, after) before##m##after
+#else
+#define SIZED(before, after) before##j##after
+#endif
+
+#define DEFINE_NEW(...)    DEFINE_NEW_NAMED(__VA_ARGS__)
+#define DEFINE_DELETE(...) DEFINE_DELETE_NAMED(__VA_ARGS__)
+
+#define DEFINE_NEW_NAMED(name, parameters, arguments)                                                                  \
     HS_EXPORT void *name parameters;                                                                                   \
     HS_EXPORT void *name parameters                                                                                    \
     {                                                                                                                  \
@@ -90,7 +100,7 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
         return block;                                                                                                  \
     }
 
-#define DEFINE_DELETE(name, fallback, parameters, arguments)                                                           \
+#define DEFINE_DELETE_NAMED(name, fallback, parameters, arguments)                                                     \
     HS_EXPORT void name parameters;                                                                                    \
     HS_EXPORT void name parameters                                                                                     \
     {                                                                                                                  \
@@ -112,28 +122,30 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
             hs_record__leave(thread);                                                                                  \
     }
 
-// Itanium C++ ABI names: new, new[], each also nothrow, aligned, aligned nothrow. size_t is `m` where it is a long.
-DEFINE_NEW(_Znwm, (size_t size), (size))
-DEFINE_NEW(_Znam, (size_t size), (size))
-DEFINE_NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
-DEFINE_NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
-DEFINE_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
-DEFINE_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
-DEFINE_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
+// new, new[], each also nothrow, aligned, aligned nothrow.
+DEFINE_NEW(SIZED(_Znw, ), (size_t size), (size))
+DEFINE_NEW(SIZED(_Zna, ), (size_t size), (size))
+DEFINE_NEW(SIZED(_Znw, RKSt9nothrow_t), (size_t size, const void *nothrow), (size, nothrow))
+DEFINE_NEW(SIZED(_Zna, RKSt9nothrow_t), (size_t size, const void *nothrow), (size, nothrow))
+DEFINE_NEW(SIZED(_Znw, St11align_val_t), (size_t size, size_t alignment), (size, alignment))
+DEFINE_NEW(SIZED(_Zna, St11align_val_t), (size_t size, size_t alignment), (size, alignment))
+DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t), (size_t size, size_t alignment, const void *nothrow),
            (size, alignment, nothrow))
-DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
+DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t), (size_t size, size_t alignment, const void *nothrow),
            (size, alignment, nothrow))
 
 DEFINE_DELETE(_ZdlPv, NULL, (void *block), (block))
 DEFINE_DELETE(_ZdaPv, NULL, (void *block), (block))
-DEFINE_DELETE(_ZdlPvm, "_ZdlPv", (void *block, size_t size), (block, size))
-DEFINE_DELETE(_ZdaPvm, "_ZdaPv", (void *block, size_t size), (block, size))
+DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv", (void *block, size_t size), (block, size))
+DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv", (void *block, size_t size), (block, size))
 DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv", (void *block, const void *nothrow), (block, nothrow))
 DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv", (void *block, const void *nothrow), (block, nothrow))
 DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
 DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
-DEFINE_DELETE(_ZdlPvmSt11align_val_t, NULL, (void *block, size_t size, size_t alignment), (block, size, alignment))
-DEFINE_DELETE(_ZdaPvmSt11align_val_t, NULL, (void *block, size_t size, size_t alignment), (block, size, alignment))
+DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL, (void *block, size_t size, size_t alignment),
+              (block, size, alignment))
+DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL, (void *block, size_t size, size_t alignment),
+              (block, size, alignment))
 DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t",
               (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
 DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t",

@@ -3,6 +3,7 @@
 // Memory that the program gets from the kernel: mmap, munmap, mremap, brk, sbrk.
 #include "arch/system.h"
 #include "runtime/config.h"
+#include "runtime/libc_kind.h"
 #include "runtime/memory.h"
 #include "runtime/record.h"
 #include "shims/trace/real.h"
@@ -18,10 +19,19 @@ static inline void leave_map(struct hs_thread *thread, uint32_t before)
     thread->inside = before;
 }
 
-static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+typedef void *mmap_wide(void *address, size_t length, int protection, int flags, int fd, int64_t offset);
+
+// Whether `mmap` has an offset of 64 bits, so that `mmap64` is the same function.
+static inline bool mmap_is_wide(void)
 {
-    if (hs_real.mmap)
-        return hs_real.mmap(address, length, protection, flags, fd, offset);
+    return sizeof(long) == 8 || hs_libc_is_musl();
+}
+
+static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
+{
+    mmap_wide *real = mmap_is_wide() ? (mmap_wide *)(void *)hs_real.mmap : hs_real.mmap64;
+    if (real)
+        return real(address, length, protection, flags, fd, offset);
     long result = hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset);
     if (!hs_system_failed(result))
         return (void *)result;
@@ -29,27 +39,49 @@ static void *system_mmap(void *address, size_t length, int protection, int flags
     return MAP_FAILED;
 }
 
-HS_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
-HS_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+static void record_mmap(struct hs_thread *thread, const struct hs_registers *caller, void *result, size_t length,
+                        uint64_t how, int fd, int64_t offset, void *address)
 {
-    uint32_t before;
-    struct hs_thread *thread = ENTER_MAP(&before);
-    void *result = system_mmap(address, length, protection, flags, fd, offset);
-    if (!thread)
-        return result;
-    if (result != MAP_FAILED && hs_config.maps) {
-        struct hs_registers caller;
-        HS_CAPTURE_CALLER(&caller);
-        uint64_t words[] = {(uintptr_t)result, length,           (uint32_t)protection | (uint64_t)(uint32_t)flags << 32,
-                            (uint32_t)fd,      (uint64_t)offset, (uintptr_t)address};
-        hs_record__wide(thread, &caller, HS_WIDE_MMAP, words, 6, 3, 32);
-    }
-    leave_map(thread, before);
-    return result;
+    uint64_t words[] = {(uintptr_t)result, length, how, (uint32_t)fd, (uint64_t)offset, (uintptr_t)address};
+    hs_record__wide(thread, caller, HS_WIDE_MMAP, words, 6, 3, 32);
 }
 
-// The same function where off_t has 64 bits.
-HS_EXPORT __attribute__((alias("mmap"), copy(mmap))) __typeof__(mmap) mmap64;
+#define MAP_AND_RECORD(offset)                                                                                         \
+    do {                                                                                                               \
+        uint32_t before;                                                                                               \
+        struct hs_thread *thread = ENTER_MAP(&before);                                                                 \
+        void *result = system_mmap(address, length, protection, flags, fd, offset);                                    \
+        if (!thread)                                                                                                   \
+            return result;                                                                                             \
+        if (result != MAP_FAILED && hs_config.maps) {                                                                  \
+            struct hs_registers caller;                                                                                \
+            HS_CAPTURE_CALLER(&caller);                                                                                \
+            uint64_t how = (uint32_t)protection | (uint64_t)(uint32_t)flags << 32;                                     \
+            record_mmap(thread, &caller, result, length, how, fd, offset, address);                                    \
+        }                                                                                                              \
+        leave_map(thread, before);                                                                                     \
+        return result;                                                                                                 \
+    } while (0)
+
+HS_EXPORT mmap_wide map_wide __asm__("mmap64");
+HS_EXPORT void *map_wide(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
+{
+    MAP_AND_RECORD(offset);
+}
+
+#if __SIZEOF_POINTER__ == 8
+HS_EXPORT mmap_wide map_long __asm__("mmap") __attribute__((alias("mmap64")));
+#else
+// An offset of 64 bits lies on the stack behind `fd` and a gap, one of 32 bits where the gap is.
+HS_EXPORT void *map_either(void *address, size_t length, int protection, int flags, int fd, uint32_t narrow,
+                           uint32_t low, uint32_t high) __asm__("mmap");
+HS_EXPORT void *map_either(void *address, size_t length, int protection, int flags, int fd, uint32_t narrow,
+                           uint32_t low, uint32_t high)
+{
+    int64_t offset = mmap_is_wide() ? (int64_t)((uint64_t)high << 32 | low) : (int64_t)narrow;
+    MAP_AND_RECORD(offset);
+}
+#endif
 
 // Recorded before the range can be given to somebody else; a call that will fail is left out as far as that is known.
 HS_EXPORT int munmap(void *address, size_t length);

@@ -4,6 +4,8 @@
 #ifndef HEAPSONDE_SHIMS_TRACE_REAL_H
 #define HEAPSONDE_SHIMS_TRACE_REAL_H
 
+#include "runtime/signal_action.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +13,6 @@
 #include <sys/types.h>
 
 #define HS_EXPORT __attribute__((visibility("default")))
-
-typedef void (*hs_signal_handler)(int);
 
 // name, result, parameters
 #define HS_REAL_FUNCTIONS(X)                                                                                           \
@@ -31,8 +31,8 @@ typedef void (*hs_signal_handler)(int);
     X(free_sized, void, (void *, size_t))                                                                              \
     X(free_aligned_sized, void, (void *, size_t, size_t))                                                              \
     X(mallopt, int, (int, int))                                                                                        \
-    X(mmap, void *, (void *, size_t, int, int, int, off_t))                                                            \
-    X(mmap64, void *, (void *, size_t, int, int, int, off_t))                                                          \
+    X(mmap, void *, (void *, size_t, int, int, int, long))                                                             \
+    X(mmap64, void *, (void *, size_t, int, int, int, int64_t))                                                        \
     X(munmap, int, (void *, size_t))                                                                                   \
     X(mremap, void *, (void *, size_t, size_t, int, ...))                                                              \
     X(brk, int, (void *))                                                                                              \

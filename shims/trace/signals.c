@@ -3,13 +3,15 @@
 // The toggling handlers stay out of the program's sight: as long as it has not set a handler of its own, it is told
 // that SIGUSR1 and SIGUSR2 have the default action.
 #include "runtime/process.h"
+#include "runtime/signal_action.h"
 #include "shims/trace/real.h"
 
 #include <signal.h>
 
 static bool is_ours(const struct sigaction *action)
 {
-    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == hs_process__toggle_on_signal;
+    return !(hs_signal_action__flags(action) & SA_SIGINFO) &&
+           hs_signal_action__handler(action) == hs_process__toggle_on_signal;
 }
 
 HS_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
@@ -17,10 +19,8 @@ HS_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
     if (!hs_real.sigaction)
         hs_real__resolve();
     int result = hs_real.sigaction(number, action, old);
-    if (result == 0 && old && is_ours(old)) {
-        old->sa_handler = SIG_DFL;
-        old->sa_flags = 0;
-    }
+    if (result == 0 && old && is_ours(old))
+        hs_signal_action__set(old, SIG_DFL, 0);
     return result;
 }
 

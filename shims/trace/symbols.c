@@ -37,7 +37,25 @@ static uintptr_t auxiliary(unsigned long wanted)
     return value;
 }
 
-// The debugger's entrance: DT_DEBUG in the program's dynamic section.
+#ifndef DT_MIPS_RLD_MAP_REL
+#define DT_MIPS_RLD_MAP_REL 0x70000035
+#endif
+
+// DT_DEBUG; MIPS keeps its dynamic section read-only, and there the entry says where the pointer is.
+static const struct r_debug *debug_of_entry(const ElfW(Dyn) * entry)
+{
+    if (entry->d_tag == DT_DEBUG)
+        return (const struct r_debug *)entry->d_un.d_ptr;
+#ifdef __mips__
+    if (entry->d_tag == DT_MIPS_RLD_MAP)
+        return *(const struct r_debug *const *)entry->d_un.d_ptr;
+    if (entry->d_tag == DT_MIPS_RLD_MAP_REL)
+        return *(const struct r_debug *const *)((uintptr_t)entry + entry->d_un.d_val);
+#endif
+    return NULL;
+}
+
+// The debugger's entrance in the program's dynamic section.
 static const struct r_debug *search_debug(void)
 {
     if (&_r_debug && _r_debug.r_map)
@@ -52,9 +70,11 @@ static const struct r_debug *search_debug(void)
         if (headers[i].p_type != PT_DYNAMIC)
             continue;
         const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(bias + headers[i].p_vaddr);
-        for (; entry->d_tag != DT_NULL; entry++)
-            if (entry->d_tag == DT_DEBUG)
-                return (const struct r_debug *)entry->d_un.d_ptr;
+        for (; entry->d_tag != DT_NULL; entry++) {
+            const struct r_debug *debug = debug_of_entry(entry);
+            if (debug)
+                return debug;
+        }
     }
     return NULL;
 }
@@ -141,9 +161,17 @@ static uint32_t find_by_gnu_hash(const struct module_tables *tables, const char 
 
 static uint32_t find_by_hash(const struct module_tables *tables, const char *name)
 {
-    uint32_t count = tables->hash[1], best = 0;
-    for (uint32_t i = 1; i < count && !consider(tables, i, name, &best); i++)
-        continue;
+    uint32_t hash = 0, best = 0;
+    for (const char *c = name; *c; c++) {
+        hash = (hash << 4) + (unsigned char)*c;
+        hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+    }
+    uint32_t bucket_count = tables->hash[0], count = tables->hash[1];
+    const uint32_t *buckets = tables->hash + 2, *chain = buckets + bucket_count;
+    uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+    for (uint32_t steps = 0; index && index < count && steps < count; steps++, index = chain[index])
+        if (consider(tables, index, name, &best))
+            break;
     return best;
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// 64-bit words that other threads, or readers of the file, look at. Machines of 32 bits may have no atomics for 64 (the
+// compiler's substitutes abort on old kernels), so there the low half is what is atomic: it is written last, and what
+// decides is in it.
+#ifndef HEAPSONDE_RUNTIME_SHARED_WORD_H
+#define HEAPSONDE_RUNTIME_SHARED_WORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if __SIZEOF_POINTER__ == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+
+struct hs_shared_halves {
+    uint32_t low, high;
+} __attribute__((may_alias));
+
+static inline void hs_shared_word__store(uint64_t *word, uint64_t value)
+{
+    struct hs_shared_halves *halves = (struct hs_shared_halves *)word;
+    __atomic_store_n(&halves->high, (uint32_t)(value >> 32), __ATOMIC_RELAXED);
+    __atomic_store_n(&halves->low, (uint32_t)value, __ATOMIC_RELEASE);
+}
+
+static inline void hs_shared_word__add(uint64_t *word, uint32_t amount)
+{
+    struct hs_shared_halves *halves = (struct hs_shared_halves *)word;
+    uint32_t before = __atomic_fetch_add(&halves->low, amount, __ATOMIC_RELAXED);
+    if (before + amount < before)
+        __atomic_fetch_add(&halves->high, 1, __ATOMIC_RELAXED);
+}
+
+// From one small value to another.
+static inline void hs_shared_word__change(uint64_t *word, uint32_t from, uint32_t to)
+{
+    struct hs_shared_halves *halves = (struct hs_shared_halves *)word;
+    __atomic_compare_exchange_n(&halves->low, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+#else
+
+static inline void hs_shared_word__store(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline void hs_shared_word__add(uint64_t *word, uint32_t amount)
+{
+    __atomic_fetch_add(word, amount, __ATOMIC_RELAXED);
+}
+
+static inline void hs_shared_word__change(uint64_t *word, uint32_t from, uint32_t to)
+{
+    uint64_t seen = from;
+    __atomic_compare_exchange_n(word, &seen, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+#endif
+
+#endif
