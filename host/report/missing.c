@@ -11,6 +11,8 @@
 
 #define NO_USE UINT32_MAX
 
+enum { MARK_PASSED = 1, MARK_ENDS = 2 };
+
 struct collecting {
     const struct hs_subject *subject;
     struct hs_module_uses *uses;
@@ -18,6 +20,8 @@ struct collecting {
     size_t node_count;
     uint32_t *use_of_module; // NO_USE: none yet
     uint32_t *use_of_node;   // NO_USE: no stack passes through it, or it lies in no module
+    uint8_t *marks;          // by node: MARK_*
+    uint64_t *bytes;         // by node: allocated by the stack that ends there
     uint64_t *passed;        // by node: bit i: it or a caller lies in use `first + i`
 };
 
@@ -31,8 +35,10 @@ static int start(struct collecting *with, const struct hs_subject *subject, stru
     with->use_of_module = malloc((modules + 1) * sizeof(*with->use_of_module));
     with->use_of_node = malloc((with->node_count + 1) * sizeof(*with->use_of_node));
     with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
+    with->bytes = calloc(with->node_count + 1, sizeof(*with->bytes));
+    with->marks = calloc(with->node_count + 1, sizeof(*with->marks));
     uses->use = calloc(modules + 1, sizeof(*uses->use));
-    if (!with->use_of_module || !with->use_of_node || !with->passed || !uses->use)
+    if (!with->use_of_module || !with->use_of_node || !with->passed || !with->bytes || !with->marks || !uses->use)
         return -ENOMEM;
     memset(with->use_of_module, 0xff, (modules + 1) * sizeof(*with->use_of_module));
     memset(with->use_of_node, 0xff, (with->node_count + 1) * sizeof(*with->use_of_node));
@@ -69,38 +75,50 @@ static void count_node(struct collecting *with, uint32_t node)
     use->matters |= unnamed && (use->status.state != HS_SYMBOLS_FOUND || with->nodes[node].depth > STARTING_FRAMES);
 }
 
-// Marks in `passed`, for the time being, the nodes that were met.
-static void count_nodes(struct collecting *with)
+// A damaged table may say anything; a parent stands before its children.
+static uint32_t parent_of(const struct collecting *with, uint32_t node)
+{
+    uint32_t parent = with->nodes[node].parent;
+    return parent < node ? parent : 0;
+}
+
+static void mark_stacks(struct collecting *with)
 {
     const struct hs_totals *totals = &with->subject->totals;
-    memset(with->passed, 0, (with->node_count + 1) * sizeof(*with->passed));
     for (size_t i = 0; i < totals->count; i++) {
-        for (uint32_t node = totals->total[i].stack; node && node < with->node_count && !with->passed[node];
-             node = hs_trace_symbols__parent(with->subject->symbols, node)) {
-            with->passed[node] = 1;
-            count_node(with, node);
-        }
+        uint32_t stack = totals->total[i].stack;
+        if (stack >= with->node_count)
+            continue;
+        with->marks[stack] = MARK_PASSED | MARK_ENDS;
+        with->bytes[stack] = totals->total[i].allocated_bytes;
     }
 }
 
-// The stacks through the 64 uses from `first`. A parent stands before its children.
+static void count_nodes(struct collecting *with)
+{
+    for (uint32_t node = with->node_count ? (uint32_t)with->node_count - 1 : 0; node; node--) {
+        if (!with->marks[node])
+            continue;
+        with->marks[parent_of(with, node)] |= MARK_PASSED;
+        count_node(with, node);
+    }
+}
+
+// The stacks through the 64 uses from `first`.
 static void add_stacks(struct collecting *with, uint32_t first)
 {
-    const struct hs_totals *totals = &with->subject->totals;
     with->passed[0] = 0;
     for (uint32_t node = 1; node < with->node_count; node++) {
         uint32_t place = with->use_of_node[node] - first;
         bool here = with->use_of_node[node] != NO_USE && place < 64;
-        uint64_t above = with->passed[hs_trace_symbols__parent(with->subject->symbols, node)];
-        with->passed[node] = above | (here ? (uint64_t)1 << place : 0);
-    }
-    for (size_t i = 0; i < totals->count; i++) {
-        uint32_t stack = totals->total[i].stack;
-        uint64_t passed = stack < with->node_count ? with->passed[stack] : 0;
+        uint64_t passed = with->passed[parent_of(with, node)] | (here ? (uint64_t)1 << place : 0);
+        with->passed[node] = passed;
+        if (!(with->marks[node] & MARK_ENDS))
+            continue;
         for (; passed; passed &= passed - 1) {
             struct hs_module_use *use = &with->uses->use[first + (uint32_t)__builtin_ctzll(passed)];
             use->stacks++;
-            use->bytes += totals->total[i].allocated_bytes;
+            use->bytes += with->bytes[node];
         }
     }
 }
@@ -121,6 +139,7 @@ int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject
     struct collecting with;
     int result = start(&with, subject, uses);
     if (!result) {
+        mark_stacks(&with);
         count_nodes(&with);
         for (uint32_t first = 0; first < uses->count; first += 64)
             add_stacks(&with, first);
@@ -129,6 +148,8 @@ int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject
     free(with.use_of_module);
     free(with.use_of_node);
     free(with.passed);
+    free(with.bytes);
+    free(with.marks);
     if (result)
         hs_module_uses__free(uses);
     return result;
