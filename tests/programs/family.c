@@ -51,8 +51,10 @@ static void edges(void)
     SHOW(aligned_alloc(64, huge));
     SHOW(valloc(10));
     SHOW(valloc(most - 4096));
+#ifdef __GLIBC__
     SHOW(pvalloc(10));
     SHOW(pvalloc(most - 100));
+#endif
 
     void *block = (void *)1234;
     errno = 77;
@@ -172,9 +174,11 @@ int main(void)
     sizes();
     through_libc();
     chains();
+#ifdef __GLIBC__
     struct mallinfo2 info = mallinfo2();
     say("mallinfo2 works: %d\n", info.arena > 0);
     say("mallopt: %d, malloc_trim: %d\n", mallopt(M_MMAP_THRESHOLD, 1 << 20), malloc_trim(0) >= 0);
+#endif
     free(allocate(2 << 20));
     keep(allocate(17));
     keep(calloc(3, 7));

@@ -65,7 +65,11 @@ int main(int count, char **arguments)
         say("handled %d\n", (int)handled);
     } else if (!strcmp(mode, "alternate-stack")) {
         // As small as it may be: what the recorder needs of the program's stack is on it too.
+#ifdef _SC_MINSIGSTKSZ
         size_t size = (size_t)sysconf(_SC_MINSIGSTKSZ) + 4096;
+#else
+        size_t size = SIGSTKSZ + 4096;
+#endif
         stack_t stack = {.ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
                          .ss_size = size};
         MUST(sigaltstack(&stack, NULL) == 0);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "tests/recorder/harness.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static char *program_of_gcc(const char *name)
     return trim(result.output);
 }
 
-// Replaces {P} programs, {S} source folder, {W} the folder of this case, {cc1plus}.
+// Replaces {P} programs, {S} source folder, {W} the folder of this case, {R} the root of the target's own files
+// (nothing on this machine), {cc1plus}.
 static char *expand(const char *word)
 {
     char *result = text("%s", word), *at;
@@ -67,6 +69,8 @@ static char *expand(const char *word)
             with = path_source;
         else if ((at = strstr(result, "{W}")))
             with = work;
+        else if ((at = strstr(result, "{R}")))
+            with = path_root;
         else if ((at = strstr(result, "{cc1plus}")))
             with = program_of_gcc("cc1plus"), length = 9;
         else
@@ -145,7 +149,7 @@ static void run_line(struct line *line)
         }
     }
     if (line->prepare[0]) {
-        struct result prepared = run(RUN_BARE, work, NULL, split(line->prepare));
+        struct result prepared = run(RUN_HOST, work, NULL, split(line->prepare));
         if (prepared.status != 0)
             fail("the preparation ends with %s:\n%s", status_text(prepared.status), prepared.output);
     }
@@ -158,6 +162,49 @@ static void run_line(struct line *line)
         run(expectation.no_counter ? RUN_RECORDED_UNCOUNTED : RUN_RECORDED, folder, variables, command);
     compare_results(&bare, &recorded, compare_output);
     compare_folder(folder, &expectation);
+    if (begins(line->name, "real."))
+        print_stack_shares(folder);
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at++) {
+        char before = at == words ? ' ' : at[-1];
+        if (before == ' ' && (at[length] == ' ' || at[length] == 0))
+            return true;
+    }
+    return false;
+}
+
+// Every word of `needed` is one of HEAPSONDE_TEST_TRAITS.
+static bool has_traits(const char *needed)
+{
+    const char *traits = getenv("HEAPSONDE_TEST_TRAITS");
+    char *rest = text("%s", needed), *word;
+    while ((word = strsep(&rest, " ")))
+        if (*word && !has_word(traits ? traits : "", word))
+            return false;
+    return true;
+}
+
+// unsupported.txt beside the cases says what cannot work where, and why.
+static void skip_unsupported(const char *cases, const char *name)
+{
+    char *path = text("%s", cases), *slash = strrchr(path, '/'), *read = NULL;
+    size_t room = 0;
+    FILE *file = slash ? fopen(text("%.*s/unsupported.txt", (int)(slash - path), path), "r") : NULL;
+    while (file && getline(&read, &room, file) > 0) {
+        char *rest = read, *columns[3] = {"", "", ""};
+        if (read[0] == '#' || read[0] == '\n')
+            continue;
+        for (int i = 0; i < 3 && rest; i++)
+            columns[i] = trim(strsep(&rest, "|"));
+        if (fnmatch(columns[0], name, 0) == 0 && has_traits(columns[1]))
+            skip("%s", columns[2]);
+    }
+    if (file)
+        fclose(file);
 }
 
 int main(int count, char **arguments)
@@ -169,9 +216,10 @@ int main(int count, char **arguments)
     }
     if (!line_find(arguments[1], arguments[2], &line))
         fail("%s has no case %s", arguments[1], arguments[2]);
+    skip_unsupported(arguments[1], line.name);
+    harness_start(line.name);
     if (access(path_shim, R_OK) != 0 || access(path_heapsonde, X_OK) != 0)
         fail("%s and %s have to be built first", path_shim, path_heapsonde);
-    harness_start(line.name);
     if (line.command[0] == '@') {
         const struct special *special = specials;
         while (special->name && strcmp(special->name, line.command + 1))

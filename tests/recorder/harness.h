@@ -12,9 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Where things are; each starts as a compile definition.
-extern const char *const path_programs, *const path_shim, *const path_counter, *const path_heapsonde,
-                                                                                   *const path_source;
+// Where things are: compile definitions, or for another machine's programs the environment: HEAPSONDE_TEST_PROGRAMS,
+// _SHIM, _COUNTER, _ROOT (the folder in which that machine's files are; empty for this machine's own).
+extern const char *path_programs, *path_shim, *path_counter, *path_root;
+extern const char *const path_heapsonde, *const path_source;
+
+// HEAPSONDE_TEST_CUTS=allowed: stacks may be cut, and nothing is said of the frames that they hold.
+extern bool cuts_allowed;
 
 // The folder of this case: made by harness_start, removed by harness_finish when nothing failed.
 extern char work[256];
@@ -43,14 +47,16 @@ struct result {
     int status; // as waitpid gives it
 };
 
-enum { RUN_BARE, RUN_RECORDED, RUN_RECORDED_UNCOUNTED, RUN_COUNTED };
+// RUN_HOST is for tools of this machine. The others run a program of the target, through HEAPSONDE_TEST_RUNNER
+// ("qemu-arm -L FOLDER") where that is set.
+enum { RUN_HOST, RUN_BARE, RUN_RECORDED, RUN_RECORDED_UNCOUNTED, RUN_COUNTED };
 
 // Starts a program in `folder` (made when missing). `variables` ends with NULL, as does `command`; recorded runs leave
 // trace.PID.N and counter.PID.N in the folder.
 struct child start(int how, const char *folder, char *const variables[], char *const command[]);
 struct result finish(struct child child);
 struct result run(int how, const char *folder, char *const variables[], char *const command[]);
-struct result run_words(const char *folder, ...); // bare; words until NULL
+struct result run_words(const char *folder, ...); // RUN_HOST; words until NULL
 
 const char *status_text(int status);
 
@@ -77,6 +83,9 @@ struct expectation {
     long every;            // only each N-th trace is read, 0: all
     const char *frames[8]; // "function=allocations", NULL ends them
 };
+
+// One line for each trace: how many stacks there are, and how many of them are whole.
+void print_stack_shares(const char *folder);
 
 void compare_folder(const char *folder, const struct expectation *expectation);
 void compare_trace(const char *trace, const char *counter, const struct expectation *expectation);

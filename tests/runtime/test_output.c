@@ -115,7 +115,7 @@ static void expect_stopped(uint64_t reason, int error, unsigned recorded)
 static void limit(int resource, rlim_t most)
 {
     struct rlimit both = {.rlim_cur = most, .rlim_max = RLIM_INFINITY};
-    if (setrlimit((__rlimit_resource_t)resource, &both) != 0)
+    if (setrlimit(resource, &both) != 0)
         abort();
 }
 

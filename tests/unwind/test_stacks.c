@@ -106,6 +106,7 @@ START_TEST(threads_at_once)
 END_TEST
 
 enum { COROUTINES = 6, COROUTINE_STACK = 1 << 17, SWITCHES = 200 };
+#ifdef __GLIBC__ // musl has no makecontext
 static struct coroutine {
     ucontext_t context;
     struct side_stack side;
@@ -165,6 +166,7 @@ START_TEST(coroutines_by_swapcontext)
     ck_assert_int_eq(failures, 0);
 }
 END_TEST
+#endif
 
 static jmp_buf environment;
 
@@ -337,7 +339,9 @@ int main(void)
     tcase_add_test(cases, threads_with_given_stacks);
     tcase_add_test(cases, many_threads);
     tcase_add_test(cases, threads_at_once);
+#ifdef __GLIBC__
     tcase_add_test(cases, coroutines_by_swapcontext);
+#endif
     tcase_add_test(cases, longjmp_out);
     tcase_add_loop_test(cases, signals, 0, 4);
     tcase_add_test(cases, signals_while_walking);

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+include(${CMAKE_CURRENT_LIST_DIR}/aarch64.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/musl.cmake)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Included after a target's toolchain file: the same compiler with Debian's musl for that target.
+set(HEAPSONDE_LIBC musl)
+if(NOT EXISTS ${HEAPSONDE_SYSROOT}/musl.specs)
+  message(FATAL_ERROR "${HEAPSONDE_SYSROOT}/musl.specs is not there: run toolchains/sysroot ${HEAPSONDE_DEBIAN_ARCHITECTURE}")
+endif()
+# The kernel's headers come with the cross compiler.
+set(CMAKE_C_FLAGS_INIT "-specs=${HEAPSONDE_SYSROOT}/musl.specs -idirafter /usr/${HEAPSONDE_TRIPLET}/include")
+set(CMAKE_ASM_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
