@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
+#include "host/report/cut_stacks.h"
 #include "host/report/json.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
@@ -82,6 +83,27 @@ static void write_numbers(struct hs_json *json, const struct hs_subject *subject
     hs_json__number(json, "damaged_bytes", summary->damaged_bytes);
     write_reasons(json, "truncated", summary->truncated, 1, hs_truncation_name);
     write_reasons(json, "dropped", summary->dropped, 0, hs_drop_reason);
+}
+
+// What is in the trace; "truncated" is what the recorder counted, walk by walk.
+static int write_cut_stacks(struct hs_json *json, const struct hs_subject *subject)
+{
+    struct hs_cut_stacks cut;
+    if (hs_cut_stacks__count(&cut, subject))
+        return -ENOMEM;
+    hs_json__open_array(json, "cut_stacks");
+    for (unsigned i = 1; i < HS_CUT_REASONS; i++) {
+        if (!cut.stacks[i])
+            continue;
+        hs_json__open_object(json, NULL);
+        hs_json__string(json, "reason", hs_truncation_name(i));
+        hs_json__number(json, "stacks", cut.stacks[i]);
+        hs_json__number(json, "allocations", cut.allocations[i]);
+        hs_json__number(json, "allocated_bytes", cut.bytes[i]);
+        hs_json__close_object(json);
+    }
+    hs_json__close_array(json);
+    return 0;
 }
 
 static void write_frame(struct hs_json *json, const struct hs_frame *frame)
@@ -204,7 +226,9 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     hs_json__open_object(&json, NULL);
     write_program(&json, subject);
     write_numbers(&json, subject);
-    int result = write_top(&json, subject, options);
+    int result = write_cut_stacks(&json, subject);
+    if (!result)
+        result = write_top(&json, subject, options);
     if (!result)
         result = hs_report__missing_json(&json, subject);
     hs_json__close_object(&json);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
 #include "host/import/import.h"
+#include "host/report/cut_stacks.h"
 #include "host/report/report.h"
 #include "host/report/style.h"
 #include "host/report/text.h"
@@ -109,19 +110,36 @@ static void print_damage(const struct writer *to, const struct hs_summary *summa
         hs_text__bytes(summary->damaged_bytes).text, list);
 }
 
-// Only what is not zero: whoever reads this far has a reason to.
-static void print_losses(const struct writer *to, const struct hs_summary *summary)
+// The recorder also counts the walks that ended early; stacks that are not in the trace have nothing but that.
+static void print_cut_stacks(const struct writer *to, const struct hs_subject *subject)
 {
+    struct hs_cut_stacks cut;
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    const struct hs_total *sum = &subject->totals.sum;
+    if (hs_cut_stacks__count(&cut, subject))
+        return;
+    for (unsigned i = 1; i < HS_CUT_REASONS; i++) {
+        if (cut.stacks[i])
+            row(to, "cut stacks", "%s with %s of the allocations: %s", hs_text__count(cut.stacks[i]).text,
+                hs_text__percent(cut.allocations[i], sum->allocated_count).text, hs_cut_reason(i));
+        else if (summary->truncated[i] && !subject->restriction)
+            row(to, "cut stacks", "%s while recording, none in the trace: %s",
+                hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
+    }
+}
+
+// Only what is not zero: whoever reads this far has a reason to.
+static void print_losses(const struct writer *to, const struct hs_subject *subject)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
     for (unsigned i = 0; i < 16; i++) {
         if (summary->dropped[i])
             row(to, "dropped", "%s events: %s", hs_text__count(summary->dropped[i]).text, hs_drop_explanation(i));
     }
-    for (unsigned i = 1; i < 16; i++) {
-        if (summary->truncated[i])
-            row(to, "cut stacks", "%s: %s", hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
-    }
+    print_cut_stacks(to, subject);
     if (summary->guessed)
-        row(to, "guessed", "%s stacks hold a frame that was guessed", hs_text__count(summary->guessed).text);
+        row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
+            hs_text__count(summary->guessed).text);
     if (summary->unknown_frees)
         row(to, "unknown", "%s frees of blocks that were allocated before recording",
             hs_text__count(summary->unknown_frees).text);
@@ -138,5 +156,5 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject)
     print_program(&to, subject);
     print_numbers(&to, subject);
     print_ending(&to, summary);
-    print_losses(&to, summary);
+    print_losses(&to, subject);
 }

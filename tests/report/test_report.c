@@ -54,6 +54,13 @@ START_TEST(test_numbers)
     ck_assert_int_eq(integer(report, "stacks"), 10);
     ck_assert_int_eq(integer(json_object_get(report, "truncated"), "no_rule"), 1);
     ck_assert_int_eq(json_object_size(json_object_get(report, "truncated")), 1);
+    const json_t *cut = json_object_get(report, "cut_stacks");
+    ck_assert_int_eq(json_array_size(cut), 1);
+    cut = json_array_get(cut, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(cut, "reason")), "no_rule");
+    ck_assert_int_eq(integer(cut, "stacks"), 1);
+    ck_assert_int_eq(integer(cut, "allocations"), 1);
+    ck_assert_int_eq(integer(cut, "allocated_bytes"), 333);
     ck_assert_int_eq(integer(json_object_get(report, "dropped"), "buffer"), 3);
     ck_assert_int_eq(json_object_size(json_object_get(report, "dropped")), 1);
     long long live = 0;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/cut_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// What lies at the outer end of each node's stack: a reason, or 0. A parent stands before its children.
+static uint8_t *reasons_of(const struct hs_subject *subject, size_t *count)
+{
+    const struct hs_node *nodes = hs_store__nodes(subject->store, count);
+    uint8_t *reasons = calloc(*count + 1, 1);
+    for (uint32_t node = 1; reasons && node < *count; node++) {
+        uint32_t parent = nodes[node].parent < node ? nodes[node].parent : 0;
+        bool is_cut = !parent && hs_trace_symbols__is_cut(subject->symbols, node);
+        reasons[node] = is_cut ? (uint8_t)nodes[node].pc : reasons[parent];
+    }
+    return reasons;
+}
+
+int hs_cut_stacks__count(struct hs_cut_stacks *cut, const struct hs_subject *subject)
+{
+    size_t count = 0;
+    uint8_t *reasons = reasons_of(subject, &count);
+    *cut = (struct hs_cut_stacks){0};
+    if (!reasons)
+        return -ENOMEM;
+    for (size_t i = 0; i < subject->totals.count; i++) {
+        const struct hs_total *total = &subject->totals.total[i];
+        uint8_t reason = total->stack < count ? reasons[total->stack] : 0;
+        if (!reason || reason >= HS_CUT_REASONS)
+            continue;
+        cut->stacks[reason]++;
+        cut->allocations[reason] += total->allocated_count;
+        cut->bytes[reason] += total->allocated_bytes;
+    }
+    free(reasons);
+    return 0;
+}
