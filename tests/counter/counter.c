@@ -23,6 +23,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#ifndef SYS_mmap // the offset of 0 is the same in pages
+#define SYS_mmap SYS_mmap2
+#endif
+#ifdef __mips__
+#define KERNEL_SIGSET_SIZE 16
+#else
+#define KERNEL_SIGSET_SIZE 8
+#endif
+
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
@@ -102,7 +111,7 @@ static void lock(sigset_t *before)
 {
     sigset_t all;
     memset(&all, 0xff, sizeof all);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, 8);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, KERNEL_SIGSET_SIZE);
     while (atomic_exchange_explicit(&locked, 1, memory_order_acquire))
         syscall(SYS_sched_yield);
 }
@@ -110,7 +119,7 @@ static void lock(sigset_t *before)
 static void unlock(const sigset_t *before)
 {
     atomic_store_explicit(&locked, 0, memory_order_release);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, 8);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, KERNEL_SIGSET_SIZE);
 }
 
 // ---- the file

@@ -38,7 +38,7 @@ static NOINLINE void descend(struct coroutine *c, int depth)
 
 static void entry(unsigned low, unsigned high)
 {
-    struct coroutine *c = (struct coroutine *)((uintptr_t)low | (uintptr_t)high << 32);
+    struct coroutine *c = (struct coroutine *)(uintptr_t)(low | (uint64_t)high << 32);
     for (;;)
         descend(c, (int)(random_next(&c->seed) % 20));
 }
@@ -72,7 +72,8 @@ int main(int count, char **arguments)
         c->self.uc_stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         c->self.uc_stack.ss_size = STACK;
         c->self.uc_link = NULL;
-        makecontext(&c->self, (void (*)(void))entry, 2, (unsigned)(uintptr_t)c, (unsigned)((uintptr_t)c >> 32));
+        makecontext(&c->self, (void (*)(void))entry, 2, (unsigned)(uintptr_t)c,
+                    (unsigned)((uint64_t)(uintptr_t)c >> 32));
     }
     if (count > 1 && !strcmp(arguments[1], "move")) {
         pthread_t threads[4];

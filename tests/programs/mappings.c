@@ -47,7 +47,7 @@ int main(void)
     MUST(brk(end) == 0);
     MUST(sbrk(0) == end);
     errno = 0;
-    wrong = sbrk((intptr_t)1 << 60);
+    wrong = sbrk(INTPTR_MAX - 65535);
     say("sbrk too far: %d, errno %d\n", wrong == (void *)-1, errno);
     free(allocate(100));
     MUST(munmap(place, 1 << 20) == 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Allocates for ever and says in a shared file how far it is, for tests that end it at any moment.
-// Usage: progress FILE THREADS. The file holds one 64-bit number for each thread: blocks made so far.
+// Usage: progress FILE THREADS. The file holds one 64-bit little-endian number for each thread: blocks made so far.
 #include "program.h"
 
 #include <fcntl.h>
@@ -9,13 +9,18 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-static _Atomic uint64_t *progress;
+static _Atomic uint32_t (*progress)[2]; // low half, high half: not every machine stores both at once
 
 static NOINLINE void *made(size_t size, int depth)
 {
     void *block = depth ? made(size, depth - 1) : allocate(size);
     __asm__ volatile("" : "+r"(block));
     return block;
+}
+
+static uint32_t little_endian(uint32_t value)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? value : __builtin_bswap32(value);
 }
 
 static void *work(void *number)
@@ -26,7 +31,9 @@ static void *work(void *number)
     for (size_t i = 0;; i++) {
         free(ring[i % 256]);
         ring[i % 256] = made(1 + random_next(&seed) % 500, (int)(i % 30));
-        atomic_store_explicit(&progress[thread], i + 1, memory_order_release);
+        uint64_t made_so_far = i + 1;
+        atomic_store_explicit(&progress[thread][1], little_endian((uint32_t)(made_so_far >> 32)), memory_order_relaxed);
+        atomic_store_explicit(&progress[thread][0], little_endian((uint32_t)made_so_far), memory_order_release);
     }
     return NULL;
 }

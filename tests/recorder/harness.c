@@ -348,7 +348,11 @@ struct counter counter_of(const char *path)
 {
     struct counter counter;
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || read(file, &counter, sizeof counter) != (ssize_t)sizeof counter || counter.magic != COUNTER_MAGIC)
+    bool whole = file >= 0 && read(file, &counter, sizeof counter) == (ssize_t)sizeof counter;
+    if (whole && counter.magic == __builtin_bswap64(COUNTER_MAGIC))
+        for (uint64_t *number = (uint64_t *)&counter; number < (uint64_t *)(void *)counter.program; number++)
+            *number = __builtin_bswap64(*number); // of a machine of the other byte order
+    if (!whole || counter.magic != COUNTER_MAGIC)
         fail("%s is not a file of libcounter.so", path);
     close(file);
     return counter;
