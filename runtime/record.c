@@ -29,7 +29,7 @@ static struct hs_thread *refuse(struct hs_thread *thread)
         return NULL;
     thread->inside = HS_OUTSIDE;
     thread->nested = 0;
-    thread->memo->depth = 0;
+    hs_thread__forget_stacks(thread);
     return NULL;
 }
 
@@ -68,19 +68,26 @@ struct hs_thread *hs_record__enter_map(uint32_t *before)
 
 static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *caller)
 {
+    uint32_t stack;
     struct hs_memo *memo = thread->memo;
     if (HS_UNLIKELY(!hs_config.memo))
         memo->depth = 0;
+    else if ((stack = hs_sites_recall(thread->sites, caller)))
+        return stack;
     uint32_t kept = hs_memo_walk(memo, caller);
     if (HS_UNLIKELY(memo->end != HS_END_ROOT))
         count(&hs_output__live()->truncated[memo->end]);
     if (HS_UNLIKELY(memo->guessed))
         count(&hs_output__live()->guessed);
-    if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP))
-        return memo->ids[kept - 1];
-    thread->node_cache->alone_as = hs_threads__count() == 1 ? thread->number : 0;
-    uint32_t stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->number);
-    if (HS_UNLIKELY(!stack))
+    if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP)) {
+        stack = memo->ids[kept - 1];
+    } else {
+        thread->node_cache->alone_as = hs_threads__count() == 1 ? thread->number : 0;
+        stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->number);
+    }
+    if (HS_LIKELY(stack))
+        hs_sites_learn(thread->sites, memo, caller, stack);
+    else
         count(&hs_output__live()->dropped[HS_DROP_STACK_TABLE]);
     return stack;
 }

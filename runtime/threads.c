@@ -88,7 +88,7 @@ static struct hs_thread *reuse(uint32_t tid)
     return found;
 }
 
-// One mapping: the record, the cache of nodes, the memo. Touched as far as used.
+// One mapping: the record, the cache of nodes, the known sites, the memo. Touched as far as used.
 static size_t rounded(size_t size)
 {
     return (size + 63) & ~(size_t)63;
@@ -97,7 +97,7 @@ static size_t rounded(size_t size)
 static size_t record_size(void)
 {
     return rounded(sizeof(struct hs_thread)) + rounded(sizeof(struct hs_node_cache)) +
-           hs_memo_size((uint32_t)hs_config.max_depth);
+           rounded(sizeof(struct hs_sites)) + hs_memo_size((uint32_t)hs_config.max_depth);
 }
 
 static struct hs_thread *create(void)
@@ -109,6 +109,8 @@ static struct hs_thread *create(void)
     memory += rounded(sizeof *thread);
     thread->node_cache = (struct hs_node_cache *)memory;
     memory += rounded(sizeof *thread->node_cache);
+    thread->sites = (struct hs_sites *)memory;
+    memory += rounded(sizeof *thread->sites);
     thread->memo = hs_memo_create(memory, (uint32_t)hs_config.max_depth);
     atomic_store_explicit(&thread->tid, HS_THREAD_TAKEN, memory_order_relaxed);
     thread->next = atomic_load_explicit(&threads.first, memory_order_relaxed);
@@ -116,6 +118,12 @@ static struct hs_thread *create(void)
                                                   memory_order_relaxed))
         continue;
     return thread;
+}
+
+void hs_thread__forget_stacks(struct hs_thread *thread)
+{
+    thread->memo->depth = 0;
+    hs_sites_forget(thread->sites);
 }
 
 static void read_name(char *name)
@@ -133,7 +141,7 @@ struct hs_thread *hs_threads__register(void)
         thread = create();
     if (!thread)
         return NULL;
-    thread->memo->depth = 0;
+    hs_thread__forget_stacks(thread);
     thread->slot = NULL;
     thread->at = thread->limit = NULL;
     thread->last_time = 0;
@@ -195,7 +203,7 @@ void hs_threads__reset(void)
     self->next = NULL;
     self->slot = NULL;
     self->at = self->limit = NULL;
-    self->memo->depth = 0;
+    hs_thread__forget_stacks(self);
     self->stream = 1;
     self->number = (uint32_t)hs_system_gettid();
     self->name[0] = 0;

@@ -10,7 +10,7 @@
 
 #include "runtime/slots.h"
 #include "runtime/stacks.h"
-#include "unwind/walk.h"
+#include "unwind/walk_sites.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,6 +30,7 @@ struct hs_thread {
     uint64_t *limit; // no record begins at or behind it
     uint64_t last_time;
     struct hs_memo *memo;
+    struct hs_sites *sites;
     struct hs_node_cache *node_cache;
     struct hs_slot *slot;
     volatile uint32_t inside; // enum hs_inside
@@ -52,6 +53,9 @@ uint32_t hs_threads__count(void);
 
 // Submits the slots of threads that are gone.
 void hs_threads__collect_dead(void);
+
+// The stacks that the thread remembers mean nothing any more.
+void hs_thread__forget_stacks(struct hs_thread *thread);
 
 // Takes a new slot for the thread (submitting the old one). False when none is to be had.
 bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now);

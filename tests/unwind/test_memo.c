@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "unwind/rule_cache.h"
+#include "unwind/walk_sites.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,16 @@ extern const char fake_plain[], fake_plain_too[], fake_framed[], fake_saving[], 
     fake_unknown[];
 
 static struct hs_memo *memo;
+static struct hs_sites sites;
 static uintptr_t plain[FRAMES_MAX];
-static uint64_t total_depth, total_kept, walks;
+static uint64_t total_depth, total_kept, walks, recalled;
 
 static struct hs_memo *make_memo(uint32_t capacity)
 {
     void *memory = NULL;
     ck_assert_int_eq(posix_memalign(&memory, 64, hs_memo_size(capacity)), 0);
     memset(memory, 0, hs_memo_size(capacity));
+    hs_sites_forget(&sites);
     return hs_memo_create(memory, capacity);
 }
 
@@ -29,6 +32,19 @@ static uint32_t identity(uint32_t parent, uintptr_t pc)
 {
     uint64_t mixed = (parent + UINT64_C(0x9e3779b97f4a7c15)) * ((pc ^ pc << 7) | 1);
     return (uint32_t)(mixed ^ mixed >> 32);
+}
+
+// A stack that is known by its site is the one that is there; the next one may be known by this.
+static void check_sites(const struct hs_registers *start, uint32_t id)
+{
+    uint32_t known = hs_sites_recall(&sites, start);
+    if (known) {
+        ck_assert_int_eq(memo->end, HS_END_ROOT);
+        ck_assert_uint_eq(known, id);
+        recalled++;
+    }
+    if (id)
+        hs_sites_learn(&sites, memo, start, id);
 }
 
 // The memo's frames are the plain walk's, and the ids that it says are unchanged are right.
@@ -46,6 +62,7 @@ static void check_memo(uint32_t kept, const struct hs_registers *start)
             ck_assert_uint_eq(memo->ids[i], id);
         memo->ids[i] = parent = id;
     }
+    check_sites(start, parent);
     total_depth += depth;
     total_kept += kept;
     walks++;
@@ -113,6 +130,7 @@ START_TEST(random_trees)
     grow_trees(1000, STANDARD_SHAPES, 30, 10);
     ck_assert_uint_gt(walks, 10000);
     ck_assert_uint_gt(total_kept * 10, total_depth * 5); // it does save work
+    ck_assert_uint_gt(recalled * 50, walks);
     grow_trees(1000, ALL_SHAPES, 20, 10);
     grow_trees(1000, 1 << 6 | 1 << 5 | 1 << 1, 25, 5);
     grow_trees(1000, 1 << 7 | 1 << 4 | 1 << 0, 12, 5);
