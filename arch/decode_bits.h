@@ -51,6 +51,8 @@ static inline void hs_instruction__clear(struct hs_instruction *instruction, uns
     instruction->likely = false;
     instruction->count = 0;
     instruction->target = 0;
+    instruction->data_size = 0;
+    instruction->case_count = 0;
 }
 
 #endif

@@ -59,7 +59,18 @@ struct hs_instruction {
     bool delay_slot;  // the next instruction is executed before control goes elsewhere
     bool likely;      // with delay_slot: only when the branch is taken
     uint8_t count;    // of effects
+    uint8_t case_size, case_scale;
+    uint16_t case_count;
+    uint16_t data_size;
     uintptr_t target; // of HS_FLOW_BRANCH and HS_FLOW_JUMP; of HS_FLOW_CALL, 0 when it is not direct
+
+    // Constants between instructions that this one refers to: no path leads there. data_size is 0: none.
+    uintptr_t data;
+
+    // The cases of a HS_FLOW_INDIRECT, when they are known: case n is at case_base + entry * case_scale, the entry
+    // being the number of case_size bytes (little-endian) at data + n * case_size, or n itself when case_size is 0.
+    uintptr_t case_base;
+
     struct hs_effect effects[HS_EFFECTS_MAX]; // in order; each sees the results of those before it
 };
 
@@ -72,6 +83,7 @@ struct hs_decoder {
     uint8_t call_size;        // a return address minus this is inside of the call or of its delay slot
     uint64_t callee_saved;    // bit n: register n survives calls
     int8_t entry_sp_from_cfa; // sp - CFA at the entry
+    bool data_in_code;        // instructions may say `data`
 
     // Decodes the instruction at `code`, of which `length` bytes can be read and which runs at `address`.
     // `context` is carried along straight code and starts as 0 at every other place (Thumb: the IT state).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/analysis.h"
 
-enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, BODIES_MAX = 8, REVIVALS_MAX = 64 };
+enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, CASES_MAX = 16384 };
+enum { BODIES_MAX = 8, REVIVALS_MAX = 64 };
 
 enum value_kind { VALUE_UNKNOWN, VALUE_CONSTANT, VALUE_CFA, VALUE_ENTRY };
 
@@ -41,8 +42,10 @@ struct analysis {
     struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
     struct body bodies[BODIES_MAX];                // states at calls, told apart by sp
+    uint32_t cases_left;                           // of switches, that may still be looked at
     uint8_t *visited;                              // a bit for each possible instruction
     uint8_t *queued;
+    uint8_t *data; // where an instruction says that there is none
 };
 
 static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
@@ -52,7 +55,7 @@ static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
 
 size_t hs_analysis_memory_size(const struct hs_decoder *decoder, size_t size)
 {
-    return sizeof(struct analysis) + 2 * bitmap_size(decoder, size);
+    return sizeof(struct analysis) + 3 * bitmap_size(decoder, size);
 }
 
 // --- states
@@ -250,6 +253,35 @@ static void queue(struct analysis *analysis, uintptr_t address, const struct sta
     place->state.context = 0;
 }
 
+static bool is_data(const struct analysis *analysis, uintptr_t address)
+{
+    return inside(analysis, address) && test(analysis->data, bit_of(analysis, address));
+}
+
+static bool case_target(const struct analysis *analysis, const struct hs_instruction *instruction, uint32_t number,
+                        uintptr_t *target)
+{
+    uint64_t entry = number;
+    if (instruction->case_size) {
+        uintptr_t at = instruction->data + (uintptr_t)number * instruction->case_size - analysis->code->address;
+        if (at > analysis->code->size || analysis->code->size - at < instruction->case_size)
+            return false;
+        entry = 0;
+        for (unsigned i = 0; i < instruction->case_size && i < sizeof entry; i++)
+            entry |= (uint64_t)analysis->code->bytes[at + i] << 8 * i;
+    }
+    *target = instruction->case_base + (uintptr_t)entry * instruction->case_scale;
+    return true;
+}
+
+static void queue_cases(struct analysis *analysis, const struct hs_instruction *instruction, const struct state *state)
+{
+    uintptr_t target;
+    for (uint32_t i = 0; i < instruction->case_count && analysis->cases_left; i++, analysis->cases_left--)
+        if (case_target(analysis, instruction, i, &target))
+            queue(analysis, target, state);
+}
+
 // Puts off what comes after a call. False when there is no room.
 static bool queue_continuation(struct analysis *analysis, uintptr_t address, const struct state *state)
 {
@@ -368,6 +400,7 @@ static bool flow_on(struct analysis *analysis, uintptr_t address, const struct h
         queue(analysis, instruction->target, state);
         return instruction->conditional;
     case HS_FLOW_INDIRECT:
+        queue_cases(analysis, instruction, state);
         note_switch(analysis, address, state);
         return instruction->conditional;
     case HS_FLOW_RETURN:
@@ -410,7 +443,7 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
 static void run_path(struct analysis *analysis, uintptr_t address, struct state *state)
 {
     while (inside(analysis, address) && set(analysis->visited, bit_of(analysis, address)))
-        if (!run_instruction(analysis, &address, state))
+        if (!run_instruction(analysis, &address, state) || is_data(analysis, address))
             return;
 }
 
@@ -423,6 +456,36 @@ static void run_all(struct analysis *analysis, uintptr_t address, const struct s
     analysis->pending_count = analysis->continuation_count = 0;
 }
 
+// --- data in code
+
+// What one instruction says to be data may overlap what another one said: then the rest is known.
+static void note_data(struct analysis *analysis, const struct hs_instruction *instruction)
+{
+    uintptr_t unit = analysis->decoder->alignment;
+    for (uintptr_t offset = 0; offset < instruction->data_size; offset += unit) {
+        uintptr_t address = instruction->data + offset;
+        if (!inside(analysis, address) || !set(analysis->data, bit_of(analysis, address)))
+            return;
+    }
+}
+
+// From the function's start to its end: constants come after the instructions that refer to them, so that they are
+// known when they are met.
+static void find_data(struct analysis *analysis)
+{
+    uint32_t context = 0;
+    struct hs_instruction instruction;
+    for (uintptr_t address = analysis->code->address; inside(analysis, address);) {
+        if (is_data(analysis, address) || !decode_at(analysis, address, &context, &instruction)) {
+            address += analysis->decoder->alignment;
+            context = 0;
+            continue;
+        }
+        note_data(analysis, &instruction);
+        address += instruction.size;
+    }
+}
+
 // --- code that no path reaches
 
 // The instruction after the last visited one before `at`: there the unreached code starts.
@@ -432,8 +495,10 @@ static uintptr_t unreached_start(const struct analysis *analysis)
     uintptr_t address = analysis->at - (analysis->at - start) % unit;
     struct hs_instruction instruction;
     uint32_t context = 0;
-    while (address > start && !test(analysis->visited, bit_of(analysis, address)))
+    while (address > start && !test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))
         address -= unit;
+    if (is_data(analysis, address))
+        return address + unit;
     if (!decode_at(analysis, address, &context, &instruction))
         return address + unit;
     return address + instruction.size + (instruction.delay_slot ? instruction.size : 0);
@@ -617,8 +682,12 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     analysis->exact = exact;
     analysis->visited = (uint8_t *)memory + sizeof *analysis;
     analysis->queued = analysis->visited + bitmap_size(decoder, code->size);
+    analysis->data = analysis->queued + bitmap_size(decoder, code->size);
+    analysis->cases_left = CASES_MAX;
     if (code->size > HS_ANALYSIS_CODE_MAX || !inside(analysis, at))
         return false;
+    if (decoder->data_in_code)
+        find_data(analysis);
     entry_state(decoder, &start);
     run_all(analysis, code->address, &start);
     for (int i = 1; i <= REVIVALS_MAX && !analysis->found; i++)

@@ -3,16 +3,12 @@
 // ARM instructions (A32), little-endian code.
 #include "arch/arm/decoder_shared.h"
 
-enum { CONDITION_ALWAYS = 14, CONDITION_NONE = 15 };
+enum { CONDITION_NOT_ABOVE = 9, CONDITION_ALWAYS = 14, CONDITION_NONE = 15 };
+
+enum { CASES_MAX = 1024 };
 
 // The context: `mov lr, pc` has been seen, which makes a call of a jump through a register.
 enum { CONTEXT_LR_IS_NEXT = 1 };
-
-struct code {
-    const uint8_t *bytes;
-    size_t length;
-    uintptr_t address;
-};
 
 static uint32_t expand_immediate(uint32_t word)
 {
@@ -79,6 +75,8 @@ static void operate(struct hs_instruction *instruction, uint32_t word, uint32_t 
     unsigned operation = hs_bits__field(word, 21, 4), reg = hs_bits__field(word, 12, 4),
              source = hs_bits__field(word, 16, 4);
     bool constant = word & 1u << 25, plain = !(word & 0xff0), moves = operation == 13 && !constant;
+    if (operation == 10 && constant)
+        *context = hs_arm_compared(source, expand_immediate(word));
     if (operation >= 8 && operation <= 11)
         return; // only flags
     if (reg == HS_ARM_PC) {
@@ -97,7 +95,7 @@ static void operate(struct hs_instruction *instruction, uint32_t word, uint32_t 
         hs_arm_clobber(instruction, reg);
     }
     if ((word & 0x0fffffff) == 0x01a0e00f)
-        *context = CONTEXT_LR_IS_NEXT;
+        *context |= CONTEXT_LR_IS_NEXT;
 }
 
 static void multiply(struct hs_instruction *instruction, uint32_t word)
@@ -131,13 +129,15 @@ static bool synchronise(struct hs_instruction *instruction, uint32_t word)
 }
 
 // Halfwords, signed bytes and pairs of words.
-static void transfer_extra(struct hs_instruction *instruction, uint32_t word)
+static void transfer_extra(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned reg = hs_bits__field(word, 12, 4), base = hs_bits__field(word, 16, 4), how = addressing(word);
     uint32_t offset = hs_bits__field(word, 8, 4) << 4 | (word & 15);
     bool constant = word & 1u << 22, two = !(how & HS_ARM_LOAD) && word & 1u << 6;
     if (two && !(word & 1u << 5))
         how |= HS_ARM_LOAD;
+    if (constant && base == HS_ARM_PC && how & HS_ARM_LOAD)
+        hs_arm_refer(instruction, code, how & HS_ARM_UP ? (int32_t)offset : -(int32_t)offset, two ? 8 : 2);
     if (!constant)
         hs_arm_transfer_indexed(instruction, reg, base, two ? 8 : 2, how);
     else if (two)
@@ -181,14 +181,15 @@ static bool miscellaneous(struct hs_instruction *instruction, uint32_t word)
     }
 }
 
-static bool class_register(struct hs_instruction *instruction, uint32_t word, uint32_t *context)
+static bool class_register(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                           uint32_t *context)
 {
     bool miscellaneous_space = (word & 0x01900000) == 0x01000000;
     if ((word & 0x90) == 0x90) {
         if (!(word & 0x60) && word & 1u << 24)
             return synchronise(instruction, word);
         if (word & 0x60)
-            transfer_extra(instruction, word);
+            transfer_extra(instruction, word, code);
         else
             multiply(instruction, word);
         return true;
@@ -218,16 +219,36 @@ static void class_constant(struct hs_instruction *instruction, uint32_t word, ui
     }
 }
 
-static void class_transfer(struct hs_instruction *instruction, uint32_t word, const struct code *code)
+static void class_transfer(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned reg = hs_bits__field(word, 12, 4), base = hs_bits__field(word, 16, 4), how = addressing(word);
-    int64_t offset = word & 0xfff;
+    int32_t offset = word & 0xfff;
     if (word & 1u << 22)
         hs_arm_transfer_part(instruction, reg, base, (uint32_t)offset, how);
     else if (base == HS_ARM_PC && how & HS_ARM_LOAD)
-        hs_arm_literal(instruction, reg, code->bytes, code->length, 8 + (how & HS_ARM_UP ? offset : -offset));
+        hs_arm_literal(instruction, reg, code, how & HS_ARM_UP ? offset : -offset);
     else
         hs_arm_transfer(instruction, reg, base, (uint32_t)offset, how);
+}
+
+// `add pc, pc, reg, lsl #2`: a table of branches follows the next instruction. `ldr pc, [pc, reg, lsl #2]`: one of
+// addresses. Both are executed only for values that the comparison before has not found to be above its constant.
+static void jump_through_table(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                               uint32_t context)
+{
+    unsigned condition = word >> 28, count = hs_arm_value_count(context, word & 15);
+    bool addresses = (word & 0x0ffffff0) == 0x079ff100;
+    if ((condition != CONDITION_ALWAYS && condition != CONDITION_NOT_ABOVE) ||
+        (!addresses && (word & 0x0ffffff0) != 0x008ff100))
+        return;
+    if (count > CASES_MAX)
+        count = CASES_MAX;
+    instruction->case_count = (uint16_t)count;
+    instruction->case_size = addresses ? 4 : 0;
+    instruction->case_scale = addresses ? 1 : 4;
+    instruction->case_base = addresses ? 0 : code->pc;
+    if (addresses)
+        hs_arm_refer(instruction, code, 0, count * 4);
 }
 
 static void class_transfer_indexed(struct hs_instruction *instruction, uint32_t word)
@@ -253,19 +274,19 @@ static bool class_media(struct hs_instruction *instruction, uint32_t word)
     return true;
 }
 
-static void class_branch(struct hs_instruction *instruction, uint32_t word, uintptr_t address)
+static void class_branch(struct hs_instruction *instruction, uint32_t word, uintptr_t pc)
 {
     int32_t offset = hs_bits__signed(word, 0, 24) * 4;
     instruction->flow = word & 1u << 24 ? HS_FLOW_CALL : HS_FLOW_JUMP;
-    instruction->target = address + 8 + (uintptr_t)(intptr_t)offset;
+    instruction->target = pc + (uintptr_t)(intptr_t)offset;
 }
 
-static bool decode_conditional(struct hs_instruction *instruction, uint32_t word, const struct code *code,
+static bool decode_conditional(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
                                uint32_t *context)
 {
     switch (hs_bits__field(word, 25, 3)) {
     case 0:
-        return class_register(instruction, word, context);
+        return class_register(instruction, word, code, context);
     case 1:
         class_constant(instruction, word, context);
         return true;
@@ -280,18 +301,18 @@ static bool decode_conditional(struct hs_instruction *instruction, uint32_t word
     case 4: // bit 22: the registers of another mode, or a return from an exception
         return hs_arm_transfer_list(instruction, hs_bits__field(word, 16, 4), word & 0xffff, addressing_of_list(word));
     case 5:
-        class_branch(instruction, word, code->address);
+        class_branch(instruction, word, code->pc);
         return true;
     default:
         if ((word & 0x0f000000) == 0x0f000000)
             hs_arm_clobber(instruction, 0); // a system call's result
         else
-            hs_arm_coprocessor(instruction, word);
+            hs_arm_coprocessor(instruction, word, code);
         return true;
     }
 }
 
-static bool decode_unconditional(struct hs_instruction *instruction, uint32_t word, uintptr_t address)
+static bool decode_unconditional(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     switch (hs_bits__field(word, 24, 4)) {
     case 1: // cps, setend
@@ -307,14 +328,14 @@ static bool decode_unconditional(struct hs_instruction *instruction, uint32_t wo
         return true;
     case 10:
     case 11:
-        class_branch(instruction, word, address);
+        class_branch(instruction, word, code->pc);
         instruction->flow = HS_FLOW_CALL;
         instruction->target |= hs_bits__field(word, 24, 1) << 1 | 1; // Thumb code
         return true;
     case 12:
     case 13:
     case 14:
-        hs_arm_coprocessor(instruction, word);
+        hs_arm_coprocessor(instruction, word, code);
         return true;
     default: // undefined, or the kernel's own (srs, rfe)
         return false;
@@ -324,7 +345,7 @@ static bool decode_unconditional(struct hs_instruction *instruction, uint32_t wo
 static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32_t *context,
                    struct hs_instruction *instruction)
 {
-    const struct code at = {code, length, address};
+    const struct hs_arm_code at = {code, length, address, address + 8};
     uint32_t before = *context, word;
     bool known;
     hs_instruction__clear(instruction, 0);
@@ -332,12 +353,14 @@ static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32
     if (length < 4)
         return false;
     word = hs_bits__little32(code);
+    *context = before & ~HS_ARM_CONTEXT_OWN;
     if (word >> 28 == CONDITION_NONE) {
-        known = decode_unconditional(instruction, word, address);
+        known = decode_unconditional(instruction, word, &at);
     } else {
         instruction->conditional = word >> 28 != CONDITION_ALWAYS;
         known = decode_conditional(instruction, word, &at, context);
     }
+    *context = (*context & HS_ARM_CONTEXT_OWN) | hs_arm_keep_comparison(instruction, *context);
     if (!known)
         return false;
     instruction->size = 4;
@@ -345,8 +368,10 @@ static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32
         instruction->flow = HS_FLOW_BRANCH;
     if (instruction->flow == HS_FLOW_BRANCH)
         instruction->conditional = false; // the flow says it
-    if (instruction->flow == HS_FLOW_INDIRECT && before == CONTEXT_LR_IS_NEXT)
+    if (instruction->flow == HS_FLOW_INDIRECT && before & CONTEXT_LR_IS_NEXT)
         instruction->flow = HS_FLOW_CALL;
+    if (instruction->flow == HS_FLOW_INDIRECT)
+        jump_through_table(instruction, word, &at, before);
     return true;
 }
 
@@ -397,6 +422,7 @@ const struct hs_decoder hs_decoder_arm = {
     .call_size = 4,
     .callee_saved = HS_ARM_CALLEE_SAVED,
     .entry_sp_from_cfa = 0,
+    .data_in_code = true,
     .decode = decode,
     .starts_function = starts_function,
     .ends_with_call = ends_with_call,

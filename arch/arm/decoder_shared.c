@@ -135,20 +135,39 @@ bool hs_arm_transfer_list(struct hs_instruction *instruction, unsigned base, uin
     return true;
 }
 
-void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const uint8_t *code, size_t length,
-                    int64_t from_code)
+void hs_arm_refer(struct hs_instruction *instruction, const struct hs_arm_code *code, int32_t offset, unsigned size)
 {
+    instruction->data = code->pc + (uintptr_t)(intptr_t)offset;
+    instruction->data_size = (uint16_t)size;
+}
+
+void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const struct hs_arm_code *code, int32_t offset)
+{
+    int64_t from_code = (int64_t)(code->pc - code->address) + offset;
+    hs_arm_refer(instruction, code, offset, 4);
     if (reg == HS_ARM_PC)
         instruction->flow = HS_FLOW_INDIRECT;
-    else if (from_code >= 0 && length >= 4 && (uint64_t)from_code <= length - 4)
-        hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, (int32_t)hs_bits__little32(code + from_code));
+    else if (from_code >= 0 && code->length >= 4 && (uint64_t)from_code <= code->length - 4)
+        hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, (int32_t)hs_bits__little32(code->bytes + from_code));
     else
         hs_arm_clobber(instruction, reg);
 }
 
-static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t word)
+uint32_t hs_arm_keep_comparison(const struct hs_instruction *instruction, uint32_t context)
+{
+    unsigned reg = hs_bits__field(context, 8, 4);
+    if (!(context >> 12) || instruction->flow == HS_FLOW_CALL)
+        return 0;
+    for (unsigned i = 0; i < instruction->count; i++)
+        if (instruction->effects[i].reg == reg && instruction->effects[i].kind != HS_EFFECT_STORE)
+            return 0;
+    return context & ~HS_ARM_CONTEXT_OWN;
+}
+
+static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned how = word & 1u << 23 ? HS_ARM_UP : 0;
+    int32_t offset = signed_offset((word & 0xff) * 4, how);
     if ((word & 0x0fe00000) == 0x0c400000) { // two core registers
         if (word & 1u << 20) {
             hs_arm_clobber(instruction, hs_bits__field(word, 12, 4));
@@ -157,17 +176,18 @@ static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t wo
         return;
     }
     if (word & 1u << 21)
-        hs_arm_effect(instruction, HS_EFFECT_ADD, hs_bits__field(word, 16, 4), hs_bits__field(word, 16, 4),
-                      signed_offset((word & 0xff) * 4, how));
+        hs_arm_effect(instruction, HS_EFFECT_ADD, hs_bits__field(word, 16, 4), hs_bits__field(word, 16, 4), offset);
+    else if ((word & 0x011f0000) == 0x011f0000) // vldr of a literal, of 4 or 8 bytes
+        hs_arm_refer(instruction, code, offset, (word & 0xf00) == 0xb00 ? 8 : 4);
 }
 
-void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word)
+void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned number = hs_bits__field(word, 8, 4);
     if ((word & 0x0f000000) == 0x0f000000 || (word >> 28 == 15 && number >= 8 && number <= 13))
         return; // vectors only
     if ((word & 0x0e000000) == 0x0c000000)
-        coprocessor_transfer(instruction, word);
+        coprocessor_transfer(instruction, word, code);
     else if (word & 1u << 4 && word & 1u << 20)
         hs_arm_clobber(instruction, hs_bits__field(word, 12, 4));
 }

@@ -23,7 +23,24 @@ static inline uint32_t hs_arm_rotate_right(uint32_t value, unsigned count)
     return count ? value >> count | value << (32 - count) : value;
 }
 
+// A part of the context: `cmp reg, #constant` has been seen, and reg has kept its value since. The lower 8 bits are the
+// instruction set's own.
+#define HS_ARM_CONTEXT_OWN 0xffu
+static inline uint32_t hs_arm_compared(unsigned reg, uint32_t constant)
+{
+    return constant < 0xffff ? reg << 8 | (constant + 1) << 12 : 0;
+}
+
+// How many values `reg` may have after it was found not to be above the constant; 0: not known.
+static inline unsigned hs_arm_value_count(uint32_t context, unsigned reg)
+{
+    return hs_bits__field(context, 8, 4) == reg ? context >> 12 : 0;
+}
+
 #pragma GCC visibility push(hidden)
+// What of the comparison in `context` still holds after the instruction.
+uint32_t hs_arm_keep_comparison(const struct hs_instruction *instruction, uint32_t context);
+
 // Adds an effect. Nothing is said about pc as a destination (that is flow), and what is computed from pc is unknown.
 void hs_arm_effect(struct hs_instruction *instruction, enum hs_effect_kind kind, unsigned reg, unsigned source,
                    int32_t value);
@@ -53,12 +70,21 @@ void hs_arm_transfer_indexed(struct hs_instruction *instruction, unsigned reg, u
 // ldm and stm. False for an empty list.
 bool hs_arm_transfer_list(struct hs_instruction *instruction, unsigned base, uint32_t list, unsigned how);
 
-// The literal at `from_code` bytes from the instruction when that is readable.
-void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const uint8_t *code, size_t length,
-                    int64_t from_code);
+// An instruction, the bytes that can be read from it on, and what pc is when it is executed.
+struct hs_arm_code {
+    const uint8_t *bytes;
+    size_t length;
+    uintptr_t address, pc;
+};
+
+// reg := the word at pc + offset, if that can be read.
+void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const struct hs_arm_code *code, int32_t offset);
+
+// The instruction refers to `size` bytes at pc + offset.
+void hs_arm_refer(struct hs_instruction *instruction, const struct hs_arm_code *code, int32_t offset, unsigned size);
 
 // The coprocessor space, VFP among it; Thumb has it in the same 28 bits.
-void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word);
+void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code);
 
 // NEON loads and stores of elements and structures.
 void hs_arm_vector_transfer(struct hs_instruction *instruction, uint32_t word);

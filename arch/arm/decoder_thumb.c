@@ -4,18 +4,13 @@
 // the upper half. Addresses may carry bit 0, targets in Thumb code do.
 #include "arch/arm/decoder_shared.h"
 
-// The context is ITSTATE as the architecture has it: the condition above, the mask of what is left of the block below.
+// The own part of the context is ITSTATE as the architecture has it: the condition above, the mask of what is left of
+// the block below.
 enum { CONDITION_ALWAYS = 14 };
 
 static bool is_wide(uint32_t half)
 {
     return half >= 0xe800;
-}
-
-static int64_t pc_relative(uintptr_t address, uint32_t offset, bool up)
-{
-    int64_t aligned = 4 - (int64_t)(address & 2);
-    return up ? aligned + (int64_t)offset : aligned - (int64_t)offset;
 }
 
 static void jump_or_call(struct hs_instruction *instruction, enum hs_flow flow, uintptr_t address, int32_t offset)
@@ -53,7 +48,7 @@ static void shift_add_subtract(struct hs_instruction *instruction, uint32_t half
     }
 }
 
-static void constant_operation(struct hs_instruction *instruction, uint32_t half)
+static void constant_operation(struct hs_instruction *instruction, uint32_t half, uint32_t *context)
 {
     unsigned reg = hs_bits__field(half, 8, 3);
     int32_t constant = (int32_t)(half & 0xff);
@@ -62,6 +57,7 @@ static void constant_operation(struct hs_instruction *instruction, uint32_t half
         hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, constant);
         break;
     case 1: // cmp
+        *context = hs_arm_compared(reg, (uint32_t)constant) | (*context & HS_ARM_CONTEXT_OWN);
         break;
     case 2:
         hs_arm_effect(instruction, HS_EFFECT_ADD, reg, reg, constant);
@@ -182,7 +178,7 @@ static bool miscellaneous(struct hs_instruction *instruction, uint32_t half, uin
         return true;
     case 15:
         if (half & 15)
-            *context = half & 0xff;
+            *context = (*context & ~HS_ARM_CONTEXT_OWN) | (half & 0xff);
         return true;
     default:
         return false;
@@ -210,8 +206,8 @@ static void conditional_branch(struct hs_instruction *instruction, uint32_t half
     }
 }
 
-static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, const uint8_t *code, size_t length,
-                          uintptr_t address, uint32_t *context)
+static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, const struct hs_arm_code *code,
+                          uint32_t *context)
 {
     switch (half >> 12) {
     case 0:
@@ -220,14 +216,13 @@ static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, con
         return true;
     case 2:
     case 3:
-        constant_operation(instruction, half);
+        constant_operation(instruction, half, context);
         return true;
     case 4:
         if (half & 0x800)
-            hs_arm_literal(instruction, hs_bits__field(half, 8, 3), code, length,
-                           pc_relative(address, (half & 0xff) * 4, true));
+            hs_arm_literal(instruction, hs_bits__field(half, 8, 3), code, (int32_t)(half & 0xff) * 4);
         else if (half & 0x400)
-            high_register_operation(instruction, half, address);
+            high_register_operation(instruction, half, code->address);
         else
             low_register_operation(instruction, half);
         return true;
@@ -246,14 +241,14 @@ static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, con
         address_operation(instruction, half);
         return true;
     case 11:
-        return miscellaneous(instruction, half, address, context);
+        return miscellaneous(instruction, half, code->address, context);
     case 12:
         return transfer_list(instruction, half);
     case 13:
-        conditional_branch(instruction, half, address);
+        conditional_branch(instruction, half, code->address);
         return true;
     default:
-        jump_or_call(instruction, HS_FLOW_JUMP, address, hs_bits__signed(half, 0, 11) * 2);
+        jump_or_call(instruction, HS_FLOW_JUMP, code->address, hs_bits__signed(half, 0, 11) * 2);
         return true;
     }
 }
@@ -279,17 +274,45 @@ static bool wide_list(struct hs_instruction *instruction, uint32_t word)
     return hs_arm_transfer_list(instruction, reg_at(word, 16), word & 0xffff, addressing(word));
 }
 
-// Exclusive accesses, acquires, releases and the branches through tables.
+// A table of distances ends where the nearest of its targets starts, at the latest.
+static unsigned count_entries(const struct hs_arm_code *code, unsigned size, unsigned most)
+{
+    enum { ENTRIES_MAX = 1024 };
+    size_t end = code->length;
+    unsigned count = 0;
+    for (; count < most && count < ENTRIES_MAX && 4 + (count + 1) * size <= end; count++) {
+        const uint8_t *entry = code->bytes + 4 + count * size;
+        size_t target = 4 + 2 * (size == 1 ? entry[0] : hs_bits__little16(entry));
+        if (target < end)
+            end = target;
+    }
+    return count;
+}
+
+// tbb and tbh.
+static void jump_through_table(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                               uint32_t context)
+{
+    unsigned size = word & 0x10 ? 2 : 1, values = hs_arm_value_count(context, word & 15), count;
+    instruction->flow = HS_FLOW_INDIRECT;
+    if (reg_at(word, 16) != HS_ARM_PC)
+        return;
+    count = count_entries(code, size, values ? values : UINT32_MAX);
+    instruction->data = code->address + 4;
+    instruction->data_size = (uint16_t)((count * size + 1) & ~1u);
+    instruction->case_base = (code->address + 4) | 1;
+    instruction->case_size = (uint8_t)size;
+    instruction->case_scale = 2;
+    instruction->case_count = (uint16_t)(values ? count : 0);
+}
+
+// Exclusive accesses, acquires and releases.
 static bool synchronise(struct hs_instruction *instruction, uint32_t word)
 {
     bool load = word & 1u << 20;
     unsigned operation = hs_bits__field(word, 4, 4);
     if (!(word & 1u << 23)) { // strex, ldrex
         hs_arm_clobber(instruction, reg_at(word, load ? 12 : 8));
-        return true;
-    }
-    if (operation <= 1 && load) {
-        instruction->flow = HS_FLOW_INDIRECT;
         return true;
     }
     if (operation < 4 || operation == 6)
@@ -304,12 +327,20 @@ static bool synchronise(struct hs_instruction *instruction, uint32_t word)
     return true;
 }
 
-static bool wide_two_or_exclusive(struct hs_instruction *instruction, uint32_t word)
+static bool wide_two_or_exclusive(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                                  uint32_t context)
 {
     unsigned how = addressing(word), first = reg_at(word, 12), second = reg_at(word, 8), base = reg_at(word, 16);
+    int32_t offset = (int32_t)(word & 0xff) * 4;
+    if ((word & 0x01f000e0) == 0x00d00000) {
+        jump_through_table(instruction, word, code, context);
+        return true;
+    }
     if (!(how & (HS_ARM_BEFORE | HS_ARM_WRITEBACK)))
         return synchronise(instruction, word);
-    hs_arm_transfer_two(instruction, first, second, base, (word & 0xff) * 4, how);
+    if (base == HS_ARM_PC)
+        hs_arm_refer(instruction, code, how & HS_ARM_UP ? offset : -offset, 8);
+    hs_arm_transfer_two(instruction, first, second, base, (uint32_t)offset, how);
     return true;
 }
 
@@ -365,12 +396,15 @@ static uint32_t expand_immediate(uint32_t word)
     }
 }
 
-static bool wide_constant(struct hs_instruction *instruction, uint32_t word)
+static bool wide_constant(struct hs_instruction *instruction, uint32_t word, uint32_t *context)
 {
     unsigned operation = hs_bits__field(word, 21, 4), reg = reg_at(word, 8), source = reg_at(word, 16);
     uint32_t constant = expand_immediate(word);
-    if (only_flags(word))
+    if (only_flags(word)) {
+        if (operation == SUBTRACT)
+            *context = hs_arm_compared(source, constant) | (*context & HS_ARM_CONTEXT_OWN);
         return true;
+    }
     if (operation == OR && source == HS_ARM_PC)
         hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, (int32_t)constant);
     else if (operation == OR_NOT && source == HS_ARM_PC)
@@ -485,15 +519,17 @@ static bool wide_branch(struct hs_instruction *instruction, uint32_t word, uintp
 
 enum { BYTE = 0, HALFWORD = 1, WORD = 2 };
 
-static bool wide_literal(struct hs_instruction *instruction, uint32_t word, const uint8_t *code, size_t length,
-                         uintptr_t address)
+static void wide_literal(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned reg = reg_at(word, 12);
-    if (hs_bits__field(word, 21, 2) != WORD)
-        hs_arm_clobber(instruction, reg);
-    else
-        hs_arm_literal(instruction, reg, code, length, pc_relative(address, word & 0xfff, word & 1u << 23));
-    return true;
+    int32_t offset = word & 1u << 23 ? (int32_t)(word & 0xfff) : -(int32_t)(word & 0xfff);
+    if (hs_bits__field(word, 21, 2) == WORD) {
+        hs_arm_literal(instruction, reg, code, offset);
+        return;
+    }
+    hs_arm_clobber(instruction, reg);
+    if (reg != HS_ARM_PC) // else a preload
+        hs_arm_refer(instruction, code, offset, 2);
 }
 
 static void wide_constant_transfer(struct hs_instruction *instruction, uint32_t word, uint32_t offset, unsigned how)
@@ -512,14 +548,15 @@ static bool wide_register_transfer(struct hs_instruction *instruction, uint32_t 
     return !(word & 0x7c0);
 }
 
-static bool wide_transfer(struct hs_instruction *instruction, uint32_t word, const uint8_t *code, size_t length,
-                          uintptr_t address)
+static bool wide_transfer(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned load = word & 1u << 20 ? HS_ARM_LOAD : 0, how = load;
     if (hs_bits__field(word, 21, 2) > WORD || (reg_at(word, 16) == HS_ARM_PC && !load))
         return false;
-    if (reg_at(word, 16) == HS_ARM_PC)
-        return wide_literal(instruction, word, code, length, address);
+    if (reg_at(word, 16) == HS_ARM_PC) {
+        wide_literal(instruction, word, code);
+        return true;
+    }
     if (word & 1u << 23) {
         wide_constant_transfer(instruction, word, word & 0xfff, how | HS_ARM_UP | HS_ARM_BEFORE);
         return true;
@@ -551,24 +588,24 @@ static bool wide_multiply(struct hs_instruction *instruction, uint32_t word)
     return true;
 }
 
-static bool decode_wide_first(struct hs_instruction *instruction, uint32_t word)
+static bool decode_wide_first(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                              uint32_t context)
 {
     if (word & 1u << 26)
-        hs_arm_coprocessor(instruction, word);
+        hs_arm_coprocessor(instruction, word, code);
     else if (word & 1u << 25)
         return wide_shifted_register(instruction, word);
     else if (word & 1u << 22)
-        return wide_two_or_exclusive(instruction, word);
+        return wide_two_or_exclusive(instruction, word, code, context);
     else
         return wide_list(instruction, word);
     return true;
 }
 
-static bool decode_wide_last(struct hs_instruction *instruction, uint32_t word, const uint8_t *code, size_t length,
-                             uintptr_t address)
+static bool decode_wide_last(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     if (word & 1u << 26) {
-        hs_arm_coprocessor(instruction, word);
+        hs_arm_coprocessor(instruction, word, code);
         return true;
     }
     if ((word & 0x03000000) == 0x03000000)
@@ -579,46 +616,50 @@ static bool decode_wide_last(struct hs_instruction *instruction, uint32_t word, 
         hs_arm_vector_transfer(instruction, word);
         return true;
     }
-    return wide_transfer(instruction, word, code, length, address);
+    return wide_transfer(instruction, word, code);
 }
 
-static bool decode_wide(struct hs_instruction *instruction, uint32_t word, const uint8_t *code, size_t length,
-                        uintptr_t address)
+static bool decode_wide(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                        uint32_t *context)
 {
     if (word >> 27 == 0x1d)
-        return decode_wide_first(instruction, word);
+        return decode_wide_first(instruction, word, code, *context);
     if (word >> 27 == 0x1f)
-        return decode_wide_last(instruction, word, code, length, address);
+        return decode_wide_last(instruction, word, code);
     if (word & 1u << 15)
-        return wide_branch(instruction, word, address);
+        return wide_branch(instruction, word, code->address);
     if (!(word & 1u << 25))
-        return wide_constant(instruction, word);
+        return wide_constant(instruction, word, context);
     wide_plain_constant(instruction, word);
     return true;
 }
 
-static void advance_block(uint32_t *context)
+static uint32_t advance_block(uint32_t block)
 {
-    *context = *context & 7 ? (*context & 0xe0) | (*context << 1 & 0x1f) : 0;
+    return block & 7 ? (block & 0xe0) | (block << 1 & 0x1f) : 0;
 }
 
 static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32_t *context,
                    struct hs_instruction *instruction)
 {
-    uint32_t half, block = *context;
+    uint32_t half, block = *context & HS_ARM_CONTEXT_OWN, compared = *context & ~HS_ARM_CONTEXT_OWN;
+    uintptr_t even = address & ~(uintptr_t)1;
+    const struct hs_arm_code at = {code, length, even, (even & ~(uintptr_t)2) + 4};
     bool known;
     hs_instruction__clear(instruction, 0);
     instruction->conditional = (block & 15) && block >> 4 != CONDITION_ALWAYS;
-    advance_block(context);
+    *context = advance_block(block);
     if (length < 2)
         return false;
-    address &= ~(uintptr_t)1;
     half = hs_bits__little16(code);
-    if (!is_wide(half))
-        known = decode_narrow(instruction, half, code, length, address, context);
+    if (is_wide(half) && length < 4)
+        return false;
+    *context |= compared;
+    if (is_wide(half))
+        known = decode_wide(instruction, half << 16 | hs_bits__little16(code + 2), &at, context);
     else
-        known =
-            length >= 4 && decode_wide(instruction, half << 16 | hs_bits__little16(code + 2), code, length, address);
+        known = decode_narrow(instruction, half, &at, context);
+    *context = (*context & HS_ARM_CONTEXT_OWN) | hs_arm_keep_comparison(instruction, *context);
     if (!known)
         return false;
     instruction->size = is_wide(half) ? 4 : 2;
@@ -665,6 +706,7 @@ const struct hs_decoder hs_decoder_thumb = {
     .call_size = 2,
     .callee_saved = HS_ARM_CALLEE_SAVED,
     .entry_sp_from_cfa = 0,
+    .data_in_code = true,
     .decode = decode,
     .starts_function = starts_function,
     .ends_with_call = ends_with_call,

@@ -352,6 +352,109 @@ START_TEST(literals)
 }
 END_TEST
 
+// Decodes instructions one after the other, up to the last one.
+static void decode_last(const struct hs_decoder *decoder, const uint8_t *bytes, size_t length, size_t last,
+                        struct hs_instruction *instruction)
+{
+    uint32_t context = 0;
+    for (size_t at = 0; at <= last; at += instruction->size)
+        ck_assert(decoder->decode(bytes + at, length - at, 0x1000 + at, &context, instruction));
+}
+
+START_TEST(thumb_switches)
+{
+    // cmp r0, #2; bhi; tbb [pc, r0]; 2, 4, 3; the nearest target is at 12
+    static const uint8_t code[] = {0x02, 0x28, 0x10, 0xd8, 0xdf, 0xe8, 0x00, 0xf0, 2, 4, 3, 0, 0, 0xbf, 0, 0xbf};
+    struct hs_instruction instruction;
+    decode_last(&hs_decoder_thumb, code, sizeof code, 4, &instruction);
+    ck_assert_int_eq(instruction.flow, HS_FLOW_INDIRECT);
+    ck_assert_uint_eq(instruction.data, 0x1008);
+    ck_assert_uint_eq(instruction.data_size, 4);
+    ck_assert_uint_eq(instruction.case_count, 3);
+    ck_assert_uint_eq(instruction.case_size, 1);
+    ck_assert_uint_eq(instruction.case_scale, 2);
+    ck_assert_uint_eq(instruction.case_base, 0x1009);
+    // without the comparison the cases are not known, and the table ends at the nearest target
+    uint32_t context = 0;
+    ck_assert(hs_decoder_thumb.decode(code + 4, sizeof code - 4, 0x1004, &context, &instruction));
+    ck_assert_uint_eq(instruction.case_count, 0);
+    ck_assert_uint_eq(instruction.data_size, 4);
+    // cmp.w r1, #1; tbh [pc, r1, lsl #1]
+    static const uint8_t wide[] = {0xb1, 0xf1, 0x01, 0x0f, 0xdf, 0xe8, 0x11, 0xf0, 2, 0, 3, 0, 0, 0xbf};
+    decode_last(&hs_decoder_thumb, wide, sizeof wide, 4, &instruction);
+    ck_assert_uint_eq(instruction.case_count, 2);
+    ck_assert_uint_eq(instruction.case_size, 2);
+    ck_assert_uint_eq(instruction.data_size, 4);
+    // cmp r0, #2; movs r0, #1: the comparison says nothing of the new value
+    static const uint8_t changed[] = {0x02, 0x28, 0x01, 0x20, 0xdf, 0xe8, 0x00, 0xf0, 2, 4, 3, 0};
+    decode_last(&hs_decoder_thumb, changed, sizeof changed, 4, &instruction);
+    ck_assert_uint_eq(instruction.case_count, 0);
+}
+END_TEST
+
+START_TEST(arm_switches)
+{
+    struct hs_instruction instruction;
+    // cmp r3, #4; addls pc, pc, r3, lsl #2
+    static const uint8_t branches[] = {0x04, 0x00, 0x53, 0xe3, 0x03, 0xf1, 0x8f, 0x90};
+    decode_last(&hs_decoder_arm, branches, sizeof branches, 4, &instruction);
+    ck_assert_int_eq(instruction.flow, HS_FLOW_INDIRECT);
+    ck_assert(instruction.conditional);
+    ck_assert_uint_eq(instruction.case_count, 5);
+    ck_assert_uint_eq(instruction.case_size, 0);
+    ck_assert_uint_eq(instruction.case_base, 0x100c);
+    ck_assert_uint_eq(instruction.case_scale, 4);
+    ck_assert_uint_eq(instruction.data_size, 0);
+    // cmp r3, #4; ldrls pc, [pc, r3, lsl #2]
+    static const uint8_t addresses[] = {0x04, 0x00, 0x53, 0xe3, 0x03, 0xf1, 0x9f, 0x97};
+    decode_last(&hs_decoder_arm, addresses, sizeof addresses, 4, &instruction);
+    ck_assert_uint_eq(instruction.case_count, 5);
+    ck_assert_uint_eq(instruction.case_size, 4);
+    ck_assert_uint_eq(instruction.case_base, 0);
+    ck_assert_uint_eq(instruction.data, 0x100c);
+    ck_assert_uint_eq(instruction.data_size, 20);
+    // cmp r2, #4; of another register
+    static const uint8_t other[] = {0x04, 0x00, 0x52, 0xe3, 0x03, 0xf1, 0x8f, 0x90};
+    decode_last(&hs_decoder_arm, other, sizeof other, 4, &instruction);
+    ck_assert_uint_eq(instruction.case_count, 0);
+}
+END_TEST
+
+START_TEST(constants)
+{
+    static const struct {
+        const struct hs_decoder *decoder;
+        uint32_t code;
+        uintptr_t data;
+        unsigned size;
+    } known_data[] = {
+        {&hs_decoder_arm, 0xe59f3004, 0x100c, 4},   // ldr r3, [pc, #4]
+        {&hs_decoder_arm, 0xe51f3004, 0x1004, 4},   // ldr r3, [pc, #-4]
+        {&hs_decoder_arm, 0xe1cf40d8, 0x1010, 8},   // ldrd r4, r5, [pc, #8]
+        {&hs_decoder_arm, 0xe1df40b8, 0x1010, 2},   // ldrh r4, [pc, #8]
+        {&hs_decoder_arm, 0xed9f0b02, 0x1010, 8},   // vldr d0, [pc, #8]
+        {&hs_decoder_arm, 0xed9f0a02, 0x1010, 4},   // vldr s0, [pc, #8]
+        {&hs_decoder_arm, 0xe59d3004, 0, 0},        // ldr r3, [sp, #4]
+        {&hs_decoder_thumb, 0x4c02, 0x100c, 4},     // ldr r4, [pc, #8]
+        {&hs_decoder_thumb, 0xf85f4004, 0x1000, 4}, // ldr.w r4, [pc, #-4]
+        {&hs_decoder_thumb, 0xe9df4502, 0x100c, 8}, // ldrd r4, r5, [pc, #8]
+        {&hs_decoder_thumb, 0xed9f0b02, 0x100c, 8}, // vldr d0, [pc, #8]
+        {&hs_decoder_thumb, 0xf8bf4008, 0x100c, 2}, // ldrh.w r4, [pc, #8]
+        {&hs_decoder_thumb, 0xf89ff008, 0, 0},      // pld [pc, #8]
+    };
+    for (size_t i = 0; i < sizeof known_data / sizeof *known_data; i++) {
+        struct hs_instruction instruction;
+        uint32_t context = 0;
+        uint8_t bytes[4];
+        size_t length = put(bytes, known_data[i].code, known_data[i].decoder == &hs_decoder_thumb);
+        ck_assert(known_data[i].decoder->decode(bytes, length, 0x1000, &context, &instruction));
+        ck_assert_uint_eq(instruction.data_size, known_data[i].size);
+        if (known_data[i].size)
+            ck_assert_uint_eq(instruction.data, known_data[i].data);
+    }
+}
+END_TEST
+
 static bool starts(const struct hs_decoder *decoder, uint32_t first, uint32_t second)
 {
     uint8_t bytes[8];
@@ -428,6 +531,9 @@ int main(void)
     tcase_add_test(cases, blocks);
     tcase_add_test(cases, calls_by_hand);
     tcase_add_test(cases, literals);
+    tcase_add_test(cases, thumb_switches);
+    tcase_add_test(cases, arm_switches);
+    tcase_add_test(cases, constants);
     tcase_add_test(cases, starts_of_functions);
     tcase_add_test(cases, ends_of_calls);
     suite_add_tcase(suite, cases);
