@@ -136,7 +136,8 @@ static inline int64_t prepare(struct hs_thread *thread, uint64_t now)
 
 static bool fits_short(uintptr_t address)
 {
-    return (address & ALIGNED_MASK) == 0 && (uint64_t)address >> HS_ARCH_ADDRESS_SHIFT <= ADDRESS_MASK;
+    uint64_t unit = address >> HS_ARCH_ADDRESS_SHIFT;
+    return (address & ALIGNED_MASK) == 0 && unit <= ADDRESS_MASK;
 }
 
 static void put_wide(struct hs_thread *thread, uint32_t kind, const uint64_t *words, uint32_t length, uint64_t now)
