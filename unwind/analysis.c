@@ -618,6 +618,8 @@ static bool revive(struct analysis *analysis, bool last)
     const struct state *known = nearest_switch(analysis, from);
     if (!known)
         known = most_common_body(analysis);
+    if (!known && analysis->switch_count) // the only one is behind
+        known = &analysis->switches[0].state;
     if (!known)
         return false;
     take_state(analysis, known, &state);
