@@ -4,20 +4,31 @@
 #include "unwind/compile.h"
 #include "unwind/odd_rules.h"
 #include "unwind/row_find.h"
+#include "unwind/stack_memory.h"
 #include "unwind/walk.h"
 
-static bool trampoline_in(const struct hs_range *text, uintptr_t code)
+// Kernels without a vdso, and emulators, put the trampoline on a page of its own, which is in no file.
+static bool readable_page(uintptr_t code)
 {
-    return code >= (uintptr_t)text->start && (uintptr_t)text->end - code >= HS_SIGNAL_TRAMPOLINE_SIZE &&
-           (uintptr_t)text->end > code && hs_signal_trampoline((const uint8_t *)code);
+    struct hs_stack_memory memory = {0, 0};
+    uintptr_t last = code + HS_SIGNAL_TRAMPOLINE_SIZE - 1, word = sizeof(uintptr_t);
+    return hs_stack_memory_check(&memory, code - code % word) && hs_stack_memory_check(&memory, last - last % word);
+}
+
+static bool trampoline_at(const struct hs_module *module, uintptr_t code)
+{
+    struct hs_range text;
+    if (module->anonymous)
+        return readable_page(code) && hs_signal_trampoline((const uint8_t *)code);
+    return hs_module_segment(module, (const void *)code, &text) &&
+           (size_t)(text.end - (const uint8_t *)code) >= HS_SIGNAL_TRAMPOLINE_SIZE &&
+           hs_signal_trampoline((const uint8_t *)code);
 }
 
 bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc)
 {
-    struct hs_range text;
     uintptr_t code = hs_rule_address(pc, true);
-    return !module->anonymous && hs_module_segment(module, (const void *)code, &text) &&
-           (trampoline_in(&text, code) || trampoline_in(&text, code - HS_SIGNAL_TRAMPOLINE_SECOND));
+    return trampoline_at(module, code) || trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND);
 }
 
 static bool at_start_code(const struct hs_module *module, uintptr_t pc)
