@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 extern struct r_debug _r_debug __attribute__((weak));
+extern ElfW(Dyn) _DYNAMIC[]; // musl's <link.h> does not say so
 
 struct module_tables {
     const ElfW(Sym) * symbols;
