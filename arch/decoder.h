@@ -62,7 +62,9 @@ struct hs_instruction {
     uint8_t case_size, case_scale;
     uint16_t case_count;
     uint16_t data_size;
-    uintptr_t target; // of HS_FLOW_BRANCH and HS_FLOW_JUMP; of HS_FLOW_CALL, 0 when it is not direct
+    // Of HS_FLOW_BRANCH and HS_FLOW_JUMP; of HS_FLOW_CALL, 0 when it is not direct; of HS_FLOW_NEXT, 0 or the address that
+    // the register of the first effect, a CLOBBER, is set to: functions are found by it.
+    uintptr_t target;
 
     // Constants between instructions that this one refers to: no path leads there. data_size is 0: none.
     uintptr_t data;

@@ -111,12 +111,25 @@ static void bitfield(struct a64 *a64)
         clobber(a64, rd(a64));
 }
 
+static void compute_address(struct a64 *a64)
+{
+    int32_t distance = hs_bits__signed(a64->word, 5, 19) * 4 + (int32_t)bits(a64, 29, 2);
+    bool pages = bit(a64, 31);
+    if (rd(a64) == A64_ZERO)
+        return;
+    clobber(a64, rd(a64));
+    if (pages)
+        a64->instruction->target = (a64->address & ~(uintptr_t)4095) + (uintptr_t)((intptr_t)distance * 4096);
+    else
+        a64->instruction->target = a64->address + (uintptr_t)(intptr_t)distance;
+}
+
 static bool data_immediate(struct a64 *a64, uint32_t context)
 {
     switch (bits(a64, 23, 3)) {
     case 0:
     case 1: // adr, adrp
-        clobber(a64, rd(a64));
+        compute_address(a64);
         return true;
     case 2:
         add_immediate(a64);
@@ -468,17 +481,32 @@ static bool decode(const uint8_t *code, size_t length, uintptr_t address, uint32
     return known;
 }
 
+// A store of x30 to the stack, or of a pair with it.
+static bool saves_return_address(uint32_t word)
+{
+    bool pair = (word & 0xfe4003e0) == 0xa80003e0 && ((word & 31) == A64_LR || (word >> 10 & 31) == A64_LR);
+    bool single =
+        (word & 0xffc003ff) == 0xf90003fe || (word & 0xffe00fff) == 0xf8000ffe || (word & 0xfff00fff) == 0xf8100ffe;
+    return pair || single;
+}
+
+// A landing place of calls, or a way to where the return address is saved, which is done nowhere else.
 static bool starts_function(const uint8_t *code, size_t length)
 {
-    if (length < 4)
-        return false;
-    uint32_t word = hs_bits__little32(code);
-    bool bti_c = (word & 0xffffff7f) == 0xd503245f, signs_lr = (word & 0xffffffbf) == 0xd503233f;
-    bool makes_room = (word & 0xff8003ff) == 0xd10003ff && word & 0x003ffc00; // sub sp, sp, #n
-    bool pushes_pair = (word & 0xffe003e0) == 0xa9a003e0;                     // stp x?, x?, [sp, #-n]!
-    bool pushes_vectors = (word & 0xffe003e0) == 0x6da003e0;                  // stp d?, d?, [sp, #-n]!
-    bool pushes_one = (word & 0xfff00fe0) == 0xf8100fe0;                      // str x?, [sp, #-n]!
-    return bti_c || signs_lr || makes_room || pushes_pair || pushes_vectors || pushes_one;
+    enum { NEAR = 16 };
+    for (size_t i = 0; i < NEAR && length >= (i + 1) * 4; i++) {
+        uint32_t word = hs_bits__little32(code + i * 4);
+        bool bti_c = (word & 0xffffff7f) == 0xd503245f, signs_lr = (word & 0xffffffbf) == 0xd503233f;
+        bool branches = (word & 0x7c000000) == 0x34000000 || word >> 24 == 0x54;
+        bool goes_elsewhere = (word >> 26 & 7) == 5 && !branches && word >> 24 != 0xd5;
+        if (bti_c || signs_lr)
+            return i == 0;
+        if (saves_return_address(word))
+            return true;
+        if (goes_elsewhere || word == 0)
+            return false;
+    }
+    return false;
 }
 
 static bool ends_with_call(const uint8_t *end, size_t length)

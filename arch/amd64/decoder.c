@@ -402,6 +402,15 @@ static bool effects(struct view *view)
     return hs_amd64_effects_extended(view);
 }
 
+// What lea makes of rip.
+static uintptr_t computed_address(const struct amd64 *code, uintptr_t address)
+{
+    bool relative = code->opcode == 0x8d && (code->modrm & 0xc7) == 5;
+    if (code->map != AMD64_MAP_MAIN || code->vector || !code->wide || !relative)
+        return 0;
+    return address + code->at + (uintptr_t)(intptr_t)code->memory.displacement;
+}
+
 static bool decode(const uint8_t *bytes, size_t length, uintptr_t address, uint32_t *context,
                    struct hs_instruction *instruction)
 {
@@ -420,6 +429,8 @@ static bool decode(const uint8_t *bytes, size_t length, uintptr_t address, uint3
         instruction->flow == HS_FLOW_CALL || instruction->flow == HS_FLOW_JUMP || instruction->flow == HS_FLOW_BRANCH;
     if (goes && direct)
         instruction->target = address + code.at + (uintptr_t)code.immediate;
+    else if (!goes)
+        instruction->target = computed_address(&code, address);
     return true;
 }
 

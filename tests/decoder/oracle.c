@@ -48,7 +48,7 @@ static void view_of_effects(const struct oracle *oracle, const struct hs_instruc
     view->conditional = instruction->conditional;
     view->delay_slot = instruction->delay_slot;
     view->likely = instruction->likely;
-    view->target = instruction->target;
+    view->target = instruction->flow == HS_FLOW_NEXT ? 0 : instruction->target; // else a computed address
     for (unsigned i = 0; i < instruction->count; i++) {
         const struct hs_effect *effect = &instruction->effects[i];
         struct oracle_value source = now[effect->source];

@@ -63,18 +63,18 @@ static const struct known known[] = {
     {0xb24003e0, "r0=#1"},        // mov x0, #1 (orr)
     {0xb2410fe0, "r0=?"},         // orr x0, xzr, #0x8000000000000007
     {0xb27cf3e0, "r0=#-15"},
-    {0xd2800210, "r16=#16"},   // mov x16, #16
-    {0xd2b00010, "r16=?"},     // mov x16, #0x80000000
-    {0x92800010, "r16=#-1"},   // mov x16, #-1
-    {0x12800010, "r16=?"},     // mov w16, #-1
-    {0xf2800210, "r16=?"},     // movk x16, #16
-    {0xd37be810, "r16=r0<<5"}, // lsl x16, x0, #5
-    {0xd37ffc10, "r16=?"},     // lsr x16, x0, #63
-    {0x90000010, "r16=?"},     // adrp x16, .
-    {0x9a9f17f3, "r19=?"},     // cset x19, eq
-    {0x9b017c13, "r19=?"},     // mul x19, x0, x1
-    {0xfa400804, ""},          // ccmp x0, #0, #4, eq
-    {0xba000404, ""},          // rmif x0, #0, #4
+    {0xd2800210, "r16=#16"},      // mov x16, #16
+    {0xd2b00010, "r16=?"},        // mov x16, #0x80000000
+    {0x92800010, "r16=#-1"},      // mov x16, #-1
+    {0x12800010, "r16=?"},        // mov w16, #-1
+    {0xf2800210, "r16=?"},        // movk x16, #16
+    {0xd37be810, "r16=r0<<5"},    // lsl x16, x0, #5
+    {0xd37ffc10, "r16=?"},        // lsr x16, x0, #63
+    {0x90000010, "0x1000 r16=?"}, // adrp x16, .
+    {0x9a9f17f3, "r19=?"},        // cset x19, eq
+    {0x9b017c13, "r19=?"},        // mul x19, x0, x1
+    {0xfa400804, ""},             // ccmp x0, #0, #4, eq
+    {0xba000404, ""},             // rmif x0, #0, #4
     // where control goes
     {0x94000001, "call 0x1004 r30=?"},
     {0x97ffffff, "call 0xffc r30=?"},
@@ -202,30 +202,60 @@ static void bytes_of(uint32_t word, uint8_t *bytes)
         bytes[i] = (uint8_t)(word >> 8 * i);
 }
 
-START_TEST(marks)
+enum { CODE_MAX = 20 };
+
+struct code {
+    uint32_t words[CODE_MAX];
+    bool starts;
+};
+
+START_TEST(starts)
 {
-    static const uint32_t starts[] = {0xd503233f, 0xd503237f, 0xd503245f, 0xd50324df, 0xa9be7bfd,
-                                      0xd10083ff, 0xd14007ff, 0xf81f0ffe, 0xa9bd53f3, 0x6dbe23e9};
-    static const uint32_t others[] = {0xd503201f, 0x00000000, 0xd65f03c0, 0xa9007bfd, 0x910083ff,
-                                      0xd10003ff, 0xd503249f, 0xf9000ffe, 0xa8c27bfd, 0xd503241f};
+    static const struct code codes[] = {
+        {{0xd503233f}, true},                          // paciasp
+        {{0xd503237f}, true},                          // pacibsp
+        {{0xd503245f}, true},                          // bti c
+        {{0xd50324df}, true},                          // bti jc
+        {{0xa9be7bfd}, true},                          // stp x29, x30, [sp, #-32]!
+        {{0xf81f0ffe}, true},                          // str x30, [sp, #-16]!
+        {{0xa9bf7bf3}, true},                          // stp x19, x30, [sp, #-16]!
+        {{0xa9bd53f3, 0xf90013fe}, true},              // stp x19, x20, [sp, #-48]!; str x30, [sp, #32]
+        {{0xd10083ff, 0xa9017bfd}, true},              // sub sp, sp, #32; stp x29, x30, [sp, #16]
+        {{0x6dbe23e9, 0xf9000bfe}, true},              // stp d9, d8, [sp, #-32]!; str x30, [sp, #16]
+        {{0xb4000040, 0xa9be7bfd}, true},              // cbz x0, .+8; stp x29, x30, [sp, #-32]!
+        {{0x90000001, 0x91001021, 0xf81f0ffe}, true},  // adrp x1, .; add x1, x1, #4; str x30, [sp, #-16]!
+        {{0xd503201f}, false},                         // nop
+        {{0xd503241f}, false},                         // bti
+        {{0xd503249f}, false},                         // bti j
+        {{0xd503201f, 0xd503245f}, false},             // padding before a function
+        {{0x00000000, 0xa9be7bfd}, false},             // udf
+        {{0xd65f03c0, 0xa9be7bfd}, false},             // ret, and then a function
+        {{0xd10443ff, 0x910003e1, 0x94000001}, false}, // sub sp, sp, #272; mov x1, sp; bl: room for a variable array
+        {{0xa9be53f3, 0xd65f03c0}, false},             // stp x19, x20, [sp, #-32]!: this calls nothing
+        {{0xa8c27bfd, 0xd65f03c0}, false},             // ldp x29, x30, [sp], #32
+        {{0xf900001e}, false},                         // str x30, [x0]
+    };
+    uint8_t bytes[4 * CODE_MAX];
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        for (unsigned word = 0; word < CODE_MAX; word++)
+            bytes_of(codes[i].words[word], bytes + 4 * word);
+        ck_assert_msg(hs_decoder_aarch64.starts_function(bytes, sizeof bytes) == codes[i].starts, "%zu", i);
+    }
+}
+END_TEST
+
+START_TEST(ends)
+{
     static const uint32_t calls[] = {0x94000001, 0x97ffffff, 0xd63f0200, 0xd73f0a11, 0xd63f081f, 0xd63f0c1f};
-    static const uint32_t no_calls[] = {0x14000001, 0xd61f0200, 0xd65f03c0, 0xd71f0a11, 0xd503201f};
+    static const uint32_t others[] = {0x14000001, 0xd61f0200, 0xd65f03c0, 0xd71f0a11, 0xd503201f};
     uint8_t bytes[4];
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-        bytes_of(starts[i], bytes);
-        ck_assert_msg(hs_decoder_aarch64.starts_function(bytes, 4), "%08x", starts[i]);
-    }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        bytes_of(others[i], bytes);
-        ck_assert_msg(!hs_decoder_aarch64.starts_function(bytes, 4), "%08x", others[i]);
-    }
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         bytes_of(calls[i], bytes);
         ck_assert_msg(hs_decoder_aarch64.ends_with_call(bytes + 4, 4), "%08x", calls[i]);
     }
-    for (size_t i = 0; i < sizeof no_calls / sizeof *no_calls; i++) {
-        bytes_of(no_calls[i], bytes);
-        ck_assert_msg(!hs_decoder_aarch64.ends_with_call(bytes + 4, 4), "%08x", no_calls[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bytes_of(others[i], bytes);
+        ck_assert_msg(!hs_decoder_aarch64.ends_with_call(bytes + 4, 4), "%08x", others[i]);
     }
 }
 END_TEST
@@ -237,7 +267,8 @@ int main(void)
     tcase_add_loop_test(cases, encodings, 0, sizeof known / sizeof *known);
     tcase_add_test(cases, wide_moves);
     tcase_add_test(cases, cut_off);
-    tcase_add_test(cases, marks);
+    tcase_add_test(cases, starts);
+    tcase_add_test(cases, ends);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK);

@@ -83,7 +83,7 @@ static const struct known {
     {"\x48\x8d\x2c\x04", 4, "r6=r7+r0"},                           // lea rbp, [rsp+rax]
     {"\x48\x8d\x6c\x04\x08", 5, "r6=r7+r0 r6=r6+8"},               // lea rbp, [rsp+rax+8]
     {"\x48\x8d\x2c\xc4", 4, "r6=?"},                               // lea rbp, [rsp+rax*8]
-    {"\x48\x8d\x2d\x08\x00\x00\x00", 7, "r6=?"},                   // lea rbp, [rip+8]
+    {"\x48\x8d\x2d\x08\x00\x00\x00", 7, "0x100f r6=?"},            // lea rbp, [rip+8]
     {"\x8d\x6c\x24\x08", 4, "r6=?"},                               // lea ebp, [rsp+8]
     {"\xc9", 1, "r7=r6+0 r6=[r7+0] r7=r7+8"},                      // leave
     {"\xc8\x20\x00\x00", 4, "r7=r7-8 [r7+0]=r6 r6=r7+0 r7=r7-32"}, // enter 0x20, 0
@@ -171,7 +171,7 @@ static const struct known {
     {"\xdf\xe0", 2, "r0=?"},                                       // fnstsw ax
     {"\xdb\x2c\x24", 3, ""},                                       // fld tbyte ptr [rsp]
     {"\x2e\x66\x0f\x1f\x04\x00", 6, ""},                           // cs nop word ptr [rax+rax*1+0x0]
-    {"\x66\x48\x8d\x3d\x00\x00\x00\x00", 8, "r5=?"},               // data16 lea rdi, [rip+0]
+    {"\x66\x48\x8d\x3d\x00\x00\x00\x00", 8, "0x1008 r5=?"},        // data16 lea rdi, [rip+0]
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
