@@ -490,10 +490,19 @@ static bool saves_return_address(uint32_t word)
     return pair || single;
 }
 
-// A landing place of calls, or a way to where the return address is saved, which is done nowhere else.
+static bool lowers_sp(uint32_t word)
+{
+    bool by_constant = (word & 0xff8003ff) == 0xd10003ff && word & 0x003ffc00;
+    bool by_register = (word & 0xffe0e3ff) == 0xcb2063ff;
+    bool pushes = (word & 0x3be003e0) == 0x29a003e0 || (word & 0x3b700fe0) == 0x38100fe0; // a pair, one
+    return by_constant || by_register || pushes;
+}
+
+// A landing place of calls, or a way to where room is made and the return address saved, which is done nowhere else.
 static bool starts_function(const uint8_t *code, size_t length)
 {
     enum { NEAR = 16 };
+    bool room = false;
     for (size_t i = 0; i < NEAR && length >= (i + 1) * 4; i++) {
         uint32_t word = hs_bits__little32(code + i * 4);
         bool bti_c = (word & 0xffffff7f) == 0xd503245f, signs_lr = (word & 0xffffffbf) == 0xd503233f;
@@ -501,7 +510,8 @@ static bool starts_function(const uint8_t *code, size_t length)
         bool goes_elsewhere = (word >> 26 & 7) == 5 && !branches && word >> 24 != 0xd5;
         if (bti_c || signs_lr)
             return i == 0;
-        if (saves_return_address(word))
+        room = room || lowers_sp(word);
+        if (room && saves_return_address(word))
             return true;
         if (goes_elsewhere || word == 0)
             return false;

@@ -234,6 +234,8 @@ START_TEST(starts)
         {{0xa9be53f3, 0xd65f03c0}, false},             // stp x19, x20, [sp, #-32]!: this calls nothing
         {{0xa8c27bfd, 0xd65f03c0}, false},             // ldp x29, x30, [sp], #32
         {{0xf900001e}, false},                         // str x30, [x0]
+        {{0xa9017bfd}, false},                         // stp x29, x30, [sp, #16]: room was made before
+        {{0xcb2c63ff, 0xa9007bfd}, true},              // sub sp, sp, x12; stp x29, x30, [sp]
     };
     uint8_t bytes[4 * CODE_MAX];
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
