@@ -11,26 +11,43 @@
 
 // ---- strings -------------------------------------------------------------------------------------------------------
 //
-// libdwfl gives names that may run out of a damaged string table: without a zero at the end of each table of a file,
-// none of its names is used.
+// libdwfl gives names that may run out of a damaged string table. A name is used only when it is known to lie in one,
+// and to end there.
 
-static bool ends_with_zero(const Elf_Data *data)
+struct bytes {
+    const char *start;
+    const char *end;
+};
+
+#define MOST_TABLES 16
+
+struct string_tables {
+    Elf *elf;
+    struct bytes table[MOST_TABLES];
+    unsigned count;
+};
+
+// A module's symbols come from up to three files: its own, the one with debug information, the embedded small one.
+struct files {
+    struct string_tables file[4];
+    unsigned count;
+};
+
+static void add_table(struct string_tables *tables, const Elf_Data *data)
 {
-    const char *bytes = data ? data->d_buf : NULL;
-    return !data || !data->d_size || (bytes && !bytes[data->d_size - 1]);
+    const char *start = data ? data->d_buf : NULL;
+    if (start && tables->count < MOST_TABLES)
+        tables->table[tables->count++] = (struct bytes){start, start + data->d_size};
 }
 
-static bool sections_end(Elf *elf)
+static void add_sections(struct string_tables *tables)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
-    while ((section = elf_nextscn(elf, section))) {
-        if (!gelf_getshdr(section, &header))
-            return false;
-        if (header.sh_type == SHT_STRTAB && !ends_with_zero(elf_rawdata(section, NULL)))
-            return false;
+    while ((section = elf_nextscn(tables->elf, section))) {
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_STRTAB)
+            add_table(tables, elf_getdata(section, NULL));
     }
-    return true;
 }
 
 // Where an address lies in the file; UINT64_MAX: nowhere.
@@ -45,60 +62,56 @@ static uint64_t offset_of(Elf *elf, size_t segments, uint64_t address)
     return UINT64_MAX;
 }
 
-static bool dynamic_strings_end(Elf *elf, size_t segments, const GElf_Phdr *dynamic)
+// libelf keeps such a piece of a file and gives the same bytes to whoever asks for it again: to libdwfl as to us.
+static void add_dynamic(struct string_tables *tables, size_t segments, const GElf_Phdr *dynamic)
 {
     uint64_t address = 0;
     uint64_t size = 0;
     GElf_Dyn entry;
-    Elf_Data *entries = elf_getdata_rawchunk(elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
+    Elf_Data *entries = elf_getdata_rawchunk(tables->elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
     for (int i = 0; entries && gelf_getdyn(entries, i, &entry) && entry.d_tag != DT_NULL; i++) {
         if (entry.d_tag == DT_STRTAB)
             address = entry.d_un.d_ptr;
         else if (entry.d_tag == DT_STRSZ)
             size = entry.d_un.d_val;
     }
-    uint64_t offset = offset_of(elf, segments, address);
-    if (!size || offset == UINT64_MAX)
-        return true;
-    return ends_with_zero(elf_getdata_rawchunk(elf, (int64_t)offset, size, ELF_T_BYTE));
+    uint64_t offset = offset_of(tables->elf, segments, address);
+    if (size && offset != UINT64_MAX)
+        add_table(tables, elf_getdata_rawchunk(tables->elf, (int64_t)offset, size, ELF_T_BYTE));
 }
 
-static bool strings_end(Elf *elf)
+static void find_tables(struct string_tables *tables, Elf *elf)
 {
     size_t segments = 0;
     GElf_Phdr segment;
-    if (!elf || !sections_end(elf))
-        return false;
-    // Without sections of symbols that it can use libdwfl goes by the dynamic segment.
+    *tables = (struct string_tables){.elf = elf};
+    add_sections(tables);
     if (elf_getphdrnum(elf, &segments))
-        return true;
+        return;
+    // Without sections of symbols libdwfl goes by the dynamic segment.
     for (size_t i = 0; i < segments; i++) {
-        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_DYNAMIC &&
-            !dynamic_strings_end(elf, segments, &segment))
-            return false;
+        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_DYNAMIC)
+            add_dynamic(tables, segments, &segment);
     }
-    return true;
 }
 
-// A module's symbols come from up to three files: its own, the one with debug information, the embedded small one.
-struct checked_files {
-    Elf *elf[4];
-    bool good[4];
-    unsigned count;
-};
-
-static bool are_strings_good(struct checked_files *files, Elf *elf)
+static bool ends_in_table(struct files *files, Elf *elf, const char *name)
 {
-    for (unsigned i = 0; i < files->count; i++) {
-        if (files->elf[i] == elf)
-            return files->good[i];
+    struct string_tables *tables = files->file;
+    while (tables < files->file + files->count && tables->elf != elf)
+        tables++;
+    if (!elf || tables == files->file + 4)
+        return false;
+    if (tables == files->file + files->count) {
+        find_tables(tables, elf);
+        files->count++;
     }
-    bool good = strings_end(elf);
-    if (files->count < 4) {
-        files->elf[files->count] = elf;
-        files->good[files->count++] = good;
+    for (unsigned i = 0; i < tables->count; i++) {
+        const struct bytes *table = &tables->table[i];
+        if (name >= table->start && name < table->end && memchr(name, 0, (size_t)(table->end - name)))
+            return true;
     }
-    return good;
+    return false;
 }
 
 // ---- symbols -------------------------------------------------------------------------------------------------------
@@ -130,7 +143,7 @@ static uint64_t section_end(Elf *elf, GElf_Word section, uint64_t bias)
     return header.sh_addr + header.sh_size + bias;
 }
 
-static bool read_symbol(Dwfl_Module *module, int index, bool thumb, struct checked_files *files, struct hs_symbol *out)
+static bool read_symbol(Dwfl_Module *module, int index, bool thumb, struct files *files, struct hs_symbol *out)
 {
     GElf_Sym symbol;
     GElf_Addr address = 0;
@@ -138,7 +151,7 @@ static bool read_symbol(Dwfl_Module *module, int index, bool thumb, struct check
     Elf *elf = NULL;
     Dwarf_Addr bias = 0;
     const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section, &elf, &bias);
-    if (!name || !is_function(&symbol, section) || !are_strings_good(files, elf) || !*name)
+    if (!name || !is_function(&symbol, section) || !ends_in_table(files, elf, name) || !*name)
         return false;
     out->start = thumb ? address & ~(uint64_t)1 : address;
     out->end = symbol.st_size ? out->start + symbol.st_size : section_end(elf, section, bias);
@@ -188,7 +201,7 @@ int hs_symbol_table__load(struct hs_symbol_table *table, Dwfl_Module *module)
     if (!table->symbols)
         return -ENOMEM;
     bool thumb = is_thumb_machine(module);
-    struct checked_files files = {0};
+    struct files files = {0};
     for (int i = 0; i < count; i++) {
         if (read_symbol(module, i, thumb, &files, &table->symbols[table->count]))
             table->count++;

@@ -234,6 +234,18 @@ START_TEST(test_dynamic_symbols)
 }
 END_TEST
 
+START_TEST(test_no_sections)
+{
+    // Without section headers the dynamic segment still has names.
+    const char *path = compile("exported", "-O2 -rdynamic");
+    uint64_t known = symbol(path, "plain_c_name");
+    shell(
+        "strip exported && printf '\\0\\0\\0\\0\\0\\0\\0\\0' | dd of=exported bs=1 seek=40 conv=notrunc status=none && "
+        "printf '\\0\\0\\0\\0' | dd of=exported bs=1 seek=60 conv=notrunc status=none");
+    expect_name(path, path, known + 1, "plain_c_name|?:0\n");
+}
+END_TEST
+
 START_TEST(test_mini_debug_information)
 {
     ck_assert_msg(have("xz"), "xz is missing; scripts/setup installs it");
@@ -367,6 +379,7 @@ int main(void)
     tcase_add_test(tests, test_split_units);
     tcase_add_test(tests, test_symbol_table);
     tcase_add_test(tests, test_dynamic_symbols);
+    tcase_add_test(tests, test_no_sections);
     tcase_add_test(tests, test_mini_debug_information);
     tcase_add_test(tests, test_demangling);
     tcase_add_test(tests, test_other_build);
