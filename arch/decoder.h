@@ -86,6 +86,7 @@ struct hs_decoder {
     uint64_t callee_saved;    // bit n: register n survives calls
     int8_t entry_sp_from_cfa; // sp - CFA at the entry
     bool data_in_code;        // instructions may say `data`
+    uint8_t pointer_bit;      // set in pointers to this kind of code, and to be cleared in them
 
     // Decodes the instruction at `code`, of which `length` bytes can be read and which runs at `address`.
     // `context` is carried along straight code and starts as 0 at every other place (Thumb: the IT state).

@@ -72,6 +72,8 @@ struct builder {
     const struct hs_decoder *decoder;
     const struct text *text;
     uint8_t *bits;
+    struct text code; // where instructions are: .text, or all that is executable
+    uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
 };
 
 static void mark(const struct builder *builder, uintptr_t address)
@@ -84,16 +86,15 @@ static void mark(const struct builder *builder, uintptr_t address)
 
 static bool looks_like_start(const struct builder *builder, uintptr_t address)
 {
-    if (!in_text(builder->text, address) || address % builder->decoder->alignment)
+    if (!in_text(&builder->code, address) || address % builder->decoder->alignment)
         return false;
-    size_t offset = address - builder->text->address;
-    return builder->decoder->starts_function(builder->text->bytes.start + offset, text_size(builder->text) - offset);
+    size_t offset = address - builder->code.address;
+    return builder->decoder->starts_function(builder->code.bytes.start + offset, text_size(&builder->code) - offset);
 }
 
-// A code pointer, which on ARM has bit 0 set when the code is Thumb's.
 static uintptr_t code_address(const struct builder *builder, uintptr_t pointer)
 {
-    return builder->decoder->alignment > 1 ? pointer & ~(uintptr_t)1 : pointer;
+    return pointer & ~(uintptr_t)builder->decoder->pointer_bit;
 }
 
 static void mark_symbols(const struct builder *builder, const struct hs_module *module, uintptr_t bias)
@@ -107,30 +108,143 @@ static void mark_symbols(const struct builder *builder, const struct hs_module *
         mark(builder, code_address(builder, bias + function.address));
 }
 
-// Compilers and linkers leave data between functions: a call found there by chance must at least lead to what looks
-// like a function. Where instructions have one size there is little chance.
-static void mark_called(const struct builder *builder, uintptr_t target)
+// What may be a pointer to a function. The bit that tells one kind of code from another is as good as the code itself.
+static void mark_pointer(const struct builder *builder, uintptr_t pointer)
 {
-    uintptr_t address = code_address(builder, target);
-    if (builder->decoder->alignment == 4 || address % 16 == 0 || looks_like_start(builder, address))
+    uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
+    if ((pointer & bit) != bit || !in_text(&builder->code, address))
+        return;
+    if (bit || looks_like_start(builder, address))
         mark(builder, address);
 }
 
-static void mark_calls(const struct builder *builder)
+// Data between functions may look like a call by chance: unless it is known where data is, the call must at least lead
+// to what looks like a function. Where instructions have one size there is little chance.
+static void mark_called(const struct builder *builder, uintptr_t target)
+{
+    uintptr_t address = target - target % builder->decoder->alignment;
+    if (builder->data || builder->decoder->alignment == 4 || address % 16 == 0 || looks_like_start(builder, address))
+        mark(builder, address);
+}
+
+// Constants that straight code makes in registers.
+struct constants {
+    uint32_t known; // bit n: register n
+    int32_t values[32];
+};
+
+// Makes constants known and marks those that may lead to a function.
+static void follow_constant(const struct builder *builder, struct constants *constants, const struct hs_effect *effect)
+{
+    uint32_t bit = effect->reg < 32 ? 1u << effect->reg : 0;
+    bool from_known = effect->source < 32 && constants->known >> effect->source & 1;
+    uint32_t value = from_known ? (uint32_t)constants->values[effect->source] : 0;
+    if (effect->kind == HS_EFFECT_STORE || !bit)
+        return;
+    constants->known &= ~bit;
+    if (effect->kind == HS_EFFECT_SET)
+        value = (uint32_t)effect->value;
+    else if (effect->kind == HS_EFFECT_ADD && from_known)
+        value += (uint32_t)effect->value;
+    else if (effect->kind == HS_EFFECT_OR && from_known)
+        value |= (uint32_t)effect->value;
+    else
+        return;
+    constants->known |= bit;
+    constants->values[effect->reg] = (int32_t)value;
+    mark_pointer(builder, value);
+}
+
+// Code that no instruction before it leads to. A function starts there if the return address is pushed before anything
+// is called; what is not called directly is found so.
+struct block {
+    uintptr_t start; // past padding; 0: control comes from before
+    bool after_end;  // nothing but padding since the last path has ended
+};
+
+static bool ends_path(const struct hs_instruction *instruction)
+{
+    return !instruction->conditional && (instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_JUMP ||
+                                         instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
+}
+
+static bool pushes_return_address(const struct hs_decoder *decoder, const struct hs_instruction *instruction)
+{
+    bool stores = false, lowers = false;
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
+        const struct hs_effect *effect = &instruction->effects[i];
+        stores = stores || (effect->kind == HS_EFFECT_STORE && effect->reg == decoder->ra);
+        lowers = lowers || (effect->kind == HS_EFFECT_ADD && effect->reg == decoder->sp && effect->value < 0);
+    }
+    return stores && lowers;
+}
+
+static void follow_block(const struct builder *builder, struct block *block, uintptr_t address,
+                         const struct hs_instruction *instruction)
+{
+    if (block->after_end && (instruction->flow != HS_FLOW_NEXT || instruction->count)) {
+        block->start = address;
+        block->after_end = false;
+    }
+    if (block->start && pushes_return_address(builder->decoder, instruction))
+        mark(builder, block->start);
+    if (instruction->flow == HS_FLOW_CALL)
+        block->start = 0;
+    if (ends_path(instruction))
+        *block = (struct block){0, true};
+}
+
+static bool is_data(const struct builder *builder, uintptr_t address)
+{
+    size_t bit = (address - builder->code.address) / builder->decoder->alignment;
+    return builder->data && builder->data[bit / 8] >> bit % 8 & 1;
+}
+
+static void note_data(const struct builder *builder, const struct hs_instruction *instruction)
+{
+    for (uintptr_t offset = 0; builder->data && offset < instruction->data_size;
+         offset += builder->decoder->alignment) {
+        uintptr_t address = instruction->data + offset;
+        size_t bit = (address - builder->code.address) / builder->decoder->alignment;
+        if (!in_text(&builder->code, address) || is_data(builder, address))
+            return;
+        builder->data[bit / 8] |= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static void mark_in_instruction(const struct builder *builder, uintptr_t address,
+                                const struct hs_instruction *instruction, struct constants *constants,
+                                struct block *block)
+{
+    if (instruction->flow == HS_FLOW_CALL && instruction->target)
+        mark_called(builder, instruction->target);
+    if (!builder->data)
+        return;
+    note_data(builder, instruction);
+    follow_block(builder, block, address, instruction);
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
+        follow_constant(builder, constants, &instruction->effects[i]);
+}
+
+// Calls, and where there is data in code, the pointers in it.
+static void mark_in_code(const struct builder *builder)
 {
     const struct hs_decoder *decoder = builder->decoder;
-    const uint8_t *end = builder->text->bytes.end;
+    const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
     uint32_t context = 0;
-    for (const uint8_t *at = builder->text->bytes.start; at < end;) {
-        uintptr_t address = builder->text->address + (uintptr_t)(at - builder->text->bytes.start);
+    struct constants constants = {0};
+    struct block block = {0, true};
+    for (const uint8_t *at = start; at < end;) {
+        uintptr_t address = builder->code.address + (uintptr_t)(at - start);
         struct hs_instruction instruction;
-        if (!decoder->decode(at, (size_t)(end - at), address, &context, &instruction) || !instruction.size) {
+        if (is_data(builder, address) || !decoder->decode(at, (size_t)(end - at), address, &context, &instruction) ||
+            !instruction.size) {
             at += decoder->alignment;
             context = 0;
+            block = (struct block){0, true};
             continue;
         }
-        if (instruction.flow == HS_FLOW_CALL && instruction.target)
-            mark_called(builder, instruction.target);
+        mark_in_instruction(builder, address, &instruction, &constants, &block);
         at += instruction.size;
     }
 }
@@ -143,8 +257,8 @@ static void mark_pointers(const struct builder *builder, const struct hs_module 
         struct hs_stack_memory memory = {0, 0}; // the program may have made its data unreadable
         uintptr_t at = ((uintptr_t)data.start + sizeof at - 1) & ~(sizeof at - 1), end = (uintptr_t)data.end, word;
         for (; at < end && end - at >= sizeof at; at += sizeof at)
-            if (hs_stack_memory_read(&memory, at, &word) && looks_like_start(builder, code_address(builder, word)))
-                mark(builder, code_address(builder, word));
+            if (hs_stack_memory_read(&memory, at, &word))
+                mark_pointer(builder, word);
     }
 }
 
@@ -160,11 +274,51 @@ static void mark_index(const struct builder *builder, const struct hs_module *mo
 }
 #endif
 
-static void build(const struct builder *builder, const struct hs_module *module)
+// The part of the text that the section table calls so: beside it there may be constants and names.
+static bool find_code(const struct hs_module *module, const struct text *text, uintptr_t bias, struct text *code)
+{
+    struct hs_file_section section;
+    if (!hs_module_file_section(module, ".text", &section))
+        return false;
+    uintptr_t address = bias + section.address;
+    size_t size = (size_t)(section.bytes.end - section.bytes.start);
+    if (!in_text(text, address) || size > text_size(text) - (address - text->address))
+        return false;
+    const uint8_t *start = text->bytes.start + (address - text->address);
+    *code = (struct text){{start, start + size}, address};
+    return true;
+}
+
+// `found`: the code's bounds are known.
+static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
+{
+    size_t size = text_size(&builder->code) / builder->decoder->alignment / 8 + 1;
+    if (found && builder->decoder->data_in_code) {
+        long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        builder->data = hs_system_failed(memory) ? NULL : (uint8_t *)memory;
+    }
+    mark_pointers(builder, module);
+    mark_in_code(builder);
+    if (builder->data)
+        hs_system_munmap(builder->data, size);
+}
+
+// 0: no process starts in the module.
+static uintptr_t process_entry(const struct hs_module *module, uintptr_t bias)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+    return header->e_entry ? (bias + header->e_entry) & ~(uintptr_t)1 : 0;
+}
+
+static void build(struct builder *builder, const struct hs_module *module)
 {
     uintptr_t bias;
-    if (hs_module_bias(module, &bias))
+    bool found = false;
+    if (hs_module_bias(module, &bias)) {
         mark_symbols(builder, module, bias);
+        mark(builder, process_entry(module, bias));
+        found = find_code(module, builder->text, bias, &builder->code);
+    }
     hs_eh_frame_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
 #ifdef HS_ARCH_HAS_PDR
     hs_pdr_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
@@ -172,8 +326,7 @@ static void build(const struct builder *builder, const struct hs_module *module)
 #ifdef HS_ARCH_HAS_EXIDX
     mark_index(builder, module);
 #endif
-    mark_pointers(builder, module);
-    mark_calls(builder);
+    build_from_code(builder, module, found);
 }
 
 // --- looking up
@@ -212,7 +365,7 @@ static const struct index *build_index(const struct hs_decoder *decoder, const s
         atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);
         return NULL;
     }
-    const struct builder builder = {decoder, text, (uint8_t *)memory};
+    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL};
     build(&builder, module);
     index->file = file;
     index->size = text_size(text);
@@ -265,7 +418,6 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
 
 bool hs_function_is_entry(const struct hs_module *module, uintptr_t address)
 {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
     uintptr_t bias;
-    return hs_module_bias(module, &bias) && header->e_entry && ((bias + header->e_entry) & ~(uintptr_t)1) == address;
+    return hs_module_bias(module, &bias) && process_entry(module, bias) == address;
 }

@@ -28,8 +28,12 @@ static unsigned addressing(uint32_t word)
 
 // What an operation with a constant operand does to `reg`.
 static void operate_constant(struct hs_instruction *instruction, unsigned operation, unsigned reg, unsigned source,
-                             uint32_t constant)
+                             uint32_t constant, uintptr_t pc)
 {
+    if (source == HS_ARM_PC && (operation == 2 || operation == 4)) {
+        hs_arm_set_from_pc(instruction, reg, operation == 2 ? pc - constant : pc + constant);
+        return;
+    }
     switch (operation) {
     case 2: // sub
         hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, (int32_t)-constant);
@@ -53,8 +57,12 @@ static void operate_constant(struct hs_instruction *instruction, unsigned operat
 
 // The same with a register that is not shifted.
 static void operate_register(struct hs_instruction *instruction, unsigned operation, unsigned reg, unsigned source,
-                             unsigned other)
+                             unsigned other, uintptr_t pc)
 {
+    if (operation == 4 && (source == HS_ARM_PC || other == HS_ARM_PC)) {
+        hs_arm_add_to_pc(instruction, reg, source == HS_ARM_PC ? other : source, pc);
+        return;
+    }
     switch (operation) {
     case 2:
         hs_arm_effect_register(instruction, HS_EFFECT_SUB_REGISTER, reg, source, other);
@@ -70,7 +78,7 @@ static void operate_register(struct hs_instruction *instruction, unsigned operat
     }
 }
 
-static void operate(struct hs_instruction *instruction, uint32_t word, uint32_t *context)
+static void operate(struct hs_instruction *instruction, uint32_t word, uintptr_t pc, uint32_t *context)
 {
     unsigned operation = hs_bits__field(word, 21, 4), reg = hs_bits__field(word, 12, 4),
              source = hs_bits__field(word, 16, 4);
@@ -86,9 +94,9 @@ static void operate(struct hs_instruction *instruction, uint32_t word, uint32_t 
         else if (moves && plain)
             hs_arm_jump_to_register(instruction, word & 15);
     } else if (constant) {
-        operate_constant(instruction, operation, reg, source, expand_immediate(word));
+        operate_constant(instruction, operation, reg, source, expand_immediate(word), pc);
     } else if (plain) {
-        operate_register(instruction, operation, reg, source, word & 15);
+        operate_register(instruction, operation, reg, source, word & 15, pc);
     } else if (moves && !(word & 0x70)) {
         hs_arm_shift_left(instruction, reg, word & 15, hs_bits__field(word, 7, 5));
     } else {
@@ -196,11 +204,12 @@ static bool class_register(struct hs_instruction *instruction, uint32_t word, co
     }
     if (miscellaneous_space)
         return miscellaneous(instruction, word);
-    operate(instruction, word, context);
+    operate(instruction, word, code->pc, context);
     return true;
 }
 
-static void class_constant(struct hs_instruction *instruction, uint32_t word, uint32_t *context)
+static void class_constant(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                           uint32_t *context)
 {
     unsigned reg = hs_bits__field(word, 12, 4);
     int32_t half = (int32_t)(hs_bits__field(word, 16, 4) << 12 | (word & 0xfff));
@@ -215,7 +224,7 @@ static void class_constant(struct hs_instruction *instruction, uint32_t word, ui
     case 0x16:
         break;
     default:
-        operate(instruction, word, context);
+        operate(instruction, word, code->pc, context);
     }
 }
 
@@ -288,7 +297,7 @@ static bool decode_conditional(struct hs_instruction *instruction, uint32_t word
     case 0:
         return class_register(instruction, word, code, context);
     case 1:
-        class_constant(instruction, word, context);
+        class_constant(instruction, word, code, context);
         return true;
     case 2:
         class_transfer(instruction, word, code);

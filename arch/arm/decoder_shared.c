@@ -34,6 +34,16 @@ void hs_arm_shift_left(struct hs_instruction *instruction, unsigned reg, unsigne
     effect(instruction, count ? HS_EFFECT_SHIFT_LEFT : HS_EFFECT_ADD, reg, source, 0, (int32_t)count);
 }
 
+void hs_arm_add_to_pc(struct hs_instruction *instruction, unsigned reg, unsigned source, uintptr_t pc)
+{
+    effect(instruction, HS_EFFECT_ADD, reg, source, 0, (int32_t)(uint32_t)pc);
+}
+
+void hs_arm_set_from_pc(struct hs_instruction *instruction, unsigned reg, uintptr_t address)
+{
+    effect(instruction, HS_EFFECT_SET, reg, 0, 0, (int32_t)(uint32_t)address);
+}
+
 void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg)
 {
     instruction->flow = reg == HS_ARM_LR ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;

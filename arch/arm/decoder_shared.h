@@ -51,6 +51,10 @@ void hs_arm_clobber(struct hs_instruction *instruction, unsigned reg);
 // reg := source << count; a copy when count is 0.
 void hs_arm_shift_left(struct hs_instruction *instruction, unsigned reg, unsigned source, unsigned count);
 
+// reg := source + pc, or pc + constant.
+void hs_arm_add_to_pc(struct hs_instruction *instruction, unsigned reg, unsigned source, uintptr_t pc);
+void hs_arm_set_from_pc(struct hs_instruction *instruction, unsigned reg, uintptr_t address);
+
 // pc := reg, through whatever instruction.
 void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg);
 

@@ -93,7 +93,10 @@ static void high_register_operation(struct hs_instruction *instruction, uint32_t
     case 0:
         if (reg == HS_ARM_PC)
             instruction->flow = HS_FLOW_INDIRECT;
-        hs_arm_effect_register(instruction, HS_EFFECT_ADD_REGISTER, reg, reg, source);
+        if (source == HS_ARM_PC)
+            hs_arm_add_to_pc(instruction, reg, reg, address + 4);
+        else
+            hs_arm_effect_register(instruction, HS_EFFECT_ADD_REGISTER, reg, reg, source);
         break;
     case 1: // cmp
         break;
@@ -128,10 +131,13 @@ static void transfer_from_sp(struct hs_instruction *instruction, uint32_t half)
                     HS_ARM_UP | HS_ARM_BEFORE | (half & 0x800 ? HS_ARM_LOAD : 0));
 }
 
-static void address_operation(struct hs_instruction *instruction, uint32_t half)
+static void address_operation(struct hs_instruction *instruction, uint32_t half, uintptr_t pc)
 {
-    hs_arm_effect(instruction, HS_EFFECT_ADD, hs_bits__field(half, 8, 3), half & 0x800 ? HS_ARM_SP : HS_ARM_PC,
-                  (int32_t)(half & 0xff) * 4);
+    unsigned reg = hs_bits__field(half, 8, 3), offset = (half & 0xff) * 4;
+    if (half & 0x800)
+        hs_arm_effect(instruction, HS_EFFECT_ADD, reg, HS_ARM_SP, (int32_t)offset);
+    else
+        hs_arm_set_from_pc(instruction, reg, pc + offset);
 }
 
 static void compare_and_branch(struct hs_instruction *instruction, uint32_t half, uintptr_t address)
@@ -238,7 +244,7 @@ static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, con
         transfer_from_sp(instruction, half);
         return true;
     case 10:
-        address_operation(instruction, half);
+        address_operation(instruction, half, code->pc);
         return true;
     case 11:
         return miscellaneous(instruction, half, code->address, context);
@@ -420,17 +426,19 @@ static bool wide_constant(struct hs_instruction *instruction, uint32_t word, uin
     return !(UNDEFINED_WITH_CONSTANT >> operation & 1);
 }
 
-static void wide_plain_constant(struct hs_instruction *instruction, uint32_t word)
+static void wide_plain_constant(struct hs_instruction *instruction, uint32_t word, uintptr_t pc)
 {
     unsigned reg = reg_at(word, 8), source = reg_at(word, 16);
     int32_t small = (int32_t)twelve_bits(word);
     int32_t half = (int32_t)(reg_at(word, 16) << 12) | small;
     switch (hs_bits__field(word, 20, 5)) {
     case 0x00:
-        hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, small);
-        break;
     case 0x0a:
-        hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, -small);
+        small = hs_bits__field(word, 20, 5) ? -small : small;
+        if (source == HS_ARM_PC)
+            hs_arm_set_from_pc(instruction, reg, pc + (uintptr_t)(intptr_t)small);
+        else
+            hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, small);
         break;
     case 0x04:
         hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, half);
@@ -630,7 +638,7 @@ static bool decode_wide(struct hs_instruction *instruction, uint32_t word, const
         return wide_branch(instruction, word, code->address);
     if (!(word & 1u << 25))
         return wide_constant(instruction, word, context);
-    wide_plain_constant(instruction, word);
+    wide_plain_constant(instruction, word, code->pc);
     return true;
 }
 
@@ -707,6 +715,7 @@ const struct hs_decoder hs_decoder_thumb = {
     .callee_saved = HS_ARM_CALLEE_SAVED,
     .entry_sp_from_cfa = 0,
     .data_in_code = true,
+    .pointer_bit = 1,
     .decode = decode,
     .starts_function = starts_function,
     .ends_with_call = ends_with_call,
