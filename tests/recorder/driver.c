@@ -55,8 +55,17 @@ static char *program_of_gcc(const char *name)
     return trim(result.output);
 }
 
+// "{n:1000}"
+static const char *scaled(const char *number, size_t *length)
+{
+    char *end;
+    long full = strtol(number + 3, &end, 10);
+    *length = (size_t)(end + 1 - number);
+    return text("%lu", smaller((unsigned long)full));
+}
+
 // Replaces {P} programs, {S} source folder, {W} the folder of this case, {R} the root of the target's own files
-// (nothing on this machine), {cc1plus}.
+// (nothing on this machine), {n:NUMBER}, {cc1plus}.
 static char *expand(const char *word)
 {
     char *result = text("%s", word), *at;
@@ -71,6 +80,8 @@ static char *expand(const char *word)
             with = work;
         else if ((at = strstr(result, "{R}")))
             with = path_root;
+        else if ((at = strstr(result, "{n:")))
+            with = scaled(at, &length);
         else if ((at = strstr(result, "{cc1plus}")))
             with = program_of_gcc("cc1plus"), length = 9;
         else

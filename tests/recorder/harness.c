@@ -144,6 +144,13 @@ uint64_t seed_of_run(void)
     return seed;
 }
 
+unsigned long smaller(unsigned long number)
+{
+    const char *given = getenv("HEAPSONDE_TEST_SCALE");
+    unsigned long scale = given ? strtoul(given, NULL, 10) : 1;
+    return scale && number / scale ? number / scale : 1;
+}
+
 uint64_t random_next(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ull);

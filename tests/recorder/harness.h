@@ -95,6 +95,8 @@ void compare_results(const struct result *bare, const struct result *recorded, b
 void wait_for_socket(const char *path, pid_t server);
 
 uint64_t seed_of_run(void); // HEAPSONDE_TEST_SEED, else fixed; printed
+// The number divided by HEAPSONDE_TEST_SCALE, for targets that are slow; at least 1.
+unsigned long smaller(unsigned long number);
 uint64_t random_next(uint64_t *state);
 
 // Cases that a line of cases.txt cannot say; named @name there.

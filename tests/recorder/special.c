@@ -29,7 +29,7 @@ static void kill_rounds(int threads, int rounds, char *const variables[])
     for (int round = 0; round < rounds; round++) {
         const char *folder = text("%s/round%d", work, round);
         const char *shared = text("%s/progress%d", work, round);
-        uint64_t limit = random_next(&seed) % (round % 3 == 0 ? 300 : round % 3 == 1 ? 20000 : 600000);
+        uint64_t limit = random_next(&seed) % (round % 3 == 0 ? 300 : smaller(round % 3 == 1 ? 20000 : 600000));
         int file = open(shared, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (file < 0 || ftruncate(file, 4096) != 0)
             fail("%s cannot be made: %s", shared, strerror(errno));
@@ -106,7 +106,8 @@ static void disk_full(char *const variables[])
     mkdir(disk, 0777);
     if (mount("tmpfs", disk, "tmpfs", 0, "size=1m,mode=0777") != 0)
         skip("no small disk can be mounted: %s", strerror(errno));
-    char *command[] = {text("%s/threads", path_programs), "exchange", "100000", NULL};
+    unsigned long blocks = smaller(100000) < 25000 ? 25000 : smaller(100000); // fewer would find room
+    char *command[] = {text("%s/threads", path_programs), "exchange", text("%lu", blocks), NULL};
     struct result bare = run(RUN_BARE, text("%s/bare", work), NULL, command);
     struct result recorded = run(RUN_RECORDED_UNCOUNTED, disk, variables, command);
     char **traces = files_of(disk, "trace.");
@@ -119,8 +120,8 @@ static void disk_full(char *const variables[])
     if (!there)
         fail("no trace on the full disk");
     json_t *report = report_of(copy, false);
-    note("kept %llu allocations of 800000 blocks; dropped %s", (unsigned long long)report_number(report, "allocations"),
-         json_dumps(json_object_get(report, "dropped"), 0));
+    note("kept %llu allocations of %lu blocks; dropped %s", (unsigned long long)report_number(report, "allocations"),
+         8 * blocks, json_dumps(json_object_get(report, "dropped"), 0));
     if (report_number(report, "allocations") == 0)
         wrong("nothing is left of what was recorded before the disk was full");
     if (report_sum(report, "dropped") == 0)
@@ -146,7 +147,7 @@ static void special_disk_full_inline(void)
 static void special_no_output(void)
 {
     static const char *const places[] = {"/nonexistent/folder/trace", "/proc/trace", "/dev/full", "/dev/null"};
-    char *command[] = {text("%s/threads", path_programs), "exchange", "2000", NULL};
+    char *command[] = {text("%s/threads", path_programs), "exchange", text("%lu", smaller(2000)), NULL};
     struct result bare = run(RUN_BARE, text("%s/bare", work), NULL, command);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char *variables[] = {text("HEAPSONDE_OUTPUT=%s", places[i]), NULL};
@@ -269,7 +270,7 @@ static void special_damage(void)
 {
     uint64_t seed = seed_of_run();
     const char *folder = text("%s/recorded", work);
-    char *command[] = {text("%s/threads", path_programs), "exchange", "5000", NULL};
+    char *command[] = {text("%s/threads", path_programs), "exchange", text("%lu", smaller(5000)), NULL};
     run(RUN_RECORDED, folder, NULL, command);
     char **traces = files_of(folder, "trace.");
     if (!traces[0])
