@@ -15,20 +15,28 @@ static bool readable_page(uintptr_t code)
     return hs_stack_memory_check(&memory, code - code % word) && hs_stack_memory_check(&memory, last - last % word);
 }
 
-static bool trampoline_at(const struct hs_module *module, uintptr_t code)
+#ifndef HS_SIGNAL_CONTEXT_FROM_SP_AT
+#define HS_SIGNAL_CONTEXT_FROM_SP_AT(code) HS_SIGNAL_CONTEXT_FROM_SP
+#endif
+
+static bool trampoline_at(const struct hs_module *module, uintptr_t code, uint32_t *context)
 {
     struct hs_range text;
-    if (module->anonymous)
-        return readable_page(code) && hs_signal_trampoline((const uint8_t *)code);
-    return hs_module_segment(module, (const void *)code, &text) &&
-           (size_t)(text.end - (const uint8_t *)code) >= HS_SIGNAL_TRAMPOLINE_SIZE &&
-           hs_signal_trampoline((const uint8_t *)code);
+    if (module->anonymous) {
+        if (!readable_page(code))
+            return false;
+    } else if (!hs_module_segment(module, (const void *)code, &text) ||
+               (size_t)(text.end - (const uint8_t *)code) < HS_SIGNAL_TRAMPOLINE_SIZE) {
+        return false;
+    }
+    *context = HS_SIGNAL_CONTEXT_FROM_SP_AT((const uint8_t *)code);
+    return hs_signal_trampoline((const uint8_t *)code);
 }
 
-bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc)
+bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, uint32_t *context)
 {
     uintptr_t code = hs_rule_address(pc, true);
-    return trampoline_at(module, code) || trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND);
+    return trampoline_at(module, code, context) || trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND, context);
 }
 
 static bool at_start_code(const struct hs_module *module, uintptr_t pc)
@@ -83,11 +91,11 @@ static uint32_t from_sources(uintptr_t pc, bool exact)
 
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
 {
-    uint32_t generation = hs_rule_generation(), rule;
+    uint32_t generation = hs_rule_generation(), rule, context;
     struct hs_module module;
     hs_arch_prepare();
-    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc))
-        rule = hs_rule_odd(HS_ODD_SIGNAL, HS_SIGNAL_CONTEXT_FROM_SP);
+    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
+        rule = hs_rule_odd(HS_ODD_SIGNAL, context);
     else
         rule = from_sources(pc, exact);
     if (rule == HS_RULE_NONE)

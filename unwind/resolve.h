@@ -14,8 +14,9 @@
 // pc of an `exact` frame.
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact);
 
-// Whether a signal trampoline is at `pc`: at its first instruction or, interrupted, at its second.
-bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc);
+// Whether a signal trampoline is at `pc`: at its first instruction or, interrupted, at its second. *context: where the
+// ucontext is, from sp.
+bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, uint32_t *context);
 #pragma GCC visibility pop
 
 static inline uint32_t hs_rule_of(uintptr_t pc, bool exact)

@@ -99,9 +99,9 @@ static int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
     return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-static int step_over_signal(struct full_walk *walk)
+static int step_over_signal(struct full_walk *walk, uint32_t context_from_sp)
 {
-    uintptr_t context = walk->registers.values[HS_DWARF_SP] + HS_SIGNAL_CONTEXT_FROM_SP;
+    uintptr_t context = walk->registers.values[HS_DWARF_SP] + context_from_sp;
     uintptr_t *values = walk->registers.values;
     struct hs_walk next = {.memory = walk->memory};
     for (unsigned i = 0; i < HS_SIGNAL_REGISTERS; i++)
@@ -132,8 +132,9 @@ static int step(struct full_walk *walk)
     uintptr_t pc = walk->registers.values[HS_DWARF_PC];
     struct hs_found_row found;
     struct hs_module module;
-    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc))
-        return step_over_signal(walk);
+    uint32_t context;
+    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
+        return step_over_signal(walk, context);
     switch (hs_row_find(pc, walk->exact, &found)) {
     case HS_ROW_BAD:
         return HS_END_BAD_RULE;

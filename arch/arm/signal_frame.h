@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the kernel keeps the interrupted registers (struct rt_sigframe of arch/arm). At the signal trampoline sp points
-// at 128 bytes of siginfo, then the ucontext.
+// Where the kernel keeps the interrupted registers (struct sigframe and rt_sigframe of arch/arm). At the signal
+// trampoline sp points at the ucontext, of handlers with SA_SIGINFO at 128 bytes of siginfo before it.
 #ifndef HEAPSONDE_ARCH_ARM_SIGNAL_FRAME_H
 #define HEAPSONDE_ARCH_ARM_SIGNAL_FRAME_H
 
@@ -10,7 +10,7 @@
 
 #define HS_SIGNAL_CONTEXT_FROM_SP   128
 #define HS_KERNEL_SIGSET_SIZE       8
-#define HS_SIGNAL_TRAMPOLINE_SIZE   6
+#define HS_SIGNAL_TRAMPOLINE_SIZE   8
 #define HS_SIGNAL_TRAMPOLINE_SECOND 4 // where its second instruction starts
 
 // Where the kernel keeps a register, from the start of the ucontext, by DWARF number.
@@ -21,14 +21,28 @@ static inline unsigned hs_signal_register_place(unsigned number)
 #define HS_SIGNAL_REGISTERS  16
 #define HS_SIGNAL_CPSR_PLACE 96 // bit 5: Thumb
 
-// Whether the trampoline `mov.w r7, #173; svc 0` starts at `code` (HS_SIGNAL_TRAMPOLINE_SIZE readable bytes).
+// The number of the system call that the trampoline at `code` makes (HS_SIGNAL_TRAMPOLINE_SIZE readable bytes), -1 if
+// there is none. The forms are `mov r7, #number; svc 0` in ARM code, where old kernels add their base to the operand,
+// in wide and in narrow Thumb code.
+static inline int hs_signal_trampoline_call(const unsigned char *code)
+{
+    if (code[1] == 0x70 && code[2] == 0xa0 && code[3] == 0xe3 && code[7] == 0xef)
+        return code[0];
+    if (code[0] == 0x4f && code[1] == 0xf0 && code[3] == 0x07 && code[4] == 0x00 && code[5] == 0xdf)
+        return code[2];
+    return code[1] == 0x27 && code[2] == 0x00 && code[3] == 0xdf ? code[0] : -1;
+}
+
+enum { HS_SIGRETURN = 119, HS_RT_SIGRETURN = 173 };
+
 static inline bool hs_signal_trampoline(const unsigned char *code)
 {
-    static const unsigned char expected[HS_SIGNAL_TRAMPOLINE_SIZE] = {0x4f, 0xf0, 0xad, 0x07, 0x00, 0xdf};
-    for (int i = 0; i < HS_SIGNAL_TRAMPOLINE_SIZE; i++)
-        if (code[i] != expected[i])
-            return false;
-    return true;
+    int call = hs_signal_trampoline_call(code);
+    return call == HS_SIGRETURN || call == HS_RT_SIGRETURN;
 }
+
+// Where the ucontext is, from sp, at the trampoline at `code`.
+#define HS_SIGNAL_CONTEXT_FROM_SP_AT(code)                                                                             \
+    (hs_signal_trampoline_call(code) == HS_RT_SIGRETURN ? HS_SIGNAL_CONTEXT_FROM_SP : 0)
 
 #endif
