@@ -160,6 +160,7 @@ static void follow_constant(const struct builder *builder, struct constants *con
 struct block {
     uintptr_t start; // past padding; 0: control comes from before
     bool after_end;  // nothing but padding since the last path has ended
+    bool has_room;   // it has lowered the stack pointer
 };
 
 static bool ends_path(const struct hs_instruction *instruction)
@@ -168,30 +169,38 @@ static bool ends_path(const struct hs_instruction *instruction)
                                          instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
 }
 
-static bool pushes_return_address(const struct hs_decoder *decoder, const struct hs_instruction *instruction)
+static bool lowers(const struct hs_instruction *instruction, unsigned sp)
 {
-    bool stores = false, lowers = false;
     for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
         const struct hs_effect *effect = &instruction->effects[i];
-        stores = stores || (effect->kind == HS_EFFECT_STORE && effect->reg == decoder->ra);
-        lowers = lowers || (effect->kind == HS_EFFECT_ADD && effect->reg == decoder->sp && effect->value < 0);
+        if (effect->reg == sp &&
+            ((effect->kind == HS_EFFECT_ADD && effect->value < 0) || effect->kind == HS_EFFECT_SUB_REGISTER))
+            return true;
     }
-    return stores && lowers;
+    return false;
+}
+
+static bool stores(const struct hs_instruction *instruction, unsigned reg)
+{
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
+        if (instruction->effects[i].kind == HS_EFFECT_STORE && instruction->effects[i].reg == reg)
+            return true;
+    return false;
 }
 
 static void follow_block(const struct builder *builder, struct block *block, uintptr_t address,
                          const struct hs_instruction *instruction)
 {
-    if (block->after_end && (instruction->flow != HS_FLOW_NEXT || instruction->count)) {
-        block->start = address;
-        block->after_end = false;
-    }
-    if (block->start && pushes_return_address(builder->decoder, instruction))
+    const struct hs_decoder *decoder = builder->decoder;
+    if (block->after_end && (instruction->flow != HS_FLOW_NEXT || instruction->count))
+        *block = (struct block){address, false, false};
+    block->has_room = block->has_room || lowers(instruction, decoder->sp);
+    if (block->start && block->has_room && stores(instruction, decoder->ra))
         mark(builder, block->start);
     if (instruction->flow == HS_FLOW_CALL)
         block->start = 0;
     if (ends_path(instruction))
-        *block = (struct block){0, true};
+        *block = (struct block){0, true, false};
 }
 
 static bool is_data(const struct builder *builder, uintptr_t address)
@@ -218,10 +227,13 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
 {
     if (instruction->flow == HS_FLOW_CALL && instruction->target)
         mark_called(builder, instruction->target);
+    if (instruction->flow == HS_FLOW_NEXT && instruction->target)
+        mark_pointer(builder, instruction->target);
+    if (builder->decoder->ra != HS_DECODER_NO_REGISTER)
+        follow_block(builder, block, address, instruction);
     if (!builder->data)
         return;
     note_data(builder, instruction);
-    follow_block(builder, block, address, instruction);
     for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
         follow_constant(builder, constants, &instruction->effects[i]);
 }

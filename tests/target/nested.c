@@ -62,7 +62,7 @@ static __attribute__((noinline)) long inner(long a)
     {                                                                                                                  \
         BEGIN(nr);                                                                                                     \
         long b = sink, c = sink, d = sink, e = sink, f = sink, g = sink, h = sink, i = sink;                           \
-        long result = next(a + b);                                                                                     \
+        long result = next(a);                                                                                         \
         sink = b + c * d - e;                                                                                          \
         return result + f + g * h + i + c + d + e;                                                                     \
     }
@@ -73,7 +73,7 @@ static __attribute__((noinline)) long inner(long a)
         BEGIN(nr);                                                                                                     \
         char *bytes = alloca((size_t)(a & 63) + 100);                                                                  \
         use(bytes, 100);                                                                                               \
-        long result = next(a + bytes[3]);                                                                              \
+        long result = next(a) + bytes[3];                                                                              \
         return result + bytes[64];                                                                                     \
     }
 
@@ -85,7 +85,7 @@ static __attribute__((noinline)) long inner(long a)
         for (int i = 0; i < 1; i++) {                                                                                  \
             char bytes[size];                                                                                          \
             use(bytes, size);                                                                                          \
-            result += next(result) + bytes[128];                                                                       \
+            result += next(a) + bytes[128];                                                                            \
         }                                                                                                              \
         return result;                                                                                                 \
     }
@@ -100,7 +100,7 @@ static __attribute__((noinline)) long inner(long a)
         while (*kinds++)                                                                                               \
             sum += va_arg(values, long);                                                                               \
         va_end(values);                                                                                                \
-        long result = next(sum);                                                                                       \
+        long result = next(sum & 15);                                                                                  \
         BARRIER();                                                                                                     \
         return result + sum;                                                                                           \
     }                                                                                                                  \
@@ -115,7 +115,7 @@ static __attribute__((noinline)) long inner(long a)
         BEGIN(nr);                                                                                                     \
         char bytes[size];                                                                                              \
         use(bytes, size);                                                                                              \
-        long result = next(a + bytes[64]);                                                                             \
+        long result = next(a) + bytes[64];                                                                             \
         use(bytes, size);                                                                                              \
         return result + bytes[size / 2];                                                                               \
     }
