@@ -51,17 +51,29 @@ static bool known(uintptr_t pc)
 // ---- what a module's own headers say --------------------------------------------------------------------------------
 
 struct image {
+    uintptr_t start;
+    int fd; // of the module's file, for kernels on which memory cannot be read by a call; -1: none
     uint64_t bias;
     uint8_t build_id[BUILD_ID_LIMIT];
     size_t build_id_length;
 };
 
-static void find_build_id(uint64_t address, uint64_t length, struct image *image)
+// `offset` is where the file has what lies at `address`.
+static size_t read_part(const struct image *image, uint64_t address, uint64_t offset, void *to, size_t length)
+{
+    size_t count = hs_memory__read((uintptr_t)address, to, length);
+    if (count || image->fd < 0)
+        return count;
+    long got = hs_system_pread(image->fd, to, length, offset);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static void find_build_id(struct image *image, uint64_t address, uint64_t offset, uint64_t length)
 {
     static uint8_t notes[NOTES_LIMIT]; // under the stack table's lock
     if (length > sizeof notes)
         length = sizeof notes;
-    length = hs_memory__read(address, notes, length);
+    length = read_part(image, address, offset, notes, (size_t)length);
     for (uint64_t at = 0; at + 12 <= length;) {
         uint32_t words[3];
         __builtin_memcpy(words, notes + at, sizeof words);
@@ -85,34 +97,42 @@ typedef Elf32_Ehdr elf_header;
 typedef Elf32_Phdr program_header;
 #endif
 
-static void read_image(uintptr_t start, struct image *image)
+static bool read_segment(const struct image *image, const elf_header *header, unsigned i, program_header *segment)
+{
+    uint64_t offset = header->e_phoff + i * sizeof *segment;
+    return read_part(image, image->start + offset, offset, segment, sizeof *segment) == sizeof *segment;
+}
+
+static void read_image(struct image *image)
 {
     elf_header header;
     program_header segment;
-    *image = (struct image){.bias = start};
-    if (hs_memory__read(start, &header, sizeof header) != sizeof header ||
+    image->bias = image->start;
+    if (read_part(image, image->start, 0, &header, sizeof header) != sizeof header ||
         __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
         return;
     uint64_t lowest = UINT64_MAX;
     for (unsigned i = 0; i < header.e_phnum && i < 64; i++) {
-        uintptr_t at = start + header.e_phoff + i * sizeof segment;
-        if (hs_memory__read(at, &segment, sizeof segment) != sizeof segment)
+        if (!read_segment(image, &header, i, &segment))
             return;
         if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
             lowest = segment.p_vaddr;
     }
-    image->bias = start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));
-    for (unsigned i = 0; i < header.e_phnum && i < 64 && !image->build_id_length; i++) {
-        uintptr_t at = start + header.e_phoff + i * sizeof segment;
-        if (hs_memory__read(at, &segment, sizeof segment) == sizeof segment && segment.p_type == PT_NOTE)
-            find_build_id(image->bias + segment.p_vaddr, segment.p_memsz, image);
-    }
+    image->bias = image->start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));
+    for (unsigned i = 0; i < header.e_phnum && i < 64 && !image->build_id_length; i++)
+        if (read_segment(image, &header, i, &segment) && segment.p_type == PT_NOTE)
+            find_build_id(image, image->bias + segment.p_vaddr, segment.p_offset, segment.p_memsz);
 }
 
 static void announce(const struct module *module, const char *path)
 {
-    struct image image;
-    read_image(module->start, &image);
+    uint8_t byte;
+    struct image image = {.start = module->start, .fd = -1};
+    if (path[0] == '/' && !hs_memory__read(module->start, &byte, 1))
+        image.fd = (int)hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    read_image(&image);
+    if (image.fd >= 0)
+        hs_system_close(image.fd);
     hs_embed__remember(path);
     hs_journal__module(module->start, module->end, image.bias, image.build_id, image.build_id_length, path);
 }
