@@ -130,7 +130,6 @@ START_TEST(random_trees)
     grow_trees(1000, STANDARD_SHAPES, 30, 10);
     ck_assert_uint_gt(walks, 10000);
     ck_assert_uint_gt(total_kept * 10, total_depth * 5); // it does save work
-    ck_assert_uint_gt(recalled * 50, walks);
     grow_trees(1000, ALL_SHAPES, 20, 10);
     grow_trees(1000, 1 << 6 | 1 << 5 | 1 << 1, 25, 5);
     grow_trees(1000, 1 << 7 | 1 << 4 | 1 << 0, 12, 5);
@@ -167,6 +166,22 @@ static uintptr_t pc(const char *label)
 {
     return (uintptr_t)label;
 }
+
+// By turns from sixteen places: from the third round on, most are known. (Which of them share a place in the table
+// depends on where the program is loaded.)
+START_TEST(sites_are_known_again)
+{
+    enum { PLACES = 16, ROUNDS = 6 };
+    memo = make_memo(100);
+    for (size_t i = 0; i < PLACES; i++)
+        words[100 * i + 11] = words[100 * i + 13] = pc(fake_plain), words[100 * i + 15] = pc(fake_root);
+    uint64_t before = recalled;
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < PLACES; i++)
+            walk_fake(fake_plain, 100 * i + 10, 0);
+    ck_assert_uint_ge(recalled - before, PLACES * (ROUNDS - 2) / 4);
+}
+END_TEST
 
 // The same return addresses at the same places, but rbp leads elsewhere.
 START_TEST(only_the_frame_pointer_differs)
@@ -361,6 +376,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, random_trees);
     tcase_add_test(cases, random_trees_in_a_small_memo);
+    tcase_add_test(cases, sites_are_known_again);
     tcase_add_test(cases, only_the_frame_pointer_differs);
     tcase_add_test(cases, only_a_saved_frame_pointer_differs);
     tcase_add_test(cases, stale_frame_pointer);
