@@ -38,6 +38,9 @@ static inline uintptr_t hs_arch_strip(uintptr_t pc)
     return pc;
 }
 
+// What decodes the code at a return address.
+#define HS_ARCH_DECODER(pc) (&hs_decoder_amd64)
+
 enum hs_rule_kind {
     HS_RULE_NONE = 0, // no rule: what an empty cache entry holds
     HS_RULE_STANDARD = 1,

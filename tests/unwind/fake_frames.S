@@ -40,9 +40,11 @@ fake_code:
         nop
         .size   fake_code, .-fake_code
 
-        // No frame information at all.
+        // No frame information at all, and the code does not tell either.
         .type   fake_unknown_code, @function
 fake_unknown_code:
+        mov     %rax, %rsp
+        mov     %rax, %rbp
         nop
         LABEL   fake_unknown
         .size   fake_unknown_code, .-fake_unknown_code
