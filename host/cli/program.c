@@ -93,18 +93,30 @@ static const char *elevation(const char *path)
     return NULL;
 }
 
+// How floating-point numbers are passed on ARM, which the loader compares; "" where the file does not say.
+static const char *float_abi(const struct hs_probe *probe)
+{
+    if (probe->machine != EM_ARM)
+        return "";
+    return probe->flags & EF_ARM_ABI_FLOAT_HARD   ? " (hard-float)"
+           : probe->flags & EF_ARM_ABI_FLOAT_SOFT ? " (soft-float)"
+                                                  : "";
+}
+
 static void describe(const struct hs_probe *probe, char *text, size_t size)
 {
     char buffer[32];
-    snprintf(text, size, "%d-bit %s%s", probe->pointer_size * 8, hs_machine_name(probe->machine, buffer),
-             probe->machine == EM_MIPS ? (probe->big_endian ? " (big-endian)" : " (little-endian)") : "");
+    const char *variant = float_abi(probe);
+    if (probe->machine == EM_MIPS)
+        variant = probe->big_endian ? " (big-endian)" : " (little-endian)";
+    snprintf(text, size, "%d-bit %s%s", probe->pointer_size * 8, hs_machine_name(probe->machine, buffer), variant);
 }
 
 static bool same_machine(const struct hs_probe *program, const struct hs_probe *library)
 {
-    return library->kind != HS_PROBE_ELF ||
-           (program->machine == library->machine && program->pointer_size == library->pointer_size &&
-            program->big_endian == library->big_endian);
+    const char *left = float_abi(program), *right = float_abi(library);
+    return program->machine == library->machine && program->pointer_size == library->pointer_size &&
+           program->big_endian == library->big_endian && (!*left || !*right || !strcmp(left, right));
 }
 
 // As the user should read it: the file, or the interpreter of the script that was named.
@@ -130,7 +142,15 @@ static int check_elf(const char *typed, const char *path, const struct hs_probe 
         hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
         return HS_EXIT_CANNOT_RUN;
     }
-    if (!hs_probe__file(&library_probe, library) && !same_machine(probe, &library_probe)) {
+    bool library_read = hs_probe__file(&library_probe, library) == 0;
+    if (library_read && (library_probe.kind != HS_PROBE_ELF || library_probe.damaged)) {
+        hs_error__set(error, ENOEXEC,
+                      "heapsonde cannot record %s: the recording library %s is no intact ELF file; install it anew, or "
+                      "name another in HEAPSONDE_LIBRARY",
+                      target, library);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    if (library_read && !same_machine(probe, &library_probe)) {
         describe(probe, program_machine, sizeof(program_machine));
         describe(&library_probe, library_machine, sizeof(library_machine));
         hs_error__set(error, ENOEXEC,

@@ -149,6 +149,7 @@ static void read_elf(struct hs_probe *probe, const struct source *source, const 
     }
     probe->type = (uint16_t)number(probe, header + 16, 2);
     probe->machine = (uint16_t)number(probe, header + 18, 2);
+    probe->flags = (uint32_t)number(probe, header + (probe->pointer_size == 8 ? 48 : 36), 4);
     read_segments(probe, source, header);
 }
 

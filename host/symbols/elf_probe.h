@@ -22,6 +22,7 @@ struct hs_probe {
     bool big_endian;
     uint16_t type;    // ET_*
     uint16_t machine; // EM_*
+    uint32_t flags;   // EF_*, of the machine
     uint8_t build_id[HS_BUILD_ID_MAX];
     size_t build_id_length;
     char interpreter[256]; // of a script: the program behind #!, without its argument; of ELF: the loader

@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include <check.h>
+#include <elf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +95,39 @@ START_TEST(test_foreign)
     patched_copy("riscv", 18, 0xf3);
     expect_refusal(126, "$HEAPSONDE run -- ./aarch64", "./aarch64", "AArch64");
     expect_refusal(126, "$HEAPSONDE run -- ./riscv", "HEAPSONDE_LIBRARY", "RISC-V");
+    expect_refusal(126, "printf text >text.so; HEAPSONDE_LIBRARY=text.so $HEAPSONDE run -- true", "text.so", "ELF");
     shell("head -c 70 /bin/true >short; chmod +x short");
     expect_refusal(126, "$HEAPSONDE run -- ./short", "./short", "damaged");
+}
+END_TEST
+
+// The first bytes of a program for 32-bit ARM, as the toolchains for hard-float and for soft-float make it.
+static void arm_program(const char *name, unsigned flags)
+{
+    Elf32_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB, EV_CURRENT},
+                         .e_type = ET_DYN,
+                         .e_machine = EM_ARM,
+                         .e_version = EV_CURRENT,
+                         .e_flags = EF_ARM_EABI_VER5 | flags};
+    const char *path = text("%s/%s", work, name);
+    write_file(path, &header, sizeof(header));
+    chmod(path, 0755);
+}
+
+START_TEST(test_foreign_abi)
+{
+    arm_program("hard", EF_ARM_ABI_FLOAT_HARD);
+    arm_program("soft", EF_ARM_ABI_FLOAT_SOFT);
+    arm_program("either", 0);
+    expect_refusal(126, "HEAPSONDE_LIBRARY=soft $HEAPSONDE run -- ./hard", "32-bit ARM (hard-float) program",
+                   "for 32-bit ARM (soft-float)");
+    expect_refusal(126, "HEAPSONDE_LIBRARY=hard $HEAPSONDE run -- ./soft", "32-bit ARM (soft-float) program",
+                   "for 32-bit ARM (hard-float)");
+    expect_refusal(126, "HEAPSONDE_LIBRARY=hard $HEAPSONDE run -- true", "64-bit x86-64 program", "32-bit ARM");
+    expect_refusal(126, "$HEAPSONDE run -- ./hard", "32-bit ARM (hard-float) program", "64-bit x86-64");
+    // The loader takes these; what is refused here is that they have no loader.
+    expect_refusal(126, "HEAPSONDE_LIBRARY=hard $HEAPSONDE run -- ./hard", "./hard", "statically linked");
+    expect_refusal(126, "HEAPSONDE_LIBRARY=either $HEAPSONDE run -- ./hard", "./hard", "statically linked");
 }
 END_TEST
 
@@ -225,6 +257,7 @@ int main(void)
     tcase_add_test(tests, test_static);
     tcase_add_test(tests, test_elevated);
     tcase_add_test(tests, test_foreign);
+    tcase_add_test(tests, test_foreign_abi);
     tcase_add_test(tests, test_library);
     tcase_add_test(tests, test_output_place);
     tcase_add_test(tests, test_exit_status);
