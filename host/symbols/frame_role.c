@@ -12,6 +12,7 @@ static const char *const start_up_names[] = {"__libc_start_call_main",
                                              "__libc_start_main_impl",
                                              "libc_start_main_stage2",
                                              "_start",
+                                             "__start", // MIPS
                                              "start_thread",
                                              "clone",
                                              "clone3",

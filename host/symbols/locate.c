@@ -184,7 +184,8 @@ int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_sy
     struct hs_search search = {
         .options = options, .module = module, .located = &located, .needs_debug_information = true};
     // Another system root may have the file with everything in it.
-    bool found = try_link(&search, link) || try_names(&search) || try_sysroots(&search, HS_TRUST_BUILD_ID);
+    bool found = try_build_id(&search, ".debug") || try_link(&search, link) || try_names(&search) ||
+                 try_sysroots(&search, HS_TRUST_BUILD_ID);
     if (!found) {
         free(located.path);
         return -1;

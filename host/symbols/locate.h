@@ -23,9 +23,9 @@ struct hs_debug_link {
     uint32_t checksum;
 };
 
-// The file with debug information for a module that has none itself: by its link, then by name in the debug
-// directories. Its build id or the link's checksum has to be right. Returns a descriptor and its path (to be freed),
-// or -1.
+// The file with debug information for a module that has none itself: by build id, by its link, then by name in
+// the debug directories. Its build id or the link's checksum has to be right. Returns a descriptor and its path (to be
+// freed), or -1.
 int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                     const struct hs_debug_link *link, char **path);
 

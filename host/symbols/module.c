@@ -71,6 +71,15 @@ static int report_file(struct hs_module_symbols *self, int fd)
     return 0;
 }
 
+// The trace does not say which build was recorded; the debug information has at least to be that of the file.
+static void take_build_id(struct hs_module_symbols *self, int fd)
+{
+    if (hs_probe__descriptor(&self->probe, fd))
+        return;
+    self->description.build_id = self->probe.build_id;
+    self->description.build_id_length = self->probe.build_id_length;
+}
+
 void hs_module_symbols__open(struct hs_module_symbols *self)
 {
     struct hs_located located;
@@ -79,6 +88,8 @@ void hs_module_symbols__open(struct hs_module_symbols *self)
     hs_locate(self->options, &self->description, &located);
     self->state = located.state;
     self->file = located.path;
+    if (located.state == HS_SYMBOLS_FOUND && !self->description.build_id_length)
+        take_build_id(self, located.fd);
     if (located.state == HS_SYMBOLS_FOUND && report_file(self, located.fd))
         self->state = HS_SYMBOLS_DAMAGED;
 }

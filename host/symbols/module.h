@@ -5,16 +5,18 @@
 #define HEAPSONDE_HOST_SYMBOLS_MODULE_H
 
 #include "host/symbols/dwarf_frames.h"
+#include "host/symbols/elf_probe.h"
 #include "host/symbols/symbol_table.h"
 #include "host/symbols/symbols.h"
 
 struct hs_module_symbols {
-    struct hs_symbols_module description;
+    struct hs_symbols_module description; // with the build id of the file when the trace has none
     const struct hs_symbols_options *options;
     enum hs_symbols_state state;
-    char *file;       // see hs_located.path
-    char *debug_file; // with the debug information, when that is another file that was found here; else NULL
-    char *link;       // the name that the file gives its debug information; NULL: none
+    struct hs_probe probe; // of the file, when the trace has no build id
+    char *file;            // see hs_located.path
+    char *debug_file;      // with the debug information, when that is another file that was found here; else NULL
+    char *link;            // the name that the file gives its debug information; NULL: none
     Dwfl *dwfl;
     Dwfl_Module *module;
     char *debug_path; // the search path given to libdwfl

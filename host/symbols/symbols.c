@@ -151,8 +151,6 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
 // looked up lies within the call. On MIPS an instruction of any line and function stands between the two.
 static uint64_t call_address(const struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
 {
-    if (self->options.machine == EM_ARM)
-        address &= ~(uint64_t)1; // the Thumb bit
     unsigned back = self->options.machine == EM_MIPS ? 5 : 1;
     return address - module->description.bias - back;
 }
@@ -200,6 +198,8 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
 
 const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module, uint64_t return_address)
 {
+    if (self->options.machine == EM_ARM)
+        return_address &= ~(uint64_t)1; // says Thumb, and is no part of an address
     bool known = module >= 0 && (size_t)module < self->module_count;
     int key = known ? module : -1;
     struct hs_answer *answer = find_answer(self->answers, self->answer_slots, key, return_address);

@@ -58,7 +58,7 @@ struct hs_frame {
     enum hs_frame_kind kind;
     enum hs_frame_role role;
     const char *module; // path; "" when in no module
-    uint64_t address;   // the return address
+    uint64_t address;   // the return address, on ARM without the bit that says Thumb
 };
 
 struct hs_frames {

@@ -135,6 +135,7 @@ const char *frames_at(struct session *session, uint64_t address)
 {
     static char buffer[1 << 16];
     uint64_t pc = return_address(session, address);
+    uint64_t plain = session->described_machine == EM_ARM ? pc & ~(uint64_t)1 : pc;
     const struct hs_frames *frames = hs_symbols__resolve(session->symbols, session->module, pc);
     size_t used = 0;
     ck_assert_ptr_nonnull(frames);
@@ -142,7 +143,7 @@ const char *frames_at(struct session *session, uint64_t address)
     for (uint32_t i = 0; i < frames->count; i++) {
         const struct hs_frame *frame = &frames->frame[i];
         ck_assert_int_eq(frame->inlined, i + 1 < frames->count);
-        ck_assert_uint_eq(frame->address, pc);
+        ck_assert_uint_eq(frame->address, plain);
         used += (size_t)snprintf(buffer + used, sizeof(buffer) - used, "%s|%s:%" PRIu32 "\n", frame->function,
                                  frame->file ? base_name(frame->file) : "?", frame->line);
         ck_assert_uint_lt(used, sizeof(buffer));

@@ -209,6 +209,25 @@ START_TEST(test_build_id_in_sysroot)
 }
 END_TEST
 
+// A recorder that could not read the build id: that of the file then finds its debug information, links included.
+START_TEST(test_build_id_of_file)
+{
+    struct hs_symbols_options options = rooted();
+    const char *full = compile("full", "-g -O1");
+    const char *id = build_id_of(full);
+    struct session session;
+    shell("mkdir -p root/opt root/usr/lib/debug/.build-id/%.2s && strip -o root/opt/full full && "
+          "objcopy --only-keep-debug full root/opt/information && "
+          "ln -s /opt/information root/usr/lib/debug/.build-id/%.2s/%s.debug && : >empty",
+          id, id, id + 2);
+    uint64_t address = symbol(full, FUNCTION);
+    open_session(&session, &options, text("%s/empty", work), "/opt/full", 0);
+    const char *answer = frames_at(&session, address);
+    ck_assert_msg(!strncmp(answer, FUNCTION_NAME "|rust_names.c:", sizeof(FUNCTION_NAME) + 13), "%s", answer);
+    close_session(&session);
+}
+END_TEST
+
 // The debug directory has a file of the same name, whose debug information is of another build: with a build id in the
 // file it is refused, although the checksum of the link would be right.
 START_TEST(test_link_to_other_build)
@@ -424,6 +443,7 @@ int main(void)
     tcase_add_test(tests, test_merged_folders);
     tcase_add_test(tests, test_several_sysroots);
     tcase_add_test(tests, test_build_id_in_sysroot);
+    tcase_add_test(tests, test_build_id_of_file);
     tcase_add_test(tests, test_link_to_other_build);
     tcase_add_test(tests, test_link_checksum);
     tcase_add_test(tests, test_hostile_links);
