@@ -118,12 +118,12 @@ static void mark_pointer(const struct builder *builder, uintptr_t pointer)
         mark(builder, address);
 }
 
-// Data between functions may look like a call by chance: unless it is known where data is, the call must at least lead
-// to what looks like a function. Where instructions have one size there is little chance.
+// Data between functions may look like a call by chance. It hardly leads into the code, but where calls are short and
+// instructions have two sizes it must lead to what looks like a function, unless it is known where data is.
 static void mark_called(const struct builder *builder, uintptr_t target)
 {
     uintptr_t address = target - target % builder->decoder->alignment;
-    if (builder->data || builder->decoder->alignment == 4 || address % 16 == 0 || looks_like_start(builder, address))
+    if (builder->data || builder->decoder->alignment != 2 || address % 16 == 0 || looks_like_start(builder, address))
         mark(builder, address);
 }
 
@@ -229,6 +229,8 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
         mark_called(builder, instruction->target);
     if (instruction->flow == HS_FLOW_NEXT && instruction->target)
         mark_pointer(builder, instruction->target);
+    else if (instruction->count == 1 && instruction->effects[0].kind == HS_EFFECT_SET)
+        mark_pointer(builder, (uintptr_t)(intptr_t)instruction->effects[0].value);
     if (builder->decoder->ra != HS_DECODER_NO_REGISTER)
         follow_block(builder, block, address, instruction);
     if (!builder->data)
