@@ -9,7 +9,6 @@
 
 #include <sys/mman.h>
 
-#ifdef HS_ARCH_DECODER
 _Static_assert(HS_DWARF_REGISTERS <= HS_DECODER_REGISTERS, "a row holds what a frame says");
 
 static void to_row(const struct hs_decoder *decoder, const struct hs_code_frame *frame, struct hs_cfi_row *row)
@@ -87,14 +86,3 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
     row->registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
     return true;
 }
-#else
-bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
-{
-    (void)module;
-    (void)pc;
-    (void)exact;
-    (void)row;
-    *guessed = false;
-    return false;
-}
-#endif
