@@ -570,20 +570,29 @@ static const struct state *most_common_body(const struct analysis *analysis)
     return most ? &most->state : NULL;
 }
 
-// Whether all calls of the function, as far as it is known, agree with `state` on what register `base` holds and on
-// where registers are saved.
+static bool states_agree(const struct state *known, const struct state *state, unsigned base)
+{
+    if (!same_value(known->registers[base], state->registers[base]))
+        return false;
+    for (uint64_t both = known->saved & state->saved; both; both &= both - 1)
+        if (known->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
+            return false;
+    return true;
+}
+
+// Whether all calls and switches of the function, as far as it is known, agree with `state` on what register `base`
+// holds and on where registers are saved.
 static bool all_bodies_agree(const struct analysis *analysis, const struct state *state, unsigned base)
 {
-    if (!is_base(state, base) || !analysis->body_count || analysis->body_count == BODIES_MAX)
+    bool any = analysis->body_count || analysis->switch_count;
+    if (!is_base(state, base) || !any || analysis->body_count == BODIES_MAX || analysis->switch_count > SWITCHES_MAX)
         return false;
-    for (uint32_t i = 0; i < analysis->body_count; i++) {
-        const struct state *body = &analysis->bodies[i].state;
-        if (!same_value(body->registers[base], state->registers[base]))
+    for (uint32_t i = 0; i < analysis->body_count; i++)
+        if (!states_agree(&analysis->bodies[i].state, state, base))
             return false;
-        for (uint64_t both = body->saved & state->saved; both; both &= both - 1)
-            if (body->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
-                return false;
-    }
+    for (uint32_t i = 0; i < analysis->switch_count; i++)
+        if (!states_agree(&analysis->switches[i].state, state, base))
+            return false;
     return true;
 }
 

@@ -446,9 +446,10 @@ static bool starts_function(const uint8_t *code, size_t length)
 {
     static const uint8_t end_branch[] = {0xf3, 0x0f, 0x1e, 0xfa}, lea_r10_rsp_8[] = {0x4c, 0x8d, 0x54, 0x24, 0x08};
     static const uint8_t sub_rsp_8[] = {0x48, 0x83, 0xec}, sub_rsp_32[] = {0x48, 0x81, 0xec};
-    bool pushes_rbx_or_rbp = length >= 1 && (code[0] == 0x53 || code[0] == 0x55);
-    bool pushes_r12_to_r15 = length >= 2 && code[0] == 0x41 && code[1] >= 0x54 && code[1] <= 0x57;
-    return pushes_rbx_or_rbp || pushes_r12_to_r15 || starts_with(code, length, end_branch, sizeof end_branch) ||
+    bool pushes_old =
+        length >= 1 && code[0] >> 3 == 0x50 >> 3 && code[0] != 0x54; // any but rsp: some only for the room
+    bool pushes_new = length >= 2 && code[0] == 0x41 && code[1] >> 3 == 0x50 >> 3;
+    return pushes_old || pushes_new || starts_with(code, length, end_branch, sizeof end_branch) ||
            starts_with(code, length, sub_rsp_8, sizeof sub_rsp_8) ||
            starts_with(code, length, sub_rsp_32, sizeof sub_rsp_32) ||
            starts_with(code, length, lea_r10_rsp_8, sizeof lea_r10_rsp_8);
