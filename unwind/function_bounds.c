@@ -108,13 +108,11 @@ static void mark_symbols(const struct builder *builder, const struct hs_module *
         mark(builder, code_address(builder, bias + function.address));
 }
 
-// What may be a pointer to a function. The bit that tells one kind of code from another is as good as the code itself.
+// What may be a pointer to a function. Labels within functions have pointers, too.
 static void mark_pointer(const struct builder *builder, uintptr_t pointer)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
-    if ((pointer & bit) != bit || !in_text(&builder->code, address))
-        return;
-    if (bit || looks_like_start(builder, address))
+    if ((pointer & bit) == bit && looks_like_start(builder, address))
         mark(builder, address);
 }
 
