@@ -61,8 +61,8 @@ static void *blocked(void *unused)
 int main(void)
 {
     static void *(*const kinds[])(void *) = {deferred, asynchronous, blocked};
-    int cancelled = 0;
-    for (int i = 0; i < 300; i++) {
+    int cancelled = 0, rounds = fewer(300);
+    for (int i = 0; i < rounds; i++) {
         pthread_t threads[3];
         void *result;
         started = 0;

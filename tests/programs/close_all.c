@@ -15,7 +15,8 @@ enum { FILES = 64, LENGTH = 1000 };
 static void allocate_some(void)
 {
     static void *ring[512];
-    for (size_t i = 0; i < 40000; i++) {
+    size_t rounds = (size_t)fewer(40000);
+    for (size_t i = 0; i < rounds; i++) {
         free(ring[i % 512]);
         ring[i % 512] = allocate(1 + i % 300);
     }

@@ -26,7 +26,8 @@ int main(void)
 {
     int volatile jumped = 0;
     uint64_t seed = 1;
-    for (volatile int i = 0; i < 20000; i++) {
+    int rounds = fewer(20000);
+    for (volatile int i = 0; i < rounds; i++) {
         int depth = (int)(random_next(&seed) % 200);
         if (setjmp(back) == 0)
             descend(0, depth);

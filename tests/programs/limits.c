@@ -18,7 +18,8 @@ static void limit(int resource, rlim_t value)
 
 static void allocate_some(void)
 {
-    for (size_t i = 0; i < 200000; i++)
+    size_t rounds = (size_t)fewer(200000);
+    for (size_t i = 0; i < rounds; i++)
         free(allocate(1 + i % 700));
 }
 

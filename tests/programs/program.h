@@ -61,6 +61,14 @@ static NOINLINE void *allocate(size_t size)
     return block;
 }
 
+// Where everything takes longer, TEST_SCALE divides the rounds of long loops.
+__attribute__((unused)) static int fewer(int rounds)
+{
+    const char *scale = getenv("TEST_SCALE");
+    int by = scale ? atoi(scale) : 1;
+    return by > 0 && rounds / by > 0 ? rounds / by : 1;
+}
+
 // A small generator of its own: the same numbers everywhere.
 __attribute__((unused)) static uint64_t random_next(uint64_t *state)
 {

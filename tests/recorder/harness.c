@@ -212,6 +212,8 @@ static char **environment_of(int how, const char *folder, char *const variables[
         for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
             if (!strncmp(*variable, kept[i], strlen(kept[i])))
                 all[n++] = *variable;
+    if (getenv("HEAPSONDE_TEST_SCALE"))
+        all[n++] = text("TEST_SCALE=%s", getenv("HEAPSONDE_TEST_SCALE"));
     if (preload_of(how) && !runner[0])
         all[n++] = preload_of(how);
     if ((how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED) && !names_output(variables))
