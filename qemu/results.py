@@ -4,9 +4,11 @@
 
 Usage: results.py LOG_FOLDER SHARE ENFORCED ROW...   a ROW is ARCHITECTURE:LIBC:FILE
 
-Writes each test's output to LOG_FOLDER/ARCHITECTURE-LIBC/TEST.log, names what failed and why what was skipped was, says
-for each real program how many of its stacks are whole, and ends with the table. The exit status is 1 when a test failed
-or, with ENFORCED "yes", when a program has a smaller share of whole stacks than SHARE per cent."""
+Writes each test's output to LOG_FOLDER/matrix/ARCHITECTURE-LIBC/TEST.log, names what failed and why what was skipped
+was, says for each real program how many of its stacks are whole, and ends with the table. With ENFORCED "yes" a program
+fails when a smaller share of its stacks than SHARE per cent is whole; LOG_FOLDER/tests-whole-stacks.xml says so in
+ctest's words. The exit status is 1 when something failed."""
+import collections
 import json
 import os
 import re
@@ -22,6 +24,7 @@ class Row:
         self.architecture, self.libc, self.path = architecture, libc, path
         self.passed = self.failed = self.skipped = 0
         self.programs = []
+        self.skips = {}
 
     def add(self, case, folder):
         name = case.get("name")
@@ -35,7 +38,7 @@ class Row:
         elif status in ("notrun", "disabled") and case.find("skipped") is not None:
             self.skipped += 1
             reason = re.search(r"^SKIPPED: (.*)", output, re.MULTILINE)
-            print(f"skipped: {self.architecture} {self.libc} {name}: {reason.group(1) if reason else 'no reason given'}")
+            self.skips[name] = reason.group(1) if reason else "no reason given"
         else:
             self.failed += 1
             wrong = re.search(r"^(WRONG|FAILED): (.*)", output, re.MULTILINE)
@@ -64,19 +67,31 @@ def read(row, folder):
             row.add(case, folder)
 
 
-def print_programs(rows, share):
-    below = 0
+def print_skips(rows):
+    where = collections.defaultdict(list)
+    for row in rows:
+        for name, reason in row.skips.items():
+            where[f"{name}: {reason}"].append(f"{row.architecture} {row.libc}")
+    print()
+    for text, places in sorted(where.items()):
+        print(f"skipped: {text} ({', '.join(places)})")
+
+
+def print_programs(rows, share, results):
+    below = []
     print()
     print(f"{'real programs':24} {'stacks':>10} {'whole':>9} {'to main':>9} {'guessed':>9}  cut by reason")
     for row in rows:
         for name, allocations, cut, reasons, guessed, begun in row.programs:
             whole = 100 * max(0, allocations - cut) / allocations if allocations else 100
             named = 100 * begun / allocations if allocations else 100
-            below += whole < share
+            case = ElementTree.SubElement(results, "testcase", name=f"whole-stacks.{row.architecture}.{row.libc}.{name}", status="run")
+            if whole < share:
+                below.append(case)
             print(f"{row.architecture + ' ' + row.libc:15} {name:8} {allocations:10} {whole:8.2f}% {named:8.2f}% "
                   f"{100 * guessed / max(1, allocations):8.2f}%  {', '.join(f'{k} {v}' for k, v in json.loads(reasons).items())}")
     if below:
-        print(f"{below} programs have less than {share} % whole stacks")
+        print(f"{len(below)} of these programs have less than {share} % whole stacks")
     return below
 
 
@@ -84,8 +99,13 @@ def main():
     folder, share, enforced = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "yes"
     rows = [Row(*word.split(":", 2)) for word in sys.argv[4:]]
     for row in rows:
-        read(row, os.path.join(folder, f"{row.architecture}-{row.libc}"))
-    below = print_programs(rows, share)
+        read(row, os.path.join(folder, "matrix", f"{row.architecture}-{row.libc}"))
+    print_skips(rows)
+    results = ElementTree.Element("testsuite")
+    below = print_programs(rows, share, results)
+    for case in below if enforced else []:
+        case.set("status", "fail")
+    ElementTree.ElementTree(results).write(os.path.join(folder, "tests-whole-stacks.xml"))
     print()
     print(f"{'architecture':14} {'libc':6} {'passed':>7} {'failed':>7} {'skipped':>8}")
     for row in rows:
