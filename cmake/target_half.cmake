@@ -23,6 +23,13 @@ if(status OR NOT headers MATCHES "([a-z0-9]+)/registers\\.h")
 endif()
 set(HEAPSONDE_ARCHITECTURE ${CMAKE_MATCH_1})
 
+# Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
+# cmake/small_options.txt.
+if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
+  heapsonde_lines(HEAPSONDE_FAST_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
+  heapsonde_lines(HEAPSONDE_SMALL_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/small_options.txt)
+endif()
+
 # heapsonde_target_objects(NAME [FOLDERS...]): an object library of the target half, made of what sources.txt names in
 # the current folder and in those below it.
 function(heapsonde_target_objects name)
@@ -34,6 +41,15 @@ function(heapsonde_target_objects name)
   endforeach()
   add_library(${name} OBJECT ${sources})
   target_compile_options(${name} PRIVATE ${HEAPSONDE_TARGET_COMPILE_OPTIONS})
+  if(HEAPSONDE_FAST_SOURCES)
+    file(RELATIVE_PATH here ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    foreach(source ${sources})
+      if(NOT "${here}/${source}" IN_LIST HEAPSONDE_FAST_SOURCES AND source MATCHES "\\.c$")
+        set_property(SOURCE ${source} TARGET_DIRECTORY ${name} APPEND PROPERTY COMPILE_OPTIONS
+                     ${HEAPSONDE_SMALL_OPTIONS})
+      endif()
+    endforeach()
+  endif()
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 

@@ -73,6 +73,34 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
     hs_record__leave(thread);
 }
 
+// What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all.
+// Every one of them fits in registers.
+typedef void *new_function(size_t size, uintptr_t second, uintptr_t third);
+typedef void delete_function(void *block, uintptr_t second, uintptr_t third);
+
+static __attribute__((noinline)) void *make(struct operator* operator, const struct hs_registers * caller, size_t size,
+                                            uintptr_t second, uintptr_t third)
+{
+    if (hs_thread_self)
+        hs_thread_self->last_recorded = 0;
+    void *block = ((new_function *)operator->real)(size, second, third);
+    record_new(caller, block, size);
+    return block;
+}
+
+static __attribute__((noinline)) void destroy(struct operator* operator, const struct hs_registers * caller,
+                                              void *block, uintptr_t second, uintptr_t third)
+{
+    struct hs_thread *thread = block ? hs_record__enter(HS_MODE_FREE) : NULL;
+    if (thread) {
+        hs_record__free(thread, caller, (uintptr_t)block);
+        thread->inside = HS_INSIDE_REAL;
+    }
+    ((delete_function *)operator->real)(block, second, third);
+    if (thread)
+        hs_record__leave(thread);
+}
+
 // Itanium C++ ABI names: size_t is `m` where it is a long, `j` where it is an int.
 #if __SIZEOF_POINTER__ == 8
 #define SIZED(before, after) before##m##after
@@ -80,73 +108,54 @@ static void record_new(const struct hs_registers *caller, void *block, size_t si
 #define SIZED(before, after) before##j##after
 #endif
 
-#define DEFINE_NEW(...)    DEFINE_NEW_NAMED(__VA_ARGS__)
-#define DEFINE_DELETE(...) DEFINE_DELETE_NAMED(__VA_ARGS__)
+#define DEFINE_NEW(name)              DEFINE_NEW_NAMED(name)
+#define DEFINE_DELETE(name, fallback) DEFINE_DELETE_NAMED(name, fallback)
 
-#define DEFINE_NEW_NAMED(name, parameters, arguments)                                                                  \
-    HS_EXPORT void *name parameters;                                                                                   \
-    HS_EXPORT void *name parameters                                                                                    \
+#define DEFINE_NEW_NAMED(name)                                                                                         \
+    HS_EXPORT new_function name;                                                                                       \
+    HS_EXPORT void *name(size_t size, uintptr_t second, uintptr_t third)                                               \
     {                                                                                                                  \
         static struct operator operator= {#name, NULL, UNKNOWN, NULL, NULL, false};                                    \
-        typedef void *function parameters;                                                                             \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC))                                                             \
-            return ((function *)operator.real)arguments;                                                               \
+            return ((new_function *)operator.real)(size, second, third);                                               \
         struct hs_registers caller;                                                                                    \
         HS_CAPTURE_CALLER(&caller);                                                                                    \
-        if (hs_thread_self)                                                                                            \
-            hs_thread_self->last_recorded = 0;                                                                         \
-        void *block = ((function *)operator.real)arguments;                                                            \
-        record_new(&caller, block, size);                                                                              \
-        return block;                                                                                                  \
+        return make(&operator, & caller, size, second, third);                                                         \
     }
 
-#define DEFINE_DELETE_NAMED(name, fallback, parameters, arguments)                                                     \
-    HS_EXPORT void name parameters;                                                                                    \
-    HS_EXPORT void name parameters                                                                                     \
+#define DEFINE_DELETE_NAMED(name, fallback)                                                                            \
+    HS_EXPORT delete_function name;                                                                                    \
+    HS_EXPORT void name(void *block, uintptr_t second, uintptr_t third)                                                \
     {                                                                                                                  \
         static struct operator operator= {#name, fallback, UNKNOWN, NULL, NULL, false};                                \
-        typedef void function parameters;                                                                              \
         if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC)) {                                                           \
-            ((function *)operator.real) arguments;                                                                     \
+            ((delete_function *)operator.real)(block, second, third);                                                  \
             return;                                                                                                    \
         }                                                                                                              \
-        struct hs_thread *thread = block ? hs_record__enter(HS_MODE_FREE) : NULL;                                      \
-        if (thread) {                                                                                                  \
-            struct hs_registers caller;                                                                                \
-            HS_CAPTURE_CALLER(&caller);                                                                                \
-            hs_record__free(thread, &caller, (uintptr_t)block);                                                        \
-            thread->inside = HS_INSIDE_REAL;                                                                           \
-        }                                                                                                              \
-        ((function *)operator.real) arguments;                                                                         \
-        if (thread)                                                                                                    \
-            hs_record__leave(thread);                                                                                  \
+        struct hs_registers caller;                                                                                    \
+        HS_CAPTURE_CALLER(&caller);                                                                                    \
+        destroy(&operator, & caller, block, second, third);                                                            \
     }
 
 // new, new[], each also nothrow, aligned, aligned nothrow.
-DEFINE_NEW(SIZED(_Znw, ), (size_t size), (size))
-DEFINE_NEW(SIZED(_Zna, ), (size_t size), (size))
-DEFINE_NEW(SIZED(_Znw, RKSt9nothrow_t), (size_t size, const void *nothrow), (size, nothrow))
-DEFINE_NEW(SIZED(_Zna, RKSt9nothrow_t), (size_t size, const void *nothrow), (size, nothrow))
-DEFINE_NEW(SIZED(_Znw, St11align_val_t), (size_t size, size_t alignment), (size, alignment))
-DEFINE_NEW(SIZED(_Zna, St11align_val_t), (size_t size, size_t alignment), (size, alignment))
-DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t), (size_t size, size_t alignment, const void *nothrow),
-           (size, alignment, nothrow))
-DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t), (size_t size, size_t alignment, const void *nothrow),
-           (size, alignment, nothrow))
+DEFINE_NEW(SIZED(_Znw, ))
+DEFINE_NEW(SIZED(_Zna, ))
+DEFINE_NEW(SIZED(_Znw, RKSt9nothrow_t))
+DEFINE_NEW(SIZED(_Zna, RKSt9nothrow_t))
+DEFINE_NEW(SIZED(_Znw, St11align_val_t))
+DEFINE_NEW(SIZED(_Zna, St11align_val_t))
+DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t))
+DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t))
 
-DEFINE_DELETE(_ZdlPv, NULL, (void *block), (block))
-DEFINE_DELETE(_ZdaPv, NULL, (void *block), (block))
-DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv", (void *block, size_t size), (block, size))
-DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv", (void *block, size_t size), (block, size))
-DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv", (void *block, const void *nothrow), (block, nothrow))
-DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv", (void *block, const void *nothrow), (block, nothrow))
-DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
-DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL, (void *block, size_t alignment), (block, alignment))
-DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL, (void *block, size_t size, size_t alignment),
-              (block, size, alignment))
-DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL, (void *block, size_t size, size_t alignment),
-              (block, size, alignment))
-DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t",
-              (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
-DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t",
-              (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
+DEFINE_DELETE(_ZdlPv, NULL)
+DEFINE_DELETE(_ZdaPv, NULL)
+DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv")
+DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv")
+DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv")
+DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv")
+DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL)
+DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL)
+DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL)
+DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL)
+DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t")
+DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t")
