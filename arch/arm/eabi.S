@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Functions of the run-time ABI that the compiler and libgcc call and that libc would provide. The shim has no libc.
+// Functions of the run-time ABI that the compiler and libgcc call and that libc would provide. The shim has no libc; a
+// program that is linked with the walker has its own.
 
         .syntax unified
         .arm
         .text
 
         .macro  hidden_function name
-        .globl  \name
+        .weak   \name
         .hidden \name
         .type   \name, %function
 \name:
