@@ -143,7 +143,8 @@ static void store(const struct hs_decoder *decoder, struct state *state, const s
         __builtin_add_overflow(base.number, effect->value, &slot))
         return;
     unsigned number = (unsigned)stored.number;
-    if (!matters(decoder, number) || state->saved & register_bit(number))
+    bool in_frame = slot < 0; // what is above is the caller's
+    if (!in_frame || !matters(decoder, number) || state->saved & register_bit(number))
         return;
     state->saved |= register_bit(number);
     state->slots[number] = slot;
@@ -661,10 +662,21 @@ static bool describe_cfa(const struct hs_decoder *decoder, const struct state *s
     return true;
 }
 
+// Code that starts threads takes a function and its argument off a stack that nothing else is on.
+static bool is_outermost(const struct analysis *analysis)
+{
+    struct value sp = analysis->result.registers[analysis->decoder->sp];
+    return !analysis->exact && !analysis->guessed && sp.kind == VALUE_CFA &&
+           sp.number > analysis->decoder->entry_sp_from_cfa;
+}
+
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
     const struct state *state = &analysis->result;
+    frame->outermost = is_outermost(analysis);
+    if (frame->outermost)
+        return true;
     if (!describe_cfa(decoder, state, frame))
         return false;
     frame->saved = frame->unchanged = 0;

@@ -79,6 +79,12 @@ static bool is_named(struct hs_range names, size_t at, const char *wanted)
     return false;
 }
 
+static void describe(const ElfW(Shdr) * section, struct hs_file_section *result)
+{
+    result->loaded = section->sh_flags & SHF_ALLOC;
+    result->address = result->loaded ? section->sh_addr : 0;
+}
+
 bool hs_file_section(struct hs_range file, const char *name, struct hs_file_section *result)
 {
     struct sections sections;
@@ -91,8 +97,23 @@ bool hs_file_section(struct hs_range file, const char *name, struct hs_file_sect
         if (!read_section(&sections, i, &section) || !is_named(names, section.sh_name, name) ||
             !section_bytes(&sections, &section, &result->bytes))
             continue;
-        result->loaded = section.sh_flags & SHF_ALLOC;
-        result->address = result->loaded ? section.sh_addr : 0;
+        describe(&section, result);
+        return true;
+    }
+    return false;
+}
+
+bool hs_file_code_section(struct hs_range file, size_t *number, struct hs_file_section *result)
+{
+    struct sections sections;
+    ElfW(Shdr) section;
+    if (!open_sections(file, &sections))
+        return false;
+    while (*number < sections.count) {
+        if (!read_section(&sections, (*number)++, &section) || !(section.sh_flags & SHF_ALLOC) ||
+            !(section.sh_flags & SHF_EXECINSTR) || !section_bytes(&sections, &section, &result->bytes))
+            continue;
+        describe(&section, result);
         return true;
     }
     return false;

@@ -31,6 +31,9 @@ struct hs_file_function {
 // A section by its name. Compressed sections and those without bytes are not found.
 bool hs_file_section(struct hs_range file, const char *name, struct hs_file_section *section);
 
+// The next section that holds code, from the section *number on, which is advanced past it. False when there is none.
+bool hs_file_code_section(struct hs_range file, size_t *number, struct hs_file_section *section);
+
 // The symbol table: .symtab, or .dynsym when it has been stripped.
 bool hs_file_symbols(struct hs_range file, struct hs_file_symbols *symbols);
 

@@ -74,6 +74,7 @@ struct builder {
     uint8_t *bits;
     struct text code; // where instructions are: .text, or all that is executable
     uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
+    uintptr_t gp;     // MIPS: what the global pointer holds in all of the module; 0: not known
 };
 
 static void mark(const struct builder *builder, uintptr_t address)
@@ -82,6 +83,12 @@ static void mark(const struct builder *builder, uintptr_t address)
         return;
     size_t bit = (address - builder->text->address) / builder->decoder->alignment;
     builder->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+static bool is_marked(const struct builder *builder, uintptr_t address)
+{
+    size_t bit = (address - builder->text->address) / builder->decoder->alignment;
+    return in_text(builder->text, address) && builder->bits[bit / 8] >> bit % 8 & 1;
 }
 
 static bool looks_like_start(const struct builder *builder, uintptr_t address)
@@ -128,37 +135,54 @@ static void mark_called(const struct builder *builder, uintptr_t target)
 // Constants that straight code makes in registers.
 struct constants {
     uint32_t known; // bit n: register n
-    int32_t values[32];
+    uint32_t kept;  // those that the jump or call keeps whose delay slot comes next
+    uintptr_t values[32];
 };
+
+// A word of the table of addresses that the global pointer leads to.
+static bool load_address(const struct builder *builder, const struct hs_effect *effect, uintptr_t *value)
+{
+#ifdef HS_ARCH_GLOBAL_POINTER
+    struct hs_stack_memory memory = {0, 0};
+    return builder->gp && effect->source == HS_ARCH_GLOBAL_POINTER &&
+           hs_stack_memory_read(&memory, builder->gp + (uintptr_t)(intptr_t)effect->value, value);
+#else
+    (void)builder, (void)effect, (void)value;
+    return false;
+#endif
+}
 
 // Makes constants known and marks those that may lead to a function.
 static void follow_constant(const struct builder *builder, struct constants *constants, const struct hs_effect *effect)
 {
     uint32_t bit = effect->reg < 32 ? 1u << effect->reg : 0;
     bool from_known = effect->source < 32 && constants->known >> effect->source & 1;
-    uint32_t value = from_known ? (uint32_t)constants->values[effect->source] : 0;
+    uintptr_t value = from_known ? constants->values[effect->source] : 0;
     if (effect->kind == HS_EFFECT_STORE || !bit)
         return;
     constants->known &= ~bit;
     if (effect->kind == HS_EFFECT_SET)
-        value = (uint32_t)effect->value;
+        value = (uintptr_t)(intptr_t)effect->value;
     else if (effect->kind == HS_EFFECT_ADD && from_known)
-        value += (uint32_t)effect->value;
+        value += (uintptr_t)(intptr_t)effect->value;
     else if (effect->kind == HS_EFFECT_OR && from_known)
-        value |= (uint32_t)effect->value;
-    else
+        value |= (uintptr_t)(intptr_t)effect->value;
+    else if (effect->kind != HS_EFFECT_LOAD || !load_address(builder, effect, &value))
         return;
     constants->known |= bit;
-    constants->values[effect->reg] = (int32_t)value;
+    constants->values[effect->reg] = value;
     mark_pointer(builder, value);
 }
 
-// Code that no instruction before it leads to. A function starts there if the return address is pushed before anything
-// is called; what is not called directly is found so.
+// Code that no instruction before it leads to, if calls before it never come back. A function starts there if the
+// return address is pushed before anything is called; what is not called directly is found so.
 struct block {
     uintptr_t start; // past padding; 0: control comes from before
-    bool after_end;  // nothing but padding since the last path has ended
+    uintptr_t reach; // the farthest target of a branch in this function
     bool has_room;   // it has lowered the stack pointer
+    bool after_end;  // nothing but padding since the last path has ended
+    bool after_call; // the same since a call
+    bool in_slot;    // the next instruction is in a delay slot
 };
 
 static bool ends_path(const struct hs_instruction *instruction)
@@ -186,19 +210,55 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
     return false;
 }
 
+// The first instruction of a block. No branch crosses the start of a function, nor leads to it.
+static void start_block(const struct builder *builder, struct block *block, uintptr_t address)
+{
+    if (block->reach < address && looks_like_start(builder, address))
+        mark(builder, address);
+    if (is_marked(builder, address))
+        block->reach = 0;
+    block->start = block->after_end ? address : 0;
+    block->has_room = block->after_end = block->after_call = false;
+}
+
 static void follow_block(const struct builder *builder, struct block *block, uintptr_t address,
                          const struct hs_instruction *instruction)
 {
     const struct hs_decoder *decoder = builder->decoder;
-    if (block->after_end && (instruction->flow != HS_FLOW_NEXT || instruction->count))
-        *block = (struct block){address, false, false};
+    if (block->in_slot) {
+        block->in_slot = false;
+        return;
+    }
+    if ((block->after_end || block->after_call) && (instruction->flow != HS_FLOW_NEXT || instruction->count))
+        start_block(builder, block, address);
     block->has_room = block->has_room || lowers(instruction, decoder->sp);
     if (block->start && block->has_room && stores(instruction, decoder->ra))
         mark(builder, block->start);
-    if (instruction->flow == HS_FLOW_CALL)
+    if (instruction->flow == HS_FLOW_BRANCH && instruction->target > block->reach)
+        block->reach = instruction->target;
+    block->after_end = block->after_end || ends_path(instruction);
+    block->after_call = block->after_call || instruction->flow == HS_FLOW_CALL;
+    block->in_slot = instruction->delay_slot;
+    if (block->after_end || block->after_call)
         block->start = 0;
-    if (ends_path(instruction))
-        *block = (struct block){0, true, false};
+}
+
+static void follow_constants(const struct builder *builder, struct constants *constants,
+                             const struct hs_instruction *instruction)
+{
+    uint32_t kept = UINT32_MAX;
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
+        follow_constant(builder, constants, &instruction->effects[i]);
+    if (instruction->flow == HS_FLOW_CALL)
+        kept = (uint32_t)builder->decoder->callee_saved;
+    else if (ends_path(instruction))
+        kept = 0;
+    constants->known &= constants->kept;
+    constants->kept = kept;
+    if (instruction->delay_slot)
+        return;
+    constants->known &= kept;
+    constants->kept = UINT32_MAX;
 }
 
 static bool is_data(const struct builder *builder, uintptr_t address)
@@ -231,21 +291,20 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
         mark_pointer(builder, (uintptr_t)(intptr_t)instruction->effects[0].value);
     if (builder->decoder->ra != HS_DECODER_NO_REGISTER)
         follow_block(builder, block, address, instruction);
-    if (!builder->data)
+    if (!builder->data && !builder->gp)
         return;
     note_data(builder, instruction);
-    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++)
-        follow_constant(builder, constants, &instruction->effects[i]);
+    follow_constants(builder, constants, instruction);
 }
 
-// Calls, and where there is data in code, the pointers in it.
+// Calls, blocks, and where there is data in code or a table of addresses, the pointers in it.
 static void mark_in_code(const struct builder *builder)
 {
     const struct hs_decoder *decoder = builder->decoder;
     const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
     uint32_t context = 0;
-    struct constants constants = {0};
-    struct block block = {0, true};
+    struct constants constants = {.kept = UINT32_MAX};
+    struct block block = {.after_end = true};
     for (const uint8_t *at = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
         struct hs_instruction instruction;
@@ -253,7 +312,7 @@ static void mark_in_code(const struct builder *builder)
             !instruction.size) {
             at += decoder->alignment;
             context = 0;
-            block = (struct block){0, true};
+            block = (struct block){.after_end = true};
             continue;
         }
         mark_in_instruction(builder, address, &instruction, &constants, &block);
@@ -286,20 +345,50 @@ static void mark_index(const struct builder *builder, const struct hs_module *mo
 }
 #endif
 
-// The part of the text that the section table calls so: beside it there may be constants and names.
-static bool find_code(const struct hs_module *module, const struct text *text, uintptr_t bias, struct text *code)
+static void add_section(const struct text *text, uintptr_t bias, const struct hs_file_section *section,
+                        struct text *code)
 {
+    uintptr_t start = bias + section->address, size = (uintptr_t)(section->bytes.end - section->bytes.start);
+    if (!in_text(text, start) || size > text_size(text) - (start - text->address))
+        return;
+    uintptr_t first = text_size(code) && code->address < start ? code->address : start;
+    uintptr_t end = code->address + text_size(code) > start + size ? code->address + text_size(code) : start + size;
+    code->address = first;
+    code->bytes.start = text->bytes.start + (first - text->address);
+    code->bytes.end = code->bytes.start + (end - first);
+}
+
+// The part of the text that the section table calls code: beside it there may be constants and names. Where there is
+// data in code as well, only .text: stubs may be of the other kind of code.
+static bool find_code(const struct builder *builder, const struct hs_module *module, uintptr_t bias, struct text *code)
+{
+    struct hs_range file;
     struct hs_file_section section;
-    if (!hs_module_file_section(module, ".text", &section))
+    struct text found = {{NULL, NULL}, 0};
+    if (!hs_module_file(module, &file))
         return false;
-    uintptr_t address = bias + section.address;
-    size_t size = (size_t)(section.bytes.end - section.bytes.start);
-    if (!in_text(text, address) || size > text_size(text) - (address - text->address))
+    if (builder->decoder->data_in_code) {
+        if (hs_file_section(file, ".text", &section))
+            add_section(builder->text, bias, &section, &found);
+    } else {
+        for (size_t i = 0; hs_file_code_section(file, &i, &section);)
+            add_section(builder->text, bias, &section, &found);
+    }
+    if (!text_size(&found))
         return false;
-    const uint8_t *start = text->bytes.start + (address - text->address);
-    *code = (struct text){{start, start + size}, address};
+    *code = found;
     return true;
 }
+
+#ifdef HS_ARCH_GLOBAL_POINTER
+static uintptr_t find_global_pointer(const struct hs_module *module, uintptr_t bias)
+{
+    struct hs_file_section section;
+    if (!hs_module_file_section(module, ".got", &section) || !section.loaded)
+        return 0;
+    return bias + section.address + HS_ARCH_GLOBAL_POINTER_FROM_GOT;
+}
+#endif
 
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
@@ -329,7 +418,10 @@ static void build(struct builder *builder, const struct hs_module *module)
     if (hs_module_bias(module, &bias)) {
         mark_symbols(builder, module, bias);
         mark(builder, process_entry(module, bias));
-        found = find_code(module, builder->text, bias, &builder->code);
+        found = find_code(builder, module, bias, &builder->code);
+#ifdef HS_ARCH_GLOBAL_POINTER
+        builder->gp = find_global_pointer(module, bias);
+#endif
     }
     hs_eh_frame_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
 #ifdef HS_ARCH_HAS_PDR
@@ -377,7 +469,7 @@ static const struct index *build_index(const struct hs_decoder *decoder, const s
         atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);
         return NULL;
     }
-    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL};
+    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL, 0};
     build(&builder, module);
     index->file = file;
     index->size = text_size(text);

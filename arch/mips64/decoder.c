@@ -583,29 +583,54 @@ static bool decode(uint32_t word, uintptr_t address, struct hs_instruction *inst
     return false;
 }
 
-// Room for a frame, or the first of the instructions that make room for a large one.
-static bool makes_frame(uint32_t word)
+// daddiu sp, sp, -n; dsubu sp, sp, r
+static bool makes_room(uint32_t word)
 {
-    return word >> 16 == 0x67bd && immediate(word) < 0; // daddiu sp, sp, -n
+    return (word >> 16 == 0x67bd && immediate(word) < 0) || (word & 0xffe0ffff) == 0x03a0e82f;
 }
 
-// lui r, hi; daddu r, r, t9: what code that can run anywhere starts with. Up to two instructions come between.
-static bool finds_itself(const uint32_t *words, size_t count)
+static bool leaves(uint32_t word)
 {
-    for (size_t i = 0; i + 1 < count; i++) {
-        unsigned reg = rt(words[i]);
-        if (words[i] >> 16 != (LUI << 10 | reg))
-            continue;
-        for (size_t next = i + 1; next < count; next++)
-            if (words[next] == (reg << 21 | (uint32_t)T9 << 16 | reg << 11 | 0x2d))
-                return true;
+    unsigned op = opcode(word), code = function(word);
+    return op == J || op == JAL || (op == SPECIAL && (code == 0x08 || code == 0x09)) || word >> 16 == 0x1000 ||
+           (op == REGIMM && (rt(word) & 0x1e) == 0x10);
+}
+
+// What a function has before it calls anything: room for a frame in which ra is saved, or lui r, hi; daddu r, r, t9.
+// That finds code which can run anywhere, and only its caller has left its address in t9.
+struct prologue {
+    uint32_t upper; // bit n: lui has set register n
+    bool room;
+};
+
+static bool completes(struct prologue *prologue, uint32_t word)
+{
+    unsigned reg = rt(word);
+    if (makes_room(word))
+        prologue->room = true;
+    if (word >> 16 == 0xffbf) // sd ra, n(sp)
+        return prologue->room;
+    if (word >> 16 == (LUI << 10 | reg))
+        prologue->upper |= UINT32_C(1) << reg;
+    reg = rd(word);
+    return word == (reg << 21 | (uint32_t)T9 << 16 | reg << 11 | 0x2d) && prologue->upper >> reg & 1;
+}
+
+enum { WINDOW = 32 };
+
+typedef uint32_t read_word(const uint8_t *bytes);
+
+static bool starts_function_bytes(read_word *read, const uint8_t *code, size_t length)
+{
+    struct prologue prologue = {0, false};
+    for (size_t i = 0; i < WINDOW && length / 4 > i; i++) {
+        uint32_t word = read(code + 4 * i);
+        if ((i == 0 && word == 0) || leaves(word))
+            return false;
+        if (completes(&prologue, word))
+            return true;
     }
     return false;
-}
-
-static bool starts_function(const uint32_t *words, size_t count)
-{
-    return count && (makes_frame(words[0]) || finds_itself(words, count));
 }
 
 static bool is_call(uint32_t word)
@@ -634,10 +659,6 @@ static bool is_compact_call(uint32_t word)
     }
 }
 
-enum { WINDOW = 4 };
-
-typedef uint32_t read_word(const uint8_t *bytes);
-
 static inline __attribute__((always_inline)) bool decode_bytes(read_word *read, const uint8_t *code, size_t length,
                                                                uintptr_t address, struct hs_instruction *instruction)
 {
@@ -645,15 +666,6 @@ static inline __attribute__((always_inline)) bool decode_bytes(read_word *read, 
         return decode(read(code), address, instruction);
     hs_instruction__clear(instruction, 0);
     return false;
-}
-
-static bool starts_function_bytes(read_word *read, const uint8_t *code, size_t length)
-{
-    uint32_t words[WINDOW];
-    size_t count = length / 4 < WINDOW ? length / 4 : WINDOW;
-    for (size_t i = 0; i < count; i++)
-        words[i] = read(code + 4 * i);
-    return starts_function(words, count);
 }
 
 static bool ends_with_call_bytes(read_word *read, const uint8_t *end, size_t length)

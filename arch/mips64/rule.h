@@ -31,6 +31,10 @@ enum {
 // Assemblers write .pdr (unwind/pdr.h).
 #define HS_ARCH_HAS_PDR
 
+// All code of a module has the same value in gp: so far behind the start of its table of addresses.
+#define HS_ARCH_GLOBAL_POINTER          28
+#define HS_ARCH_GLOBAL_POINTER_FROM_GOT 0x7ff0
+
 // Into the delay slot of the call.
 #define HS_ARCH_CALL_SIZE(pc) 4
 

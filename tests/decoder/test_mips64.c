@@ -239,13 +239,20 @@ static bool ends(const struct code *code, bool big_endian)
 START_TEST(starts_of_functions)
 {
     static const struct code yes[] = {
-        {{0x67bdffe0}, 1},
-        {{0x3c1c0002, 0x0399e02d}, 2},
-        {{0x3c1c0002, 0x67bdffd0, 0x0399e02d}, 3},
+        {{0x67bdffe0, 0xffbf0018}, 2}, {{0x67bdffe0, 0x10800003, 0xffbf0018}, 3}, // branches on between
+        {{0x03a3e82f, 0xffbf0018}, 2},                                            // a large frame: dsubu sp, sp, v1
+        {{0x3c1c0002, 0x0399e02d}, 2}, {{0x3c1c0002, 0x67bdffd0, 0x0399e02d}, 3},
         {{0x3c070002, 0x00f9382d}, 2}, // another register than gp
     };
     static const struct code no[] = {
-        {{0x00000000, 0x67bdffe0}, 2}, {{0x67bd0020}, 1}, {{0x03e00008, 0x67bd0020}, 2}, {{0x3c1c0002}, 1},
+        {{0x00000000, 0x67bdffe0, 0xffbf0018}, 3}, // padding
+        {{0x67bdffe0}, 1},                         // room on the stack alone
+        {{0xffbf0018, 0x67bdffe0}, 2},
+        {{0x67bd0020, 0xffbf0018}, 2},
+        {{0x03e00008, 0x67bdffe0, 0xffbf0018}, 3},
+        {{0x67bdffe0, 0x0c048000, 0xffbf0018}, 3},
+        {{0x67bdffe0, 0x10000003, 0xffbf0018}, 3},
+        {{0x3c1c0002}, 1},
         {{0x3c070002, 0x0399e02d}, 2},
     };
     for (int big_endian = 0; big_endian < 2; big_endian++) {
