@@ -32,7 +32,8 @@ struct hs_code_frame {
     uint8_t cfa_register;
     uint64_t bases; // bit n: CFA = register n + base_offsets[n], too
     int32_t base_offsets[HS_DECODER_REGISTERS];
-    bool guessed; // no path from the entry led there
+    bool guessed;   // no path from the entry led there
+    bool outermost; // the function has given up the stack of its caller: there is none, and nothing else is said
 };
 
 // Larger functions are cut: the work per address stays bounded.

@@ -73,12 +73,13 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
         return false;
     if (!exact && find_in_table(module, &code, address, row))
         return true;
-    if (analyse(decoder, &code, address, exact, &frame)) {
+    bool known = analyse(decoder, &code, address, exact, &frame), outermost = known && frame.outermost;
+    if (known && !outermost) {
         to_row(decoder, &frame, row);
         *guessed = frame.guessed;
         return true;
     }
-    if (!hs_function_is_entry(module, code.address)) {
+    if (!outermost && !hs_function_is_entry(module, code.address)) {
         *guessed = true;
         return exact && find_in_index(module, address, exact, row);
     }

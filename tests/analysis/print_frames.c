@@ -144,7 +144,7 @@ static void print_call(const struct hs_decoder *decoder, const struct hs_code *c
     struct hs_code_frame frame;
     void *memory = calloc(1, hs_analysis_memory_size(decoder, code->size));
     uintptr_t after = address + call->size * (call->delay_slot ? 2 : 1);
-    if (hs_analyse(decoder, code, after - decoder->call_size, false, memory, &frame))
+    if (hs_analyse(decoder, code, after - decoder->call_size, false, memory, &frame) && !frame.outermost)
         print_frame(after, &frame);
     else
         printf("%" PRIxPTR " none\n", after);
