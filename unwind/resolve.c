@@ -39,37 +39,10 @@ bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, uint3
     return trampoline_at(module, code, context) || trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND, context);
 }
 
-static bool at_start_code(const struct hs_module *module, uintptr_t pc)
-{
-    struct hs_range text;
-    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
-    return !module->anonymous && hs_module_segment(module, code, &text) &&
-           hs_start_code(code, (size_t)(text.end - code));
-}
-
-// A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
-// it there (makecontext() does), so the stack starts here.
-static bool planted(uintptr_t pc)
-{
-    struct hs_fde_place place;
-    uintptr_t code = hs_rule_address(pc, true);
-    if (!hs_fde_find(code, &place))
-        return false;
-    bool at_start = place.fde.start == code;
-    hs_fde_release(&place);
-    return at_start;
-}
-
 // Code that no source knows.
-static uint32_t without_row(const struct hs_found_row *found, uintptr_t pc, bool exact)
+static uint32_t without_row(const struct hs_found_row *found)
 {
-    if (!exact && planted(pc))
-        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
-    if (!found->place.in_module)
-        return HS_RULE_NONE;
-    if (at_start_code(&found->place.module, pc))
-        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
-    return HS_RULE_FRAME_POINTER_CHAIN;
+    return found->place.in_module ? HS_RULE_FRAME_POINTER_CHAIN : HS_RULE_NONE;
 }
 
 static uint32_t from_sources(uintptr_t pc, bool exact)
@@ -86,7 +59,7 @@ static uint32_t from_sources(uintptr_t pc, bool exact)
     case HS_ROW_MISSING:
         break;
     }
-    return without_row(&found, pc, exact);
+    return without_row(&found);
 }
 
 uint32_t hs_rule_resolve(uintptr_t pc, bool exact)

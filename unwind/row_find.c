@@ -4,13 +4,54 @@
 #include "unwind/code_row.h"
 #include "unwind/rule_cache.h"
 
+// Code after `pc`, or before it, in the module's readable memory.
+static bool text_at(const struct hs_module *module, uintptr_t pc, struct hs_range *text)
+{
+    return !module->anonymous && hs_module_segment(module, (const void *)pc, text);
+}
+
+// Nothing called the first code of a process: its machine code would lead to a guess.
+static bool at_start_code(const struct hs_module *module, uintptr_t pc)
+{
+    struct hs_range text;
+    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
+    return text_at(module, (uintptr_t)code, &text) && hs_start_code(code, (size_t)(text.end - code));
+}
+
+static bool after_call(const struct hs_module *module, uintptr_t pc)
+{
+    struct hs_range text;
+    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
+    return text_at(module, (uintptr_t)code, &text) &&
+           HS_ARCH_DECODER(pc)->ends_with_call(code, (size_t)(code - text.start));
+}
+
+// A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
+// it there (makecontext() does), so the stack starts here.
+static bool planted(const struct hs_found_row *found, uintptr_t pc)
+{
+    struct hs_fde_place place;
+    uintptr_t code = hs_rule_address(pc, true);
+    if (!hs_fde_find(code, &place))
+        return false;
+    bool at_start = place.fde.start == code;
+    hs_fde_release(&place);
+    return at_start && !(found->place.in_module && after_call(&found->place.module, pc));
+}
+
 // Rows that no FDE stands behind.
 static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_row *found)
 {
     const struct hs_module *module = &found->place.module;
+    bool in_code = found->place.in_module && !module->anonymous;
     found->place.section = (struct hs_cfi_section){0};
     found->place.fde = (struct hs_fde){.return_address_column = HS_DWARF_RA};
-    return hs_code_row(module, pc, exact, &found->row, &found->guessed);
+    if ((!exact && planted(found, pc)) || (in_code && at_start_code(module, pc))) {
+        found->row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
+        found->row.registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
+        return true;
+    }
+    return in_code && hs_code_row(module, pc, exact, &found->row, &found->guessed);
 }
 
 enum hs_row_result hs_row_find(uintptr_t pc, bool exact, struct hs_found_row *found)
@@ -23,8 +64,6 @@ enum hs_row_result hs_row_find(uintptr_t pc, bool exact, struct hs_found_row *fo
         hs_fde_release(&found->place);
         return HS_ROW_BAD;
     }
-    if (!found->place.in_module || found->place.module.anonymous)
-        return HS_ROW_MISSING;
     return find_without_fde(pc, exact, found) ? HS_ROW_FOUND : HS_ROW_MISSING;
 }
 
