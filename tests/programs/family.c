@@ -28,7 +28,8 @@ static void show(const char *what, const void *result)
 
 static void edges(void)
 {
-    volatile size_t most = SIZE_MAX, huge = (size_t)PTRDIFF_MAX - 4096, zero = 0,
+    volatile size_t most = SIZE_MAX,
+                    huge = sizeof(size_t) == 8 ? (size_t)PTRDIFF_MAX - 4096 : (size_t)PTRDIFF_MAX + 4096, zero = 0,
                     half = (size_t)1 << (sizeof(size_t) * 4 + 1), three = 3;
     SHOW(malloc(zero));
     SHOW(malloc(most));
