@@ -62,8 +62,8 @@ struct hs_instruction {
     uint8_t case_size, case_scale;
     uint16_t case_count;
     uint16_t data_size;
-    // Of HS_FLOW_BRANCH and HS_FLOW_JUMP; of HS_FLOW_CALL, 0 when it is not direct; of HS_FLOW_NEXT, 0 or the address that
-    // the register of the first effect, a CLOBBER, is set to: functions are found by it.
+    // Of HS_FLOW_BRANCH and HS_FLOW_JUMP; of HS_FLOW_CALL, 0 when it is not direct; of HS_FLOW_NEXT, 0 or the address
+    // that the register of the first effect, a CLOBBER, is set to: functions are found by it.
     uintptr_t target;
 
     // Constants between instructions that this one refers to: no path leads there. data_size is 0: none.
@@ -97,6 +97,9 @@ struct hs_decoder {
     // Whether a function may well start at `code`: it saves the return address, makes a frame, or has the mark that
     // compilers put at a function's start. Padding and the middle of functions must rarely pass.
     bool (*starts_function)(const uint8_t *code, size_t length);
+
+    // Whether the code is of this kind rather than of the other one that modules may hold; NULL where all are of one.
+    bool (*is_likely)(const uint8_t *code, size_t length);
 
     // Whether the code that ends at `end`, of which `length` bytes can be read, ends with a call (and its delay slot).
     bool (*ends_with_call)(const uint8_t *end, size_t length);

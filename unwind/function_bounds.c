@@ -177,12 +177,13 @@ static void follow_constant(const struct builder *builder, struct constants *con
 // Code that no instruction before it leads to, if calls before it never come back. A function starts there if the
 // return address is pushed before anything is called; what is not called directly is found so.
 struct block {
-    uintptr_t start; // past padding; 0: control comes from before
-    uintptr_t reach; // the farthest target of a branch in this function
-    bool has_room;   // it has lowered the stack pointer
-    bool after_end;  // nothing but padding since the last path has ended
-    bool after_call; // the same since a call
-    bool in_slot;    // the next instruction is in a delay slot
+    uintptr_t start;  // past padding; 0: control comes from before
+    uintptr_t reach;  // the farthest target of a branch in this function
+    bool has_room;    // it has lowered the stack pointer
+    bool after_end;   // nothing but padding since the last path has ended
+    bool after_call;  // the same since a call
+    bool behind_call; // control may come back from the call before `start`
+    bool in_slot;     // the next instruction is in a delay slot
 };
 
 static bool ends_path(const struct hs_instruction *instruction)
@@ -217,7 +218,8 @@ static void start_block(const struct builder *builder, struct block *block, uint
         mark(builder, address);
     if (is_marked(builder, address))
         block->reach = 0;
-    block->start = block->after_end ? address : 0;
+    block->start = block->after_end || block->reach < address ? address : 0;
+    block->behind_call = !block->after_end;
     block->has_room = block->after_end = block->after_call = false;
 }
 
@@ -232,7 +234,8 @@ static void follow_block(const struct builder *builder, struct block *block, uin
     if ((block->after_end || block->after_call) && (instruction->flow != HS_FLOW_NEXT || instruction->count))
         start_block(builder, block, address);
     block->has_room = block->has_room || lowers(instruction, decoder->sp);
-    if (block->start && block->has_room && stores(instruction, decoder->ra))
+    bool pushes = stores(instruction, decoder->ra) && lowers(instruction, decoder->sp);
+    if (block->start && (pushes || (!block->behind_call && block->has_room && stores(instruction, decoder->ra))))
         mark(builder, block->start);
     if (instruction->flow == HS_FLOW_BRANCH && instruction->target > block->reach)
         block->reach = instruction->target;
@@ -297,6 +300,19 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
     follow_constants(builder, constants, instruction);
 }
 
+// Whether the code at `at` is of the decoder's kind, where there are two. That holds up to *judged.
+static bool is_likely(const struct builder *builder, const uint8_t *at, const uint8_t **judged)
+{
+    enum { STRETCH = 64 };
+    const struct hs_range *code = &builder->code.bytes;
+    size_t before = (size_t)(at - code->start), after = (size_t)(code->end - at);
+    *judged = after > STRETCH ? at + STRETCH : code->end;
+    if (!builder->decoder->is_likely)
+        return true;
+    before = before < STRETCH ? before - before % 4 : STRETCH;
+    return builder->decoder->is_likely(at - before, before + (after < 2 * STRETCH ? after : 2 * STRETCH));
+}
+
 // Calls, blocks, and where there is data in code or a table of addresses, the pointers in it.
 static void mark_in_code(const struct builder *builder)
 {
@@ -305,9 +321,15 @@ static void mark_in_code(const struct builder *builder)
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
     struct block block = {.after_end = true};
-    for (const uint8_t *at = start; at < end;) {
+    for (const uint8_t *at = start, *judged = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
         struct hs_instruction instruction;
+        if (at >= judged && !is_likely(builder, at, &judged)) {
+            at = judged;
+            context = 0;
+            block = (struct block){.after_end = true};
+            continue;
+        }
         if (is_data(builder, address) || !decoder->decode(at, (size_t)(end - at), address, &context, &instruction) ||
             !instruction.size) {
             at += decoder->alignment;
@@ -367,13 +389,8 @@ static bool find_code(const struct builder *builder, const struct hs_module *mod
     struct text found = {{NULL, NULL}, 0};
     if (!hs_module_file(module, &file))
         return false;
-    if (builder->decoder->data_in_code) {
-        if (hs_file_section(file, ".text", &section))
-            add_section(builder->text, bias, &section, &found);
-    } else {
-        for (size_t i = 0; hs_file_code_section(file, &i, &section);)
-            add_section(builder->text, bias, &section, &found);
-    }
+    for (size_t i = 0; hs_file_code_section(file, &i, &section);)
+        add_section(builder->text, bias, &section, &found);
     if (!text_size(&found))
         return false;
     *code = found;

@@ -434,5 +434,6 @@ const struct hs_decoder hs_decoder_arm = {
     .data_in_code = true,
     .decode = decode,
     .starts_function = starts_function,
+    .is_likely = hs_arm_is_arm,
     .ends_with_call = ends_with_call,
 };

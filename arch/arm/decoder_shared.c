@@ -174,6 +174,15 @@ uint32_t hs_arm_keep_comparison(const struct hs_instruction *instruction, uint32
     return context & ~HS_ARM_CONTEXT_OWN;
 }
 
+bool hs_arm_is_arm(const uint8_t *code, size_t length)
+{
+    size_t unconditional = 0, words = length / 4;
+    for (size_t i = 0; i < words; i++)
+        unconditional += code[4 * i + 3] >> 4 == 14;
+    return unconditional * 20 >=
+           words * 9; // of ARM code rarely less than half are, of Thumb code rarely more than a third
+}
+
 static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned how = word & 1u << 23 ? HS_ARM_UP : 0;

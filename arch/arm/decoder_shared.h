@@ -87,6 +87,9 @@ void hs_arm_literal(struct hs_instruction *instruction, unsigned reg, const stru
 // The instruction refers to `size` bytes at pc + offset.
 void hs_arm_refer(struct hs_instruction *instruction, const struct hs_arm_code *code, int32_t offset, unsigned size);
 
+// Whether code is ARM's rather than Thumb's: most ARM instructions are unconditional.
+bool hs_arm_is_arm(const uint8_t *code, size_t length);
+
 // The coprocessor space, VFP among it; Thumb has it in the same 28 bits.
 void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code);
 

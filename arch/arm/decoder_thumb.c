@@ -696,6 +696,11 @@ static bool starts_function(const uint8_t *code, size_t length)
     return saves_lr(code, length);
 }
 
+static bool is_likely(const uint8_t *code, size_t length)
+{
+    return !hs_arm_is_arm(code, length);
+}
+
 static bool ends_with_call(const uint8_t *end, size_t length)
 {
     if (length >= 2 && (hs_bits__little16(end - 2) & 0xff80) == 0x4780)
@@ -718,5 +723,6 @@ const struct hs_decoder hs_decoder_thumb = {
     .pointer_bit = 1,
     .decode = decode,
     .starts_function = starts_function,
+    .is_likely = is_likely,
     .ends_with_call = ends_with_call,
 };
