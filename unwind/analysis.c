@@ -36,6 +36,7 @@ struct analysis {
     bool exact;
     bool found;
     bool guessed; // what was found started in a state that was not proven
+    bool revived; // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
     struct state result;
     struct place pending[PENDING_MAX];
@@ -270,6 +271,8 @@ static bool case_target(const struct analysis *analysis, const struct hs_instruc
         entry = 0;
         for (unsigned i = 0; i < instruction->case_size && i < sizeof entry; i++)
             entry |= (uint64_t)analysis->code->bytes[at + i] << 8 * i;
+        if (instruction->case_size == 4)
+            entry = (uint64_t)(int64_t)(int32_t)entry;
     }
     *target = instruction->case_base + (uintptr_t)entry * instruction->case_scale;
     return true;
@@ -387,6 +390,7 @@ static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, str
 static bool flow_on(struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction,
                     struct state *state)
 {
+    queue_cases(analysis, instruction, state);
     switch ((enum hs_flow)instruction->flow) {
     case HS_FLOW_NEXT:
         return true;
@@ -401,7 +405,6 @@ static bool flow_on(struct analysis *analysis, uintptr_t address, const struct h
         queue(analysis, instruction->target, state);
         return instruction->conditional;
     case HS_FLOW_INDIRECT:
-        queue_cases(analysis, instruction, state);
         note_switch(analysis, address, state);
         return instruction->conditional;
     case HS_FLOW_RETURN:
@@ -498,9 +501,9 @@ static uintptr_t unreached_start(const struct analysis *analysis)
     uint32_t context = 0;
     while (address > start && !test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))
         address -= unit;
-    if (is_data(analysis, address))
-        return address + unit;
-    if (!decode_at(analysis, address, &context, &instruction))
+    if (!test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))
+        return start;
+    if (is_data(analysis, address) || !decode_at(analysis, address, &context, &instruction))
         return address + unit;
     return address + instruction.size + (instruction.delay_slot ? instruction.size : 0);
 }
@@ -617,9 +620,10 @@ static bool revive(struct analysis *analysis, bool last)
     uintptr_t from = unreached_start(analysis);
     struct starts starts = find_starts(analysis, from);
     struct state state;
+    analysis->revived = true;
     if (from > analysis->at)
         return false;
-    if (starts.function) {
+    if (starts.function && !analysis->code->entered) {
         analysis->guessed = true;
         entry_state(analysis->decoder, &state);
         run_all(analysis, starts.function, &state);
@@ -680,6 +684,7 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     if (!describe_cfa(decoder, state, frame))
         return false;
     frame->saved = frame->unchanged = 0;
+    frame->stored = state->saved;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         frame->slots[i] = state->slots[i];
         if (!matters(decoder, i) || i == decoder->sp)
@@ -692,6 +697,19 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     }
     uint64_t known = frame->saved | frame->unchanged;
     return decoder->ra == HS_DECODER_NO_REGISTER || known & register_bit(decoder->ra);
+}
+
+static void state_of_frame(const struct hs_decoder *decoder, const struct hs_code_frame *frame, struct state *state)
+{
+    entry_state(decoder, state);
+    state->saved = frame->stored;
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
+        state->slots[i] = frame->slots[i];
+        if (frame->bases >> i & 1)
+            state->registers[i] = (struct value){-frame->base_offsets[i], VALUE_CFA};
+        else if (!(frame->unchanged >> i & 1))
+            state->registers[i] = unknown();
+    }
 }
 
 bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact, void *memory,
@@ -711,11 +729,16 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
         return false;
     if (decoder->data_in_code)
         find_data(analysis);
-    entry_state(decoder, &start);
-    run_all(analysis, code->address, &start);
+    if (code->entered)
+        state_of_frame(decoder, code->entered, &start);
+    else
+        entry_state(decoder, &start);
+    analysis->guessed = code->entered && code->entered->guessed;
+    run_all(analysis, code->entered ? code->entry : code->address, &start);
     for (int i = 1; i <= REVIVALS_MAX && !analysis->found; i++)
         if (!revive(analysis, i == REVIVALS_MAX))
             return false;
     frame->guessed = analysis->guessed;
+    frame->unreached = analysis->revived;
     return analysis->found && describe(analysis, frame);
 }

@@ -21,18 +21,24 @@ struct hs_code {
     const uint8_t *bytes;
     size_t size;
     uintptr_t address; // of bytes[0]; where the function starts
+
+    // Of what no function starts in: where a jump leads in, and what is known there. NULL: a function is called.
+    const struct hs_code_frame *entered;
+    uintptr_t entry;
 };
 
 // What is known at an address.
 struct hs_code_frame {
     uint64_t saved;     // bit n: the caller's register n is in memory at CFA + slots[n]
     uint64_t unchanged; // bit n: register n still holds what it held at the entry
+    uint64_t stored;    // bit n: what register n held at the entry is at CFA + slots[n], changed or not
     int32_t slots[HS_DECODER_REGISTERS];
     int32_t cfa_offset; // CFA = register + offset
     uint8_t cfa_register;
     uint64_t bases; // bit n: CFA = register n + base_offsets[n], too
     int32_t base_offsets[HS_DECODER_REGISTERS];
     bool guessed;   // no path from the entry led there
+    bool unreached; // the same, but all that is known of the function agrees: not a guess, unless jumps lead in there
     bool outermost; // the function has given up the stack of its caller: there is none, and nothing else is said
 };
 

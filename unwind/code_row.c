@@ -2,6 +2,7 @@
 #include "unwind/code_row.h"
 
 #include "arch/system.h"
+#include "unwind/code_part.h"
 #include "unwind/exidx.h"
 #include "unwind/function_bounds.h"
 #include "unwind/pdr.h"
@@ -47,6 +48,52 @@ static bool find_in_index(const struct hs_module *module, uintptr_t address, boo
 #endif
 }
 
+// Whether the frame may be that of another function. Where calls push the return address, compilers put unlikely paths
+// apart, and the ABI has the CFA and the stack pointer at calls a multiple of 16 bytes apart: what is not so, or not
+// reached from the entry, may belong elsewhere.
+static bool is_doubtful(const struct hs_decoder *decoder, const struct hs_code_frame *frame)
+{
+    bool misplaced = frame->cfa_register == decoder->sp && frame->cfa_offset % 16;
+    return !frame->outermost && (frame->guessed || frame->unreached || misplaced);
+}
+
+// The same for code to which jumps lead from another place of the module.
+static bool analyse_part(const struct hs_decoder *decoder, const struct hs_module *module, const struct hs_code *part,
+                         uintptr_t at, struct hs_code_frame *frame)
+{
+    enum { TEXT_MAX = 1 << 22 };
+    struct hs_range range;
+    struct hs_code function = {0};
+    struct hs_jump jump;
+    if (!hs_module_segment(module, (const void *)at, &range) || range.end - range.start > TEXT_MAX)
+        return false;
+    const struct hs_code text = {
+        .bytes = range.start, .size = (size_t)(range.end - range.start), .address = (uintptr_t)range.start};
+    if (!hs_code_part__entered_by(decoder, &text, part, at, &jump) ||
+        !hs_function_bounds(decoder, module, jump.from, &function))
+        return false;
+    size_t size = hs_code_part__memory_size(decoder, &function, part);
+    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hs_system_failed(memory))
+        return false;
+    bool found = hs_code_part__analyse(decoder, &function, part, &jump, at, (void *)memory, frame);
+    hs_system_munmap((void *)memory, size);
+    return found;
+}
+
+static bool analyse_anywhere(const struct hs_decoder *decoder, const struct hs_module *module,
+                             const struct hs_code *code, uintptr_t at, bool exact, struct hs_code_frame *frame)
+{
+    struct hs_code_frame of_part;
+    bool known = analyse(decoder, code, at, exact, frame);
+    if (exact || decoder->ra != HS_DECODER_NO_REGISTER || (known && !is_doubtful(decoder, frame)))
+        return known;
+    if (!analyse_part(decoder, module, code, at, &of_part) || (known && is_doubtful(decoder, &of_part)))
+        return known;
+    *frame = of_part;
+    return true;
+}
+
 // What the architecture's own table says of calls in the function.
 static bool find_in_table(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
                           struct hs_cfi_row *row)
@@ -63,7 +110,7 @@ static bool find_in_table(const struct hs_module *module, const struct hs_code *
 bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
 {
     const struct hs_decoder *decoder = HS_ARCH_DECODER(pc);
-    struct hs_code code;
+    struct hs_code code = {0};
     struct hs_code_frame frame;
     uintptr_t address = hs_rule_address(pc, exact);
     *guessed = false;
@@ -73,7 +120,7 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
         return false;
     if (!exact && find_in_table(module, &code, address, row))
         return true;
-    bool known = analyse(decoder, &code, address, exact, &frame), outermost = known && frame.outermost;
+    bool known = analyse_anywhere(decoder, module, &code, address, exact, &frame), outermost = known && frame.outermost;
     if (known && !outermost) {
         to_row(decoder, &frame, row);
         *guessed = frame.guessed;

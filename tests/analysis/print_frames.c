@@ -6,7 +6,7 @@
 //     RETURN_ADDRESS guessed=0 base=R:OFFSET ... saved=R:SLOT ... same=R ...
 //
 // or `RETURN_ADDRESS none` when the code does not tell.
-#include "unwind/analysis.h"
+#include "unwind/code_part.h"
 
 #include <fcntl.h>
 #include <gelf.h>
@@ -18,6 +18,7 @@
 struct function {
     uint64_t start, size;
     bool thumb;
+    bool part; // of a function that lies elsewhere
 };
 
 struct mapping {
@@ -84,8 +85,10 @@ static void add_symbol(struct image *image, const char *name, const GElf_Sym *sy
     if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || !symbol->st_size)
         return;
     bool thumb = image->machine == EM_ARM && symbol->st_value & 1;
+    size_t length = strlen(name);
+    bool part = length > 5 && strcmp(name + length - 5, ".cold") == 0;
     image->functions[image->function_count++] =
-        (struct function){symbol->st_value & ~(uint64_t)thumb, symbol->st_size, thumb};
+        (struct function){symbol->st_value & ~(uint64_t)thumb, symbol->st_size, thumb, part};
 }
 
 static void read_symbols(struct image *image, Elf *elf)
@@ -138,40 +141,70 @@ static void print_frame(uint64_t address, const struct hs_code_frame *frame)
     putchar('\n');
 }
 
-static void print_call(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t address,
-                       const struct hs_instruction *call)
+static bool analyse_call(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at,
+                         struct hs_code_frame *frame)
 {
-    struct hs_code_frame frame;
     void *memory = calloc(1, hs_analysis_memory_size(decoder, code->size));
-    uintptr_t after = address + call->size * (call->delay_slot ? 2 : 1);
-    if (hs_analyse(decoder, code, after - decoder->call_size, false, memory, &frame) && !frame.outermost)
-        print_frame(after, &frame);
-    else
-        printf("%" PRIxPTR " none\n", after);
+    bool known = hs_analyse(decoder, code, at, false, memory, frame);
     free(memory);
+    return known;
 }
 
-static void print_function(const struct image *image, const struct function *function, const uint8_t *bytes)
+static const struct function *function_at(const struct image *image, uint64_t address)
+{
+    for (size_t i = 0; i < image->function_count; i++)
+        if (!image->functions[i].part && address - image->functions[i].start < image->functions[i].size)
+            return &image->functions[i];
+    return NULL;
+}
+
+static bool analyse_call_in_part(const struct image *image, const struct hs_decoder *decoder,
+                                 const struct hs_code *text, const struct hs_code *code, uintptr_t at,
+                                 struct hs_code_frame *frame)
+{
+    struct hs_jump jump;
+    if (!hs_code_part__entered_by(decoder, text, code, at, &jump))
+        return false;
+    const struct function *function = function_at(image, jump.from);
+    if (!function)
+        return false;
+    struct hs_code whole = {text->bytes + (function->start - text->address), function->size, function->start, NULL, 0};
+    void *memory = calloc(1, hs_code_part__memory_size(decoder, &whole, code));
+    bool known = hs_code_part__analyse(decoder, &whole, code, &jump, at, memory, frame);
+    free(memory);
+    return known;
+}
+
+static void print_function(const struct image *image, const struct function *function, const struct hs_code *text)
 {
     const struct hs_decoder *decoder = decoder_of(image, function->thumb);
-    struct hs_code code = {bytes, function->size, function->start};
+    struct hs_code code = {text->bytes + (function->start - text->address), function->size, function->start, NULL, 0};
     uint32_t context = 0;
     for (size_t at = 0; at < code.size;) {
-        struct hs_instruction instruction;
+        struct hs_instruction call;
+        struct hs_code_frame frame;
         if (is_data(image, code.address + at) ||
-            !decoder->decode(bytes + at, code.size - at, code.address + at, &context, &instruction)) {
+            !decoder->decode(code.bytes + at, code.size - at, code.address + at, &context, &call)) {
             at += decoder->alignment;
             context = 0;
             continue;
         }
-        if (instruction.flow == HS_FLOW_CALL)
-            print_call(decoder, &code, code.address + at, &instruction);
-        at += instruction.size;
+        uintptr_t after = code.address + at + call.size * (call.delay_slot ? 2 : 1), asked = after - decoder->call_size;
+        at += call.size;
+        if (call.flow != HS_FLOW_CALL)
+            continue;
+        bool known = function->part ? analyse_call_in_part(image, decoder, text, &code, asked, &frame)
+                                    : analyse_call(decoder, &code, asked, &frame);
+        if (known && !frame.outermost)
+            print_frame(after, &frame);
+        else
+            printf("%" PRIxPTR " none\n", after);
     }
 }
 
 static void print_section(const struct image *image, const GElf_Shdr *header, const uint8_t *bytes)
 {
+    const struct hs_code text = {bytes, header->sh_size, header->sh_addr, NULL, 0};
     uint64_t previous = UINT64_MAX;
     for (size_t i = 0; i < image->function_count; i++) {
         const struct function *function = &image->functions[i];
@@ -179,7 +212,7 @@ static void print_section(const struct image *image, const GElf_Shdr *header, co
         if (offset >= header->sh_size || function->size > header->sh_size - offset || function->start == previous)
             continue;
         previous = function->start;
-        print_function(image, function, bytes + offset);
+        print_function(image, function, &text);
     }
 }
 

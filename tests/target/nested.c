@@ -25,6 +25,7 @@ static void (*innermost)(void);
 static sigjmp_buf after_fault;
 static long *unmapped;
 static volatile long sink;
+static volatile int always_true = 1;
 
 #define NOTE_RETURN_ADDRESS(place) ((place) = __builtin_extract_return_addr(__builtin_return_address(0)))
 
@@ -186,6 +187,24 @@ struct large {
         return result ^ a;                                                                                             \
     }
 
+static __attribute__((noinline, cold)) void unlikely(void)
+{
+    BARRIER();
+}
+
+// The path that is taken may lie apart from the function.
+#define COLD_PATH(nr, next)                                                                                            \
+    FUNCTION(nr)                                                                                                       \
+    {                                                                                                                  \
+        BEGIN(nr);                                                                                                     \
+        long b = sink, c = sink;                                                                                       \
+        if (always_true) {                                                                                             \
+            unlikely();                                                                                                \
+            b += next(a);                                                                                              \
+        }                                                                                                              \
+        return b + c;                                                                                                  \
+    }
+
 PLAIN(30, inner)
 SAVES_MANY(29, f30)
 CALLS_ALLOCA(28, f29)
@@ -197,7 +216,7 @@ REALS(23, f24)
 BY_POINTER(22, f23)
 STRUCTURES(21, f22)
 LARGE_FRAME(20, f21, 5000)
-PLAIN(19, f20)
+COLD_PATH(19, f20)
 SAVES_MANY(18, f19)
 CALLS_ALLOCA(17, f18)
 VARIABLE_ARRAY(16, f17)
@@ -208,7 +227,7 @@ REALS(12, f13)
 BY_POINTER(11, f12)
 STRUCTURES(10, f11)
 SAVES_MANY(9, f10)
-PLAIN(8, f9)
+COLD_PATH(8, f9)
 VARIABLE_ARRAY(7, f8)
 EARLY_EXIT(6, f7)
 LARGE_FRAME(5, f6, 300000)
