@@ -69,8 +69,9 @@ struct hs_instruction {
     // Constants between instructions that this one refers to: no path leads there. data_size is 0: none.
     uintptr_t data;
 
-    // The cases of a HS_FLOW_INDIRECT, when they are known: case n is at case_base + entry * case_scale, the entry
-    // being the number of case_size bytes (little-endian) at data + n * case_size, or n itself when case_size is 0.
+    // The cases of a HS_FLOW_INDIRECT, or of one that this instruction prepares, when they are known: case n is at
+    // case_base + entry * case_scale, the entry being the number of case_size bytes (little-endian, 4: with a sign) at
+    // data + n * case_size, or n itself when case_size is 0.
     uintptr_t case_base;
 
     struct hs_effect effects[HS_EFFECTS_MAX]; // in order; each sees the results of those before it

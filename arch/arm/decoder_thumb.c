@@ -8,6 +8,8 @@
 // the block below.
 enum { CONDITION_ALWAYS = 14 };
 
+enum { CASES_MAX = 1024 };
+
 static bool is_wide(uint32_t half)
 {
     return half >= 0xe800;
@@ -131,13 +133,35 @@ static void transfer_from_sp(struct hs_instruction *instruction, uint32_t half)
                     HS_ARM_UP | HS_ARM_BEFORE | (half & 0x800 ? HS_ARM_LOAD : 0));
 }
 
-static void address_operation(struct hs_instruction *instruction, uint32_t half, uintptr_t pc)
+// `adr table, ...` may begin a jump through a table of words: addresses with `ldr pc, [table, value, lsl #2]`, or
+// distances from the table with `ldr x, [table, value, lsl #2]; add table, x` and the jump.
+static void begin_switch(struct hs_instruction *instruction, unsigned table, uintptr_t address, unsigned size,
+                         const struct hs_arm_code *code, uint32_t context)
+{
+    const uint8_t *next = code->bytes + size;
+    if (code->length < size + 8 || hs_bits__little16(next) != (0xf850 | table))
+        return;
+    uint32_t half = hs_bits__little16(next + 2), loaded = half >> 12, count = hs_arm_value_count(context, half & 15);
+    bool jumps = loaded == HS_ARM_PC, distances = hs_bits__little16(next + 4) == (0x4400 | loaded << 3 | table);
+    if ((half & 0xff0) != 0x020 || !(jumps || (distances && table < 8)) || count > CASES_MAX)
+        return;
+    hs_arm_refer(instruction, code, (int32_t)(uint32_t)(address - code->pc), count * 4);
+    instruction->case_count = (uint16_t)count;
+    instruction->case_size = 4;
+    instruction->case_scale = 1;
+    instruction->case_base = jumps ? 0 : address;
+}
+
+static void address_operation(struct hs_instruction *instruction, uint32_t half, const struct hs_arm_code *code,
+                              uint32_t context)
 {
     unsigned reg = hs_bits__field(half, 8, 3), offset = (half & 0xff) * 4;
-    if (half & 0x800)
+    if (half & 0x800) {
         hs_arm_effect(instruction, HS_EFFECT_ADD, reg, HS_ARM_SP, (int32_t)offset);
-    else
-        hs_arm_set_from_pc(instruction, reg, pc + offset);
+        return;
+    }
+    hs_arm_set_from_pc(instruction, reg, code->pc + offset);
+    begin_switch(instruction, reg, code->pc + offset, 2, code, context);
 }
 
 static void compare_and_branch(struct hs_instruction *instruction, uint32_t half, uintptr_t address)
@@ -244,7 +268,7 @@ static bool decode_narrow(struct hs_instruction *instruction, uint32_t half, con
         transfer_from_sp(instruction, half);
         return true;
     case 10:
-        address_operation(instruction, half, code->pc);
+        address_operation(instruction, half, code, *context);
         return true;
     case 11:
         return miscellaneous(instruction, half, code->address, context);
@@ -283,10 +307,9 @@ static bool wide_list(struct hs_instruction *instruction, uint32_t word)
 // A table of distances ends where the nearest of its targets starts, at the latest.
 static unsigned count_entries(const struct hs_arm_code *code, unsigned size, unsigned most)
 {
-    enum { ENTRIES_MAX = 1024 };
     size_t end = code->length;
     unsigned count = 0;
-    for (; count < most && count < ENTRIES_MAX && 4 + (count + 1) * size <= end; count++) {
+    for (; count < most && count < CASES_MAX && 4 + (count + 1) * size <= end; count++) {
         const uint8_t *entry = code->bytes + 4 + count * size;
         size_t target = 4 + 2 * (size == 1 ? entry[0] : hs_bits__little16(entry));
         if (target < end)
@@ -426,7 +449,8 @@ static bool wide_constant(struct hs_instruction *instruction, uint32_t word, uin
     return !(UNDEFINED_WITH_CONSTANT >> operation & 1);
 }
 
-static void wide_plain_constant(struct hs_instruction *instruction, uint32_t word, uintptr_t pc)
+static void wide_plain_constant(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code,
+                                uint32_t context)
 {
     unsigned reg = reg_at(word, 8), source = reg_at(word, 16);
     int32_t small = (int32_t)twelve_bits(word);
@@ -435,10 +459,12 @@ static void wide_plain_constant(struct hs_instruction *instruction, uint32_t wor
     case 0x00:
     case 0x0a:
         small = hs_bits__field(word, 20, 5) ? -small : small;
-        if (source == HS_ARM_PC)
-            hs_arm_set_from_pc(instruction, reg, pc + (uintptr_t)(intptr_t)small);
-        else
+        if (source == HS_ARM_PC) {
+            hs_arm_set_from_pc(instruction, reg, code->pc + (uintptr_t)(intptr_t)small);
+            begin_switch(instruction, reg, code->pc + (uintptr_t)(intptr_t)small, 4, code, context);
+        } else {
             hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, small);
+        }
         break;
     case 0x04:
         hs_arm_effect(instruction, HS_EFFECT_SET, reg, 0, half);
@@ -638,7 +664,7 @@ static bool decode_wide(struct hs_instruction *instruction, uint32_t word, const
         return wide_branch(instruction, word, code->address);
     if (!(word & 1u << 25))
         return wide_constant(instruction, word, context);
-    wide_plain_constant(instruction, word, code->pc);
+    wide_plain_constant(instruction, word, code, *context);
     return true;
 }
 

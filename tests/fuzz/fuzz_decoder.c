@@ -48,7 +48,7 @@ static void check_instruction(const struct hs_decoder *decoder, const struct hs_
     require(instruction->size <= length && instruction->size % decoder->alignment == 0);
     require(instruction->flow <= HS_FLOW_STOP);
     require(instruction->count <= HS_EFFECTS_MAX);
-    require(instruction->case_count == 0 || (instruction->flow == HS_FLOW_INDIRECT && instruction->case_size <= 8));
+    require(instruction->case_count == 0 || instruction->case_size <= 8);
     require(instruction->data_size == 0 || decoder->data_in_code);
     for (unsigned i = 0; i < instruction->count; i++) {
         const struct hs_effect *effect = &instruction->effects[i];
