@@ -342,12 +342,17 @@ static void count_allocation(enum counter_function function, void *result, size_
     errno = saved;
 }
 
+// musl's calloc calls malloc, its valloc memalign, its memalign and posix_memalign
+// aligned_alloc, whoever's these are.
+static __thread bool nested;
+
 EXPORT void *malloc(size_t size)
 {
     if (!start())
         return bootstrap_allocate(size);
     void *result = next_malloc(size);
-    count_allocation(COUNTER_MALLOC, result, size);
+    if (!nested)
+        count_allocation(COUNTER_MALLOC, result, size);
     return result;
 }
 
@@ -355,7 +360,9 @@ EXPORT void *calloc(size_t count, size_t each)
 {
     if (!start())
         return bootstrap_allocate(count * each);
+    nested = true;
     void *result = next_calloc(count, each);
+    nested = false;
     count_allocation(COUNTER_CALLOC, result, count * each);
     return result;
 }
@@ -422,15 +429,20 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t each)
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
+    bool outer = nested;
+    nested = true;
     void *result = start() ? next_memalign(alignment, size) : NULL;
-    count_allocation(COUNTER_ALIGNED, result, size);
+    nested = outer;
+    if (!nested)
+        count_allocation(COUNTER_ALIGNED, result, size);
     return result;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
     void *result = start() ? next_aligned_alloc(alignment, size) : NULL;
-    count_allocation(COUNTER_ALIGNED, result, size);
+    if (!nested)
+        count_allocation(COUNTER_ALIGNED, result, size);
     return result;
 }
 
@@ -438,14 +450,18 @@ EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     if (!start())
         return ENOMEM;
+    nested = true;
     int status = next_posix_memalign(pointer, alignment, size);
+    nested = false;
     count_allocation(COUNTER_ALIGNED, status ? NULL : *pointer, size);
     return status;
 }
 
 EXPORT void *valloc(size_t size)
 {
+    nested = true;
     void *result = start() ? next_valloc(size) : NULL;
+    nested = false;
     count_allocation(COUNTER_ALIGNED, result, size);
     return result;
 }
