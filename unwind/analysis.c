@@ -184,8 +184,16 @@ static void apply_conditional(const struct hs_decoder *decoder, struct state *st
         state->registers[effect->reg] = unknown();
 }
 
+static bool leaves(const struct hs_instruction *instruction)
+{
+    return instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_INDIRECT ||
+           instruction->flow == HS_FLOW_STOP;
+}
+
 static void apply_all(const struct hs_decoder *decoder, struct state *state, const struct hs_instruction *instruction)
 {
+    if (instruction->conditional && leaves(instruction))
+        return; // where the path goes on, it has not been executed
     for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
         const struct hs_effect *effect = &instruction->effects[i];
         if (!in_registers(effect))
