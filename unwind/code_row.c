@@ -126,7 +126,7 @@ bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struc
         *guessed = frame.guessed;
         return true;
     }
-    if (!outermost && !hs_function_is_entry(module, code.address)) {
+    if (!outermost && !hs_function_is_entry(module, code.address, address)) {
         *guessed = true;
         return exact && find_in_index(module, address, exact, row);
     }

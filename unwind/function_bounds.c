@@ -537,8 +537,12 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
     return true;
 }
 
-bool hs_function_is_entry(const struct hs_module *module, uintptr_t address)
+bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintptr_t address)
 {
-    uintptr_t bias;
-    return hs_module_bias(module, &bias) && process_entry(module, bias) == address;
+    enum { ENTRY_CODE = 128 };
+    uintptr_t bias, entry;
+    if (!hs_module_bias(module, &bias))
+        return false;
+    entry = process_entry(module, bias);
+    return entry && (start == entry || address - entry < ENTRY_CODE);
 }

@@ -17,8 +17,9 @@
 bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module *module, uintptr_t address,
                         struct hs_code *code);
 
-// Whether the process starts in the function that starts at `address`: there every stack ends.
-bool hs_function_is_entry(const struct hs_module *module, uintptr_t address);
+// Whether a process starts in the function that starts at `start`, or so little before `address` that it is the same
+// code, with data in it (musl): there every stack ends.
+bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintptr_t address);
 #pragma GCC visibility pop
 
 #endif
