@@ -592,6 +592,14 @@ static bool states_agree(const struct state *known, const struct state *state, u
     return true;
 }
 
+static bool all_switches_agree(const struct analysis *analysis, const struct state *state, unsigned base)
+{
+    for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++)
+        if (!states_agree(&analysis->switches[i].state, state, base))
+            return false;
+    return analysis->switch_count <= SWITCHES_MAX;
+}
+
 // Whether all calls and switches of the function, as far as it is known, agree with `state` on what register `base`
 // holds and on where registers are saved.
 static bool all_bodies_agree(const struct analysis *analysis, const struct state *state, unsigned base)
@@ -602,21 +610,21 @@ static bool all_bodies_agree(const struct analysis *analysis, const struct state
     for (uint32_t i = 0; i < analysis->body_count; i++)
         if (!states_agree(&analysis->bodies[i].state, state, base))
             return false;
-    for (uint32_t i = 0; i < analysis->switch_count; i++)
-        if (!states_agree(&analysis->switches[i].state, state, base))
-            return false;
-    return true;
+    return all_switches_agree(analysis, state, base);
 }
 
 // What unreached code starts with: the state of another place, as far as it holds in all of the function.
 static void take_state(struct analysis *analysis, const struct state *known, struct state *state)
 {
+    const struct hs_decoder *decoder = analysis->decoder;
+    // There arguments are pushed for calls, so that sp is not the same at all of them.
+    bool pushes = decoder->ra == HS_DECODER_NO_REGISTER && analysis->switch_count;
     *state = *known;
     state->context = 0;
-    if (all_bodies_agree(analysis, known, analysis->decoder->sp))
+    if (all_bodies_agree(analysis, known, decoder->sp) || (pushes && all_switches_agree(analysis, known, decoder->sp)))
         return;
-    if (all_bodies_agree(analysis, known, analysis->decoder->fp))
-        state->registers[analysis->decoder->sp] = unknown();
+    if (all_bodies_agree(analysis, known, decoder->fp))
+        state->registers[decoder->sp] = unknown();
     else
         analysis->guessed = true;
 }
