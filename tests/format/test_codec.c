@@ -18,10 +18,13 @@ static uint8_t output[HS_CODEC_MAX_OUTPUT];
 static _Alignas(64) uint8_t scratch[HS_CODEC_SCRATCH_SIZE];
 static struct hs_event direct[MAX_WORDS], decoded[MAX_WORDS], swapped[MAX_WORDS];
 
-static const struct hs_codec_target targets[] = {{HS_BYTE_ORDER_LITTLE, 8, 4},
-                                                 {HS_BYTE_ORDER_LITTLE, 4, 3},
-                                                 {HS_BYTE_ORDER_LITTLE, 8, 0},
-                                                 {HS_BYTE_ORDER_LITTLE, 8, 16}};
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { THIS_ORDER = HS_BYTE_ORDER_BIG, OTHER_ORDER = HS_BYTE_ORDER_LITTLE };
+#else
+enum { THIS_ORDER = HS_BYTE_ORDER_LITTLE, OTHER_ORDER = HS_BYTE_ORDER_BIG };
+#endif
+static const struct hs_codec_target targets[] = {
+    {THIS_ORDER, 8, 4}, {THIS_ORDER, 4, 3}, {THIS_ORDER, 8, 0}, {THIS_ORDER, 8, 16}};
 
 static void expect_equal(const struct hs_event *left, const struct hs_event *right, size_t count)
 {
@@ -43,8 +46,8 @@ static size_t round_trip(const struct hs_codec_target *target, size_t length, ui
     ck_assert_int_eq(damaged, 0);
     for (size_t i = 0; i < result.words; i++)
         other[i] = __builtin_bswap64(words[i]);
-    const struct hs_codec_target big = {HS_BYTE_ORDER_BIG, target->pointer_size, target->address_shift};
-    ck_assert_uint_eq(hs_records_decode(&big, other, result.words, base, swapped, MAX_WORDS, &damaged), count);
+    const struct hs_codec_target foreign = {OTHER_ORDER, target->pointer_size, target->address_shift};
+    ck_assert_uint_eq(hs_records_decode(&foreign, other, result.words, base, swapped, MAX_WORDS, &damaged), count);
     expect_equal(direct, swapped, count);
     if (!result.length) {
         ck_assert_uint_eq(count, 0);
