@@ -83,6 +83,7 @@ struct hs_decoder {
     uint8_t alignment;        // every instruction starts at a multiple of it
     uint8_t sp, fp;           // fp: the register that compilers prefer as frame pointer
     uint8_t ra;               // holds the return address at the entry; HS_DECODER_NO_REGISTER: it is on the stack
+    uint8_t ra_of_stubs;      // holds the caller's return address in functions that stubs call with ra; 0: none
     uint8_t call_size;        // a return address minus this is inside of the call or of its delay slot
     uint64_t callee_saved;    // bit n: register n survives calls
     int8_t entry_sp_from_cfa; // sp - CFA at the entry

@@ -68,7 +68,8 @@ static uint64_t register_bit(unsigned number)
 
 static bool matters(const struct hs_decoder *decoder, unsigned number)
 {
-    return number == decoder->ra || decoder->callee_saved & register_bit(number);
+    return number == decoder->ra || decoder->callee_saved & register_bit(number) ||
+           (decoder->ra_of_stubs && number == decoder->ra_of_stubs);
 }
 
 static void entry_state(const struct hs_decoder *decoder, struct state *state)
@@ -690,6 +691,19 @@ static bool is_outermost(const struct analysis *analysis)
            sp.number > analysis->decoder->entry_sp_from_cfa;
 }
 
+// What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
+// another register.
+static void take_stub_caller(const struct hs_decoder *decoder, struct hs_code_frame *frame)
+{
+    uint64_t other = decoder->ra_of_stubs ? register_bit(decoder->ra_of_stubs) : 0;
+    if (frame->stored & other && !((frame->saved | frame->unchanged) & register_bit(decoder->ra))) {
+        frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
+        frame->saved |= register_bit(decoder->ra);
+    }
+    frame->saved &= ~other;
+    frame->unchanged &= ~other;
+}
+
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
@@ -711,6 +725,7 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
         else if (state->saved & register_bit(i))
             frame->saved |= register_bit(i);
     }
+    take_stub_caller(decoder, frame);
     uint64_t known = frame->saved | frame->unchanged;
     return decoder->ra == HS_DECODER_NO_REGISTER || known & register_bit(decoder->ra);
 }

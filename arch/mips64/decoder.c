@@ -6,7 +6,7 @@
 // that does not tell (Octeon's bbit against release 6's bc) the operands do.
 #include "arch/decode_bits.h"
 
-enum { ZERO = 0, V0 = 2, A3 = 7, T9 = 25, GP = 28, SP = 29, S8 = 30, RA = 31 };
+enum { ZERO = 0, V0 = 2, A3 = 7, T3 = 15, T9 = 25, GP = 28, SP = 29, S8 = 30, RA = 31 };
 
 // Primary opcodes.
 enum {
@@ -711,9 +711,9 @@ static bool ends_with_call_little(const uint8_t *end, size_t length)
 #define CALLEE_SAVED (UINT64_C(0xff) << 16 | UINT64_C(1) << GP | UINT64_C(1) << SP | UINT64_C(1) << S8)
 
 #define DECODER(order)                                                                                                 \
-    .word_size = 8, .alignment = 4, .sp = SP, .fp = S8, .ra = RA, .call_size = 4, .callee_saved = CALLEE_SAVED,        \
-    .entry_sp_from_cfa = 0, .decode = decode_##order, .starts_function = starts_function_##order,                      \
-    .ends_with_call = ends_with_call_##order
+    .word_size = 8, .alignment = 4, .sp = SP, .fp = S8, .ra = RA, .ra_of_stubs = T3, .call_size = 4,                   \
+    .callee_saved = CALLEE_SAVED, .entry_sp_from_cfa = 0, .decode = decode_##order,                                    \
+    .starts_function = starts_function_##order, .ends_with_call = ends_with_call_##order
 
 const struct hs_decoder hs_decoder_mips64 = {.name = "mips64", DECODER(big)};
 const struct hs_decoder hs_decoder_mips64el = {.name = "mips64el", DECODER(little)};
