@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A plug-in for QEMU's user mode (7.2 and later): counts the instructions that the emulated program executes and prints
-// the number on standard error at its end. The interface is declared here as QEMU documents it for plug-ins of version 1.
+// the number on standard error at its end. The interface is declared here as QEMU documents it for plug-ins of
+// version 1.
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +11,8 @@
 struct qemu_plugin_tb;
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*callback)(uint64_t id, struct qemu_plugin_tb *block));
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *word, uint64_t operand);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *word,
+                                              uint64_t operand);
 void qemu_plugin_register_atexit_cb(uint64_t id, void (*callback)(uint64_t id, void *data), void *data);
 int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv);
 

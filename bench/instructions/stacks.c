@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// stacks WALKER TIMES: calls 30 nested functions and takes a stack TIMES times from the innermost one, by turns from two
-// chains of four more functions when WALKER ends in "-fresh" (as programs do that allocate at different places).
+// stacks WALKER TIMES: calls 30 nested functions and takes a stack TIMES times from the innermost one, by turns from
+// two chains of four more functions when WALKER ends in "-fresh" (as programs do that allocate at different places).
 //
-// WALKER: none, heapsonde, libunwind; each prints how many frames it found, so that nothing is measured that finds none.
+// WALKER: none, heapsonde, libunwind; each prints how many frames it found, so that nothing is measured that finds
+// none.
 #include "heapsonde/unwind.h"
 
 #include <stdio.h>
