@@ -34,6 +34,7 @@ enum hs_drop {
     HS_DROP_MEMORY = 2,      // the recorder could not get memory for itself
     HS_DROP_STOPPED = 3,     // recording had ended early (disk full, ...)
     HS_DROP_STACK_TABLE = 4, // event kept, stack lost: the stack table is full
+    HS_DROP_SMALL_STACK = 5, // a thread whose stack has no room for the recorder
     HS_DROP_COUNT = 16
 };
 

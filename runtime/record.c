@@ -43,6 +43,10 @@ struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
     struct hs_thread *thread = hs_thread_self;
     if (thread && thread->inside)
         return refuse(thread);
+    if (!thread && !hs_threads__stack_has_room()) {
+        count(&hs_output__live()->dropped[HS_DROP_SMALL_STACK]);
+        return NULL;
+    }
     if (!thread && !(thread = hs_threads__register())) {
         count(&hs_output__live()->dropped[HS_DROP_MEMORY]);
         return NULL;
