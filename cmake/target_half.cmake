@@ -23,6 +23,13 @@ if(status OR NOT headers MATCHES "([a-z0-9]+)/registers\\.h")
 endif()
 set(HEAPSONDE_ARCHITECTURE ${CMAKE_MATCH_1})
 
+# Where arch/NAME/options.txt is, it has more options for that architecture. AMD64: programs may call with a stack that is
+# not aligned to 16 bytes (musl does when it cancels a thread), so vector registers, which need that, are not used.
+if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
+  heapsonde_lines(options ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
+  list(APPEND HEAPSONDE_TARGET_COMPILE_OPTIONS ${options})
+endif()
+
 # Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
 # cmake/small_options.txt.
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)

@@ -500,8 +500,9 @@ static const struct index *index_of(const struct hs_decoder *decoder, const stru
                                     const struct text *text)
 {
     struct hs_range file;
+    // Without the file (none may be opened any more) the code itself still tells a lot.
     if (!hs_module_file(module, &file))
-        return NULL;
+        file.start = (const uint8_t *)module->start;
     const struct index *index = find_index(decoder, text, file.start);
     return index ? index : build_index(decoder, module, text, file.start);
 }

@@ -2,6 +2,7 @@
 #include "unwind/row_find.h"
 
 #include "unwind/code_row.h"
+#include "unwind/function_bounds.h"
 #include "unwind/rule_cache.h"
 
 // Code after `pc`, or before it, in the module's readable memory.
@@ -26,17 +27,25 @@ static bool after_call(const struct hs_module *module, uintptr_t pc)
            HS_ARCH_DECODER(pc)->ends_with_call(code, (size_t)(code - text.start));
 }
 
+static bool starts_function(const struct hs_found_row *found, uintptr_t pc)
+{
+    struct hs_fde_place place;
+    struct hs_code function = {0};
+    uintptr_t code = hs_rule_address(pc, true);
+    if (hs_fde_find(code, &place)) {
+        bool at_start = place.fde.start == code;
+        hs_fde_release(&place);
+        return at_start;
+    }
+    return found->place.in_module && !found->place.module.anonymous &&
+           hs_function_bounds(HS_ARCH_DECODER(pc), &found->place.module, code, &function) && function.address == code;
+}
+
 // A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
 // it there (makecontext() does), so the stack starts here.
 static bool planted(const struct hs_found_row *found, uintptr_t pc)
 {
-    struct hs_fde_place place;
-    uintptr_t code = hs_rule_address(pc, true);
-    if (!hs_fde_find(code, &place))
-        return false;
-    bool at_start = place.fde.start == code;
-    hs_fde_release(&place);
-    return at_start && !(found->place.in_module && after_call(&found->place.module, pc));
+    return !(found->place.in_module && after_call(&found->place.module, pc)) && starts_function(found, pc);
 }
 
 // Rows that no FDE stands behind.

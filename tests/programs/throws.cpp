@@ -11,6 +11,7 @@
 #include <vector>
 
 static std::atomic<long> caught, unwound;
+static volatile size_t more_than_there_is = static_cast<size_t>(-1) - 4096; // on any machine
 
 struct Guard {
     std::unique_ptr<char[]> memory{new char[40]};
@@ -54,8 +55,8 @@ static void work(int rounds)
             caught++;
         }
         try {
-            std::vector<char> impossible(static_cast<size_t>(-1) / 4);
-            caught += static_cast<long>(impossible.size());
+            void *impossible = ::operator new(more_than_there_is);
+            ::operator delete(impossible);
         } catch (const std::bad_alloc &) {
             caught++;
         }
