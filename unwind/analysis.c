@@ -704,17 +704,6 @@ static void take_stub_caller(const struct hs_decoder *decoder, struct hs_code_fr
     frame->unchanged &= ~other;
 }
 
-// A system call may need the frame pointer's register: its value is in another one meanwhile.
-static uint8_t moved_fp(const struct analysis *analysis)
-{
-    const struct hs_decoder *decoder = analysis->decoder;
-    const struct value *registers = analysis->result.registers;
-    for (unsigned i = 1; analysis->exact && i < HS_DECODER_REGISTERS; i++)
-        if (registers[i].kind == VALUE_ENTRY && registers[i].number == decoder->fp)
-            return (uint8_t)i;
-    return 0;
-}
-
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
@@ -737,7 +726,6 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
             frame->saved |= register_bit(i);
     }
     take_stub_caller(decoder, frame);
-    frame->fp_register = (frame->saved | frame->unchanged) & register_bit(decoder->fp) ? 0 : moved_fp(analysis);
     uint64_t known = frame->saved | frame->unchanged;
     return decoder->ra == HS_DECODER_NO_REGISTER || known & register_bit(decoder->ra);
 }

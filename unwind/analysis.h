@@ -35,8 +35,7 @@ struct hs_code_frame {
     int32_t slots[HS_DECODER_REGISTERS];
     int32_t cfa_offset; // CFA = register + offset
     uint8_t cfa_register;
-    uint8_t fp_register; // where the caller's fp is when it is neither saved nor unchanged; 0: nowhere
-    uint64_t bases;      // bit n: CFA = register n + base_offsets[n], too
+    uint64_t bases; // bit n: CFA = register n + base_offsets[n], too
     int32_t base_offsets[HS_DECODER_REGISTERS];
     bool guessed;   // no path from the entry led there
     bool unreached; // the same, but all that is known of the function agrees: not a guess, unless jumps lead in there
