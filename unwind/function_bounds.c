@@ -85,6 +85,12 @@ static void mark(const struct builder *builder, uintptr_t address)
     builder->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
+// For those who call back with an untyped builder.
+static void mark_start(const void *builder, uintptr_t address)
+{
+    mark(builder, address);
+}
+
 static bool is_marked(const struct builder *builder, uintptr_t address)
 {
     size_t bit = (address - builder->text->address) / builder->decoder->alignment;
@@ -440,9 +446,9 @@ static void build(struct builder *builder, const struct hs_module *module)
         builder->gp = find_global_pointer(module, bias);
 #endif
     }
-    hs_eh_frame_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
+    hs_eh_frame_each_start(module, mark_start, builder);
 #ifdef HS_ARCH_HAS_PDR
-    hs_pdr_each_start(module, (void (*)(const void *, uintptr_t))mark, builder);
+    hs_pdr_each_start(module, mark_start, builder);
 #endif
 #ifdef HS_ARCH_HAS_EXIDX
     mark_index(builder, module);
