@@ -121,11 +121,17 @@ static bool read_bias(uintptr_t start, const ElfW(Phdr) * headers, size_t count,
     return false;
 }
 
+// The program headers and the difference between addresses in memory and in the file. NULL: they cannot be read.
+static const ElfW(Phdr) * open_headers(const struct hs_module *module, size_t *count, uintptr_t *bias)
+{
+    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, count);
+    return headers && read_bias(module->start, headers, *count, bias) ? headers : NULL;
+}
+
 bool hs_module_bias(const struct hs_module *module, uintptr_t *bias)
 {
     size_t count;
-    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
-    return headers && read_bias(module->start, headers, count, bias);
+    return open_headers(module, &count, bias) != NULL;
 }
 
 bool hs_module_segment(const struct hs_module *module, const void *address, struct hs_range *segment)
@@ -154,8 +160,8 @@ bool hs_module_load(const struct hs_module *module, uintptr_t address, struct hs
 {
     uintptr_t bias;
     size_t count;
-    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
-    if (!headers || !read_bias(module->start, headers, count, &bias))
+    const ElfW(Phdr) *headers = open_headers(module, &count, &bias);
+    if (!headers)
         return false;
     for (size_t i = 0; i < count; i++) {
         uintptr_t start = bias + headers[i].p_vaddr;
@@ -171,8 +177,8 @@ bool hs_module_data(const struct hs_module *module, size_t number, struct hs_ran
 {
     uintptr_t bias;
     size_t count;
-    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
-    if (!headers || !read_bias(module->start, headers, count, &bias))
+    const ElfW(Phdr) *headers = open_headers(module, &count, &bias);
+    if (!headers)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_W) || number--)
@@ -188,8 +194,8 @@ bool hs_module_header(const struct hs_module *module, uint32_t type, struct hs_r
 {
     uintptr_t bias;
     size_t count;
-    const ElfW(Phdr) *headers = module->anonymous ? NULL : program_headers(module->start, &count);
-    if (!headers || !read_bias(module->start, headers, count, &bias))
+    const ElfW(Phdr) *headers = open_headers(module, &count, &bias);
+    if (!headers)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (headers[i].p_type != type)
