@@ -11,3 +11,7 @@ if(HEAPSONDE_TRIPLET MATCHES "^aarch64")
   string(APPEND CMAKE_C_FLAGS_INIT " -mno-outline-atomics")
 endif()
 set(CMAKE_ASM_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+# The host finds a program of another machine by it.
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-Wl,--build-id")
+endforeach()
