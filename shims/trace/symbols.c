@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern struct r_debug _r_debug __attribute__((weak));
-extern ElfW(Dyn) _DYNAMIC[]; // musl's <link.h> does not say so
+extern struct r_debug _r_debug __attribute__((weak));        // glibc
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); // musl, which does not fill DT_MIPS_RLD_MAP_REL
+extern ElfW(Dyn) _DYNAMIC[];                                 // musl's <link.h> does not say so
 
 struct module_tables {
     const ElfW(Sym) * symbols;
@@ -61,6 +62,8 @@ static const struct r_debug *search_debug(void)
 {
     if (&_r_debug && _r_debug.r_map)
         return &_r_debug;
+    if (&_dl_debug_addr && _dl_debug_addr && _dl_debug_addr->r_map)
+        return _dl_debug_addr;
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)auxiliary(AT_PHDR);
     unsigned long count = auxiliary(AT_PHNUM);
     uintptr_t bias = 0;
