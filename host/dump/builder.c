@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/dump/builder.h"
+
+#include "host/symbols/strings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LONGEST_BUILD_ID 64
+
+void hs_dump_builder__start(struct hs_dump_builder *builder, struct hs_dump *dump)
+{
+    *builder = (struct hs_dump_builder){.dump = dump};
+}
+
+void hs_dump_builder__free(struct hs_dump_builder *builder)
+{
+    hs_id_map__free(&builder->by_address);
+    hs_id_map__free(&builder->by_name);
+    hs_id_map__free(&builder->by_uid);
+}
+
+// ---- arrays --------------------------------------------------------------------------------------------------------
+
+static void *grown(void *items, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return items;
+    size_t wanted = *room ? *room * 2 : 256;
+    void *bigger = wanted < UINT32_MAX ? reallocarray(items, wanted, size) : NULL;
+    if (bigger)
+        *room = wanted;
+    return bigger;
+}
+
+// Room for one more element of an array of the dump.
+#define GROW(builder, array, count, room)                                                                              \
+    __extension__({                                                                                                    \
+        void *bigger =                                                                                                 \
+            grown((builder)->dump->array, (builder)->dump->count, &(builder)->room, sizeof(*(builder)->dump->array));  \
+        if (bigger)                                                                                                    \
+            (builder)->dump->array = bigger;                                                                           \
+        bigger != NULL;                                                                                                \
+    })
+
+const char *hs_dump_builder__string(struct hs_dump_builder *builder, const char *text, size_t length)
+{
+    return hs_strings__add_bytes(builder->dump->strings, text, length);
+}
+
+int hs_dump_builder__warn(struct hs_dump_builder *builder, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    if (!GROW(builder, warning, warning_count, warning_room))
+        return -ENOMEM;
+    const char *kept = hs_strings__add(builder->dump->strings, text);
+    if (!kept)
+        return -ENOMEM;
+    builder->dump->warning[builder->dump->warning_count++] = kept;
+    return 0;
+}
+
+int hs_dump_builder__add_fact(struct hs_dump_builder *builder, const char *key, size_t key_length, const char *value,
+                              size_t value_length)
+{
+    if (!GROW(builder, fact, fact_count, fact_room))
+        return -ENOMEM;
+    struct hs_dump_fact fact = {hs_dump_builder__string(builder, key, key_length),
+                                hs_dump_builder__string(builder, value, value_length)};
+    if (!fact.key || !fact.value)
+        return -ENOMEM;
+    builder->dump->fact[builder->dump->fact_count++] = fact;
+    return 0;
+}
+
+// ---- locations -----------------------------------------------------------------------------------------------------
+
+uint32_t hs_dump_builder__add_location(struct hs_dump_builder *builder, const struct hs_dump_location *location)
+{
+    if (!GROW(builder, location, location_count, location_room))
+        return HS_DUMP_NONE;
+    builder->dump->location[builder->dump->location_count] = *location;
+    return (uint32_t)builder->dump->location_count++;
+}
+
+uint32_t hs_dump_builder__at(struct hs_dump_builder *builder, uint64_t address)
+{
+    uint32_t known = hs_id_map__find(&builder->by_address, address);
+    if (known != UINT32_MAX)
+        return known;
+    struct hs_dump_location location = {.address = address, .has_address = true, .mapping = HS_DUMP_NONE};
+    uint32_t added = hs_dump_builder__add_location(builder, &location);
+    if (added != HS_DUMP_NONE && hs_id_map__set(&builder->by_address, address, added))
+        return HS_DUMP_NONE;
+    return added;
+}
+
+uint32_t hs_dump_builder__named(struct hs_dump_builder *builder, const char *name, size_t length)
+{
+    const char *kept = hs_dump_builder__string(builder, name, length);
+    if (!kept)
+        return HS_DUMP_NONE;
+    uint32_t known = hs_id_map__find(&builder->by_name, (uintptr_t)kept);
+    if (known != UINT32_MAX)
+        return known;
+    struct hs_dump_location location = {.mapping = HS_DUMP_NONE};
+    struct hs_dump_line line = {.function = kept};
+    uint32_t added = hs_dump_builder__add_location(builder, &location);
+    if (added == HS_DUMP_NONE || hs_dump_builder__add_line(builder, added, &line) ||
+        hs_id_map__set(&builder->by_name, (uintptr_t)kept, added))
+        return HS_DUMP_NONE;
+    return added;
+}
+
+int hs_dump_builder__add_line(struct hs_dump_builder *builder, uint32_t location, const struct hs_dump_line *line)
+{
+    struct hs_dump_location *of = &builder->dump->location[location];
+    bool neighbour = of->first_line + of->line_count == builder->dump->line_count;
+    if (of->line_count && !neighbour)
+        return 0;
+    if (!GROW(builder, line, line_count, line_room))
+        return -ENOMEM;
+    if (!of->line_count)
+        of->first_line = (uint32_t)builder->dump->line_count;
+    of->line_count++;
+    builder->dump->line[builder->dump->line_count++] = *line;
+    return 0;
+}
+
+// ---- contexts ------------------------------------------------------------------------------------------------------
+
+static uint32_t frames_in_use(const struct hs_dump *dump)
+{
+    if (!dump->context_count)
+        return 0;
+    const struct hs_dump_context *last = &dump->context[dump->context_count - 1];
+    return last->first + last->depth;
+}
+
+int hs_dump_builder__add_frame(struct hs_dump_builder *builder, uint32_t location)
+{
+    if (location == HS_DUMP_NONE || !GROW(builder, frames, frame_count, frame_room))
+        return -ENOMEM;
+    builder->dump->frames[builder->dump->frame_count++] = location;
+    return 0;
+}
+
+void hs_dump_builder__drop_frames(struct hs_dump_builder *builder)
+{
+    builder->dump->frame_count = frames_in_use(builder->dump);
+}
+
+int hs_dump_builder__end_context(struct hs_dump_builder *builder, const struct hs_dump_counts *counts)
+{
+    struct hs_dump *dump = builder->dump;
+    if (!GROW(builder, context, context_count, context_room))
+        return -ENOMEM;
+    uint32_t first = frames_in_use(dump);
+    dump->context[dump->context_count++] =
+        (struct hs_dump_context){.first = first, .depth = (uint32_t)dump->frame_count - first, .counts = *counts};
+    return 0;
+}
+
+// ---- threads and mappings ------------------------------------------------------------------------------------------
+
+uint32_t hs_dump_builder__thread(struct hs_dump_builder *builder, uint64_t uid)
+{
+    uint32_t known = hs_id_map__find(&builder->by_uid, uid);
+    if (known != UINT32_MAX)
+        return known;
+    if (!GROW(builder, thread, thread_count, thread_room))
+        return HS_DUMP_NONE;
+    uint32_t added = (uint32_t)builder->dump->thread_count;
+    if (hs_id_map__set(&builder->by_uid, uid, added))
+        return HS_DUMP_NONE;
+    builder->dump->thread[builder->dump->thread_count++] = (struct hs_dump_thread){.uid = uid, .name = ""};
+    return added;
+}
+
+int hs_dump_builder__add_share(struct hs_dump_builder *builder, const struct hs_dump_share *share)
+{
+    if (!GROW(builder, share, share_count, share_room))
+        return -ENOMEM;
+    builder->dump->share[builder->dump->share_count++] = *share;
+    return 0;
+}
+
+int hs_dump_builder__add_mapping(struct hs_dump_builder *builder, const struct hs_dump_mapping *mapping)
+{
+    if (!GROW(builder, mapping, mapping_count, mapping_room))
+        return -ENOMEM;
+    builder->dump->mapping[builder->dump->mapping_count++] = *mapping;
+    return 0;
+}
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+const uint8_t *hs_dump_builder__build_id(struct hs_dump_builder *builder, const char *text, size_t length,
+                                         uint32_t *bytes)
+{
+    *bytes = 0;
+    if (!length || length % 2 || length > 2 * LONGEST_BUILD_ID)
+        return NULL;
+    uint8_t *id = hs_strings__memory(builder->dump->strings, length / 2);
+    for (size_t i = 0; id && i < length / 2; i++) {
+        int high = digit(text[2 * i]);
+        int low = digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return NULL;
+        id[i] = (uint8_t)(high << 4 | low);
+    }
+    *bytes = id ? (uint32_t)(length / 2) : 0;
+    return id;
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+static int compare_mappings(const void *left, const void *right)
+{
+    const struct hs_dump_mapping *a = left;
+    const struct hs_dump_mapping *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+// Locations that came with a mapping's number need the new one.
+static int sort_mappings(struct hs_dump *dump)
+{
+    struct hs_dump_mapping *old = malloc((dump->mapping_count + 1) * sizeof(*old));
+    if (!old)
+        return -ENOMEM;
+    if (dump->mapping_count) {
+        memcpy(old, dump->mapping, dump->mapping_count * sizeof(*old));
+        qsort(dump->mapping, dump->mapping_count, sizeof(*old), compare_mappings);
+    }
+    for (size_t i = 0; i < dump->location_count; i++) {
+        uint32_t *mapping = &dump->location[i].mapping;
+        if (*mapping == HS_DUMP_NONE)
+            continue;
+        const struct hs_dump_mapping *found =
+            bsearch(&old[*mapping], dump->mapping, dump->mapping_count, sizeof(*old), compare_mappings);
+        *mapping = found ? (uint32_t)(found - dump->mapping) : HS_DUMP_NONE;
+    }
+    free(old);
+    return 0;
+}
+
+static uint32_t mapping_at(const struct hs_dump *dump, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = dump->mapping_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (dump->mapping[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < dump->mapping[low - 1].end ? (uint32_t)low - 1 : HS_DUMP_NONE;
+}
+
+static void find_mappings(struct hs_dump *dump)
+{
+    for (size_t i = 0; i < dump->location_count; i++) {
+        struct hs_dump_location *location = &dump->location[i];
+        if (location->has_address && location->mapping == HS_DUMP_NONE)
+            location->mapping = mapping_at(dump, location->address);
+    }
+}
+
+// Lines "# build-id: HEX PATH" speak of every mapping of that path.
+static int note_build_id(struct hs_dump_builder *builder, struct hs_id_map *by_path, uint32_t fact)
+{
+    const char *value = builder->dump->fact[fact].value;
+    const char *path = value + strcspn(value, " ");
+    path += strspn(path, " ");
+    path = hs_dump_builder__string(builder, path, strlen(path));
+    return path ? hs_id_map__set(by_path, (uintptr_t)path, fact) : -ENOMEM;
+}
+
+static int take_build_ids(struct hs_dump_builder *builder)
+{
+    struct hs_dump *dump = builder->dump;
+    struct hs_id_map by_path = {0};
+    int result = 0;
+    for (size_t i = 0; !result && i < dump->fact_count; i++) {
+        if (!strcmp(dump->fact[i].key, "build-id"))
+            result = note_build_id(builder, &by_path, (uint32_t)i);
+    }
+    for (size_t i = 0; !result && by_path.count && i < dump->mapping_count; i++) {
+        struct hs_dump_mapping *mapping = &dump->mapping[i];
+        uint32_t fact = hs_id_map__find(&by_path, (uintptr_t)mapping->path);
+        if (fact == UINT32_MAX || mapping->build_id_length)
+            continue;
+        const char *digits = dump->fact[fact].value;
+        mapping->build_id = hs_dump_builder__build_id(builder, digits, strcspn(digits, " "), &mapping->build_id_length);
+    }
+    hs_id_map__free(&by_path);
+    return result;
+}
+
+static void find_executable(struct hs_dump *dump)
+{
+    const char *fact = hs_dump__fact(dump, "executable");
+    if (fact)
+        dump->executable = fact;
+    // The kernel maps the program first; a loader that is run as a program is no better than nothing.
+    for (size_t i = 0; !*dump->executable && i < dump->mapping_count; i++) {
+        if (dump->mapping[i].path[0] == '/')
+            dump->executable = dump->mapping[i].path;
+    }
+}
+
+// A file that was cut at the end of a line still says how much there was.
+static int check_sums(struct hs_dump_builder *builder)
+{
+    const struct hs_dump *dump = builder->dump;
+    uint64_t live = 0;
+    uint64_t all = 0;
+    for (size_t i = 0; i < dump->context_count; i++) {
+        live += dump->context[i].counts.live_bytes;
+        all += dump->context[i].counts.all_bytes;
+    }
+    // Every line was rounded on its own.
+    bool short_of_live = live < dump->total.live_bytes - dump->total.live_bytes / 8;
+    bool short_of_all = all < dump->total.all_bytes - dump->total.all_bytes / 8;
+    if (!dump->has_total || (!short_of_live && !short_of_all))
+        return 0;
+    return hs_dump_builder__warn(builder,
+                                 "the first lines count %llu bytes, the stacks only %llu: the file may have been cut",
+                                 (unsigned long long)(short_of_live ? dump->total.live_bytes : dump->total.all_bytes),
+                                 (unsigned long long)(short_of_live ? live : all));
+}
+
+int hs_dump_builder__finish(struct hs_dump_builder *builder)
+{
+    struct hs_dump *dump = builder->dump;
+    hs_dump_builder__drop_frames(builder);
+    if (sort_mappings(dump))
+        return -ENOMEM;
+    find_mappings(dump);
+    if (take_build_ids(builder))
+        return -ENOMEM;
+    find_executable(dump);
+    for (size_t i = 0; i < dump->context_count; i++)
+        dump->has_all = dump->has_all || dump->context[i].counts.all_blocks || dump->context[i].counts.all_bytes;
+    return check_sums(builder);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/dump/dump.h"
+
+#include "host/symbols/strings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+void hs_dump__close(struct hs_dump *dump)
+{
+    if (!dump)
+        return;
+    free(dump->context);
+    free(dump->frames);
+    free(dump->location);
+    free(dump->line);
+    free(dump->thread);
+    free(dump->share);
+    free(dump->mapping);
+    free(dump->fact);
+    free(dump->warning);
+    if (dump->bytes && dump->mapped)
+        munmap(dump->bytes, dump->byte_count);
+    else
+        free(dump->bytes);
+    hs_strings__destroy(dump->strings);
+    free(dump);
+}
+
+const char *hs_dump__fact(const struct hs_dump *dump, const char *key)
+{
+    for (size_t i = 0; i < dump->fact_count; i++) {
+        if (!strcmp(dump->fact[i].key, key))
+            return dump->fact[i].value;
+    }
+    return NULL;
+}
+
+const char *hs_dump_format_name(enum hs_dump_format format)
+{
+    static const char *const names[] = {[HS_DUMP_HEAP_V2] = "heap_v2",
+                                        [HS_DUMP_HEAP_PROFILE] = "heap profile",
+                                        [HS_DUMP_PPROF] = "profile.proto",
+                                        [HS_DUMP_COLLAPSED] = "collapsed stacks"};
+    return names[format];
+}
+
+uint64_t hs_dump__offset(const struct hs_dump *dump, const struct hs_dump_location *location)
+{
+    if (location->mapping == HS_DUMP_NONE)
+        return location->address;
+    const struct hs_dump_mapping *mapping = &dump->mapping[location->mapping];
+    return location->address - mapping->start + mapping->offset;
+}
+
+// ---- estimates -----------------------------------------------------------------------------------------------------
+
+// What a sampled block of the average size stands for.
+static double weight(const struct hs_dump *dump, uint64_t blocks, uint64_t bytes)
+{
+    if (!blocks || !bytes || !dump->period || dump->sampling == HS_SAMPLING_NONE)
+        return 1;
+    double ratio = (double)bytes / (double)blocks / (double)dump->period;
+    if (dump->sampling == HS_SAMPLING_OLDEST)
+        return ratio < 1 ? 1 / ratio : 1;
+    return -1 / expm1(-ratio);
+}
+
+struct hs_dump_estimate hs_dump__estimate(const struct hs_dump *dump, const struct hs_dump_counts *counts)
+{
+    double live = weight(dump, counts->live_blocks, counts->live_bytes);
+    double all = weight(dump, counts->all_blocks, counts->all_bytes);
+    return (struct hs_dump_estimate){
+        .live_blocks = live * (double)counts->live_blocks,
+        .live_bytes = live * (double)counts->live_bytes,
+        .all_blocks = all * (double)counts->all_blocks,
+        .all_bytes = all * (double)counts->all_bytes,
+    };
+}
+
+struct hs_dump_estimate hs_dump__sum(const struct hs_dump *dump)
+{
+    struct hs_dump_estimate sum = {0};
+    for (size_t i = 0; i < dump->context_count; i++) {
+        struct hs_dump_estimate of = hs_dump__estimate(dump, &dump->context[i].counts);
+        sum.live_blocks += of.live_blocks;
+        sum.live_bytes += of.live_bytes;
+        sum.all_blocks += of.all_blocks;
+        sum.all_bytes += of.all_bytes;
+    }
+    return sum;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Finding out what a file is, and unpacking it.
+#include "host/dump/text.h"
+#include "host/symbols/strings.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define LARGEST_UNPACKED ((size_t)4 << 30)
+#define LARGEST_PIPED    ((size_t)1 << 30)
+#define SNIFFED          4096
+
+// ---- contents ------------------------------------------------------------------------------------------------------
+
+static bool is_packed(const uint8_t *bytes, size_t length)
+{
+    return length > 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+// One step: more room, then more bytes. Returns zlib's result.
+static int unpack_more(z_stream *stream, uint8_t **bytes, size_t *room, size_t largest)
+{
+    if (!stream->avail_out) {
+        size_t wanted = *room ? *room * 2 : 1u << 16;
+        wanted = wanted < largest ? wanted : largest;
+        if (wanted == *room)
+            return Z_BUF_ERROR;
+        uint8_t *bigger = realloc(*bytes, wanted);
+        if (!bigger)
+            return Z_MEM_ERROR;
+        *bytes = bigger;
+        stream->next_out = bigger + *room;
+        stream->avail_out = (uInt)(wanted - *room);
+        *room = wanted;
+    }
+    return inflate(stream, Z_NO_FLUSH);
+}
+
+// Returns 0, -ENOMEM or -EFBIG. *cut: the end is missing or damaged; what is there is good.
+static int unpack(const uint8_t *from, size_t length, size_t largest, uint8_t **bytes, size_t *count, bool *cut)
+{
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)from};
+    size_t room = 0;
+    size_t left = length;
+    int status = inflateInit2(&stream, 15 + 16);
+    bool ready = status == Z_OK;
+    *bytes = NULL;
+    while (status == Z_OK) {
+        uInt part = left < 1u << 30 ? (uInt)left : 1u << 30;
+        if (!stream.avail_in) {
+            stream.avail_in = part;
+            left -= part;
+        }
+        status = unpack_more(&stream, bytes, &room, largest);
+    }
+    bool too_large = status == Z_BUF_ERROR && !stream.avail_out && room == largest;
+    *count = ready ? room - stream.avail_out : 0;
+    *cut = status != Z_STREAM_END;
+    if (ready)
+        inflateEnd(&stream);
+    return status == Z_MEM_ERROR ? -ENOMEM : too_large ? -EFBIG : 0;
+}
+
+enum content {
+    CONTENT_OTHER,
+    CONTENT_HEAP_V2,
+    CONTENT_HEAP_PROFILE,
+    CONTENT_SYMBOLS,
+    CONTENT_COLLAPSED,
+    CONTENT_PPROF
+};
+
+static bool begins(const char *text, size_t length, const char *with)
+{
+    return length >= strlen(with) && !memcmp(text, with, strlen(with));
+}
+
+static enum content content_of(const char *text, size_t length)
+{
+    if (begins(text, length, "heap_v2/"))
+        return CONTENT_HEAP_V2;
+    if (begins(text, length, "heap profile:"))
+        return CONTENT_HEAP_PROFILE;
+    if (begins(text, length, "--- symbol") || begins(text, length, "--- heap"))
+        return CONTENT_SYMBOLS;
+    if (hs_dump_recognise__pprof((const uint8_t *)text, length))
+        return CONTENT_PPROF;
+    return hs_dump_recognise__collapsed(text, length) ? CONTENT_COLLAPSED : CONTENT_OTHER;
+}
+
+// ---- parsing -------------------------------------------------------------------------------------------------------
+
+static int read_text(struct hs_dump_builder *builder, const char *text, size_t length, struct hs_error *error)
+{
+    struct hs_scan scan = {.name = builder->dump->name,
+                           .begin = text,
+                           .at = text,
+                           .end = text + length,
+                           .builder = builder,
+                           .error = error};
+    enum content content = content_of(text, length);
+    int result = 0;
+    if (content == CONTENT_SYMBOLS) {
+        result = hs_dump_read__symbols(&scan);
+        content = content_of(scan.at, (size_t)(scan.end - scan.at));
+    }
+    if (result)
+        return result;
+    switch (content) {
+    case CONTENT_HEAP_V2:
+        return hs_dump_read__heap_v2(&scan);
+    case CONTENT_HEAP_PROFILE:
+        return hs_dump_read__heap_profile(&scan);
+    case CONTENT_COLLAPSED:
+        return hs_dump_read__collapsed(&scan);
+    default:
+        return hs_error__set(
+            error, EINVAL,
+            "%s: no heap dump of a kind that heapsonde knows (heap_v2, 'heap profile:', profile.proto, "
+            "collapsed stacks)",
+            builder->dump->name);
+    }
+}
+
+static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, size_t length, size_t largest,
+                         struct hs_error *error)
+{
+    struct hs_dump *dump = builder->dump;
+    bool cut = false;
+    if (is_packed(bytes, length)) {
+        uint8_t *unpacked = NULL;
+        size_t count = 0;
+        int result = unpack(bytes, length, largest, &unpacked, &count, &cut);
+        if (dump->bytes && dump->mapped)
+            munmap(dump->bytes, dump->byte_count);
+        else
+            free(dump->bytes);
+        dump->bytes = unpacked;
+        dump->mapped = false;
+        if (result)
+            return hs_error__set(error, -result, "%s: %s", dump->name,
+                                 result == -EFBIG ? "unpacks to more than heapsonde reads" : "out of memory");
+        bytes = unpacked;
+        length = count;
+    }
+    if (cut && !length)
+        return hs_error__set(error, EINVAL, "%s: a damaged compressed file", dump->name);
+    if (content_of((const char *)bytes, length) == CONTENT_PPROF)
+        return hs_dump_read__pprof(builder, bytes, length, cut, error);
+    if (cut && hs_dump_builder__warn(builder, "the compressed file ends too early: what was read is kept"))
+        return hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
+    // A profile that was cut needs not look like one up to its end.
+    if (cut && content_of((const char *)bytes, length) == CONTENT_OTHER)
+        return hs_dump_read__pprof(builder, bytes, length, cut, error);
+    return read_text(builder, (const char *)bytes, length, error);
+}
+
+static int parse(struct hs_dump *dump, const uint8_t *bytes, size_t length, size_t largest, struct hs_error *error)
+{
+    struct hs_dump_builder builder;
+    if (!length)
+        return hs_error__set(error, EINVAL, "%s: the file is empty", dump->name);
+    hs_dump_builder__start(&builder, dump);
+    int result = read_contents(&builder, bytes, length, largest, error);
+    if (!result && hs_dump_builder__finish(&builder))
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
+    hs_dump_builder__free(&builder);
+    return result;
+}
+
+static struct hs_dump *create(const char *name)
+{
+    struct hs_dump *dump = calloc(1, sizeof(*dump));
+    if (!dump)
+        return NULL;
+    dump->strings = hs_strings__create();
+    dump->name = dump->strings ? hs_strings__add(dump->strings, name) : NULL;
+    dump->executable = "";
+    if (dump->name)
+        return dump;
+    hs_dump__close(dump);
+    return NULL;
+}
+
+int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **result,
+                   struct hs_error *error)
+{
+    struct hs_dump *dump = create(name);
+    *result = NULL;
+    if (!dump)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", name);
+    int failed = parse(dump, bytes, length, largest, error);
+    if (failed)
+        hs_dump__close(dump);
+    else
+        *result = dump;
+    return failed;
+}
+
+// ---- files ---------------------------------------------------------------------------------------------------------
+
+// What is no regular file cannot be mapped.
+static int read_pipe(struct hs_dump *dump, int fd)
+{
+    size_t room = 0;
+    for (;;) {
+        if (dump->byte_count == room) {
+            room = room ? room * 2 : 1u << 16;
+            void *bigger = room <= LARGEST_PIPED ? realloc(dump->bytes, room) : NULL;
+            if (!bigger)
+                return -ENOMEM;
+            dump->bytes = bigger;
+        }
+        ssize_t got = read(fd, (char *)dump->bytes + dump->byte_count, room - dump->byte_count);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? -errno : 0;
+        dump->byte_count += (size_t)got;
+    }
+}
+
+static int load(struct hs_dump *dump, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return -EISDIR;
+    if (!S_ISREG(status.st_mode) || !status.st_size)
+        return read_pipe(dump, fd);
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return -errno;
+    dump->bytes = bytes;
+    dump->byte_count = (size_t)status.st_size;
+    dump->mapped = true;
+    return 0;
+}
+
+int hs_dump__open(const char *path, struct hs_dump **result, struct hs_error *error)
+{
+    struct hs_dump *dump = create(path);
+    *result = NULL;
+    if (!dump)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int failed = fd < 0 ? -errno : load(dump, fd);
+    if (fd >= 0)
+        close(fd);
+    if (failed)
+        hs_error__set(error, -failed, "%s: %s", path, strerror(-failed));
+    else
+        failed = parse(dump, dump->bytes, dump->byte_count, LARGEST_UNPACKED, error);
+    if (failed)
+        hs_dump__close(dump);
+    else
+        *result = dump;
+    return failed;
+}
+
+// As much of a compressed file as tells what it is.
+static bool recognise_packed(const uint8_t *bytes, size_t length)
+{
+    uint8_t start[SNIFFED];
+    z_stream stream = {
+        .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = start, .avail_out = sizeof(start)};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        return false;
+    inflate(&stream, Z_SYNC_FLUSH);
+    inflateEnd(&stream);
+    return content_of((const char *)start, sizeof(start) - stream.avail_out) != CONTENT_OTHER;
+}
+
+bool hs_dump__recognise(const char *path)
+{
+    uint8_t bytes[SNIFFED];
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool regular = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode);
+    ssize_t length = regular ? pread(fd, bytes, sizeof(bytes), 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0)
+        return false;
+    if (is_packed(bytes, (size_t)length))
+        return recognise_packed(bytes, (size_t)length);
+    return content_of((const char *)bytes, (size_t)length) != CONTENT_OTHER;
+}
