@@ -109,6 +109,13 @@ struct hs_decoder {
 
 #define HS_DECODER_NO_REGISTER 0xff
 
+// Whether control never goes on to the next instruction (after the delay slot).
+static inline bool hs_instruction__ends_path(const struct hs_instruction *instruction)
+{
+    return !instruction->conditional && (instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_JUMP ||
+                                         instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
+}
+
 #pragma GCC visibility push(hidden)
 extern const struct hs_decoder hs_decoder_amd64;
 extern const struct hs_decoder hs_decoder_aarch64;

@@ -525,12 +525,6 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
     return false;
 }
 
-static bool ends_path(const struct hs_instruction *instruction)
-{
-    return !instruction->conditional && (instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_JUMP ||
-                                         instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
-}
-
 // Where in [from, at] code may start that nothing leads to.
 struct starts {
     uintptr_t block;     // the last place after a jump
@@ -556,7 +550,7 @@ static struct starts find_starts(const struct analysis *analysis, uintptr_t from
         if (starts.candidate && (any || (decoded && stores(&instruction, decoder->ra))))
             starts.function = starts.candidate;
         bool padding = decoded && instruction.flow == HS_FLOW_NEXT && !instruction.count;
-        after_end = !decoded || ends_path(&instruction) || (after_end && padding);
+        after_end = !decoded || hs_instruction__ends_path(&instruction) || (after_end && padding);
         if (decoded && instruction.delay_slot)
             address += instruction.size;
     }

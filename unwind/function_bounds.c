@@ -192,12 +192,6 @@ struct block {
     bool in_slot;     // the next instruction is in a delay slot
 };
 
-static bool ends_path(const struct hs_instruction *instruction)
-{
-    return !instruction->conditional && (instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_JUMP ||
-                                         instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
-}
-
 static bool lowers(const struct hs_instruction *instruction, unsigned sp)
 {
     for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
@@ -245,7 +239,7 @@ static void follow_block(const struct builder *builder, struct block *block, uin
         mark(builder, block->start);
     if (instruction->flow == HS_FLOW_BRANCH && instruction->target > block->reach)
         block->reach = instruction->target;
-    block->after_end = block->after_end || ends_path(instruction);
+    block->after_end = block->after_end || hs_instruction__ends_path(instruction);
     block->after_call = block->after_call || instruction->flow == HS_FLOW_CALL;
     block->in_slot = instruction->delay_slot;
     if (block->after_end || block->after_call)
@@ -260,7 +254,7 @@ static void follow_constants(const struct builder *builder, struct constants *co
         follow_constant(builder, constants, &instruction->effects[i]);
     if (instruction->flow == HS_FLOW_CALL)
         kept = (uint32_t)builder->decoder->callee_saved;
-    else if (ends_path(instruction))
+    else if (hs_instruction__ends_path(instruction))
         kept = 0;
     constants->known &= constants->kept;
     constants->kept = kept;

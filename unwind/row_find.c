@@ -41,11 +41,49 @@ static bool starts_function(const struct hs_found_row *found, uintptr_t pc)
            hs_function_bounds(HS_ARCH_DECODER(pc), &found->place.module, code, &function) && function.address == code;
 }
 
-// A return address that no call left: the first byte of a function, with nothing before it. Whoever made the stack put
-// it there (makecontext() does), so the stack starts here.
+static bool is_padding(const struct hs_instruction *instruction)
+{
+    const struct hs_effect *effect = &instruction->effects[0];
+    return instruction->flow == HS_FLOW_NEXT &&
+           (!instruction->count || (instruction->count == 1 && effect->kind == HS_EFFECT_ADD && !effect->value &&
+                                    effect->reg == effect->source));
+}
+
+// Whether control cannot come to the code from what is before it. Only where all instructions are of one size, so that
+// they can be read backwards.
+static bool after_path_end(const struct hs_module *module, uintptr_t pc)
+{
+    enum { SIZE = 4, PADDING_MAX = 16 };
+    const struct hs_decoder *decoder = HS_ARCH_DECODER(pc);
+    struct hs_instruction instruction;
+    struct hs_range text;
+    uintptr_t code = hs_rule_address(pc, true);
+    bool in_slot = false; // what comes after may be in a delay slot
+    if (decoder->alignment != SIZE || !text_at(module, code, &text))
+        return false;
+    for (int i = 0; i < PADDING_MAX && code - (uintptr_t)text.start >= SIZE; i++) {
+        uint32_t context = 0;
+        code -= SIZE;
+        if (!decoder->decode((const uint8_t *)code, SIZE, code, &context, &instruction))
+            return false;
+        bool ends = hs_instruction__ends_path(&instruction);
+        if (in_slot)
+            return ends && instruction.delay_slot;
+        if (ends)
+            return !instruction.delay_slot || i > 0;
+        in_slot = !is_padding(&instruction);
+    }
+    return false;
+}
+
+// A return address that no call left: the first byte of a function, or code that nothing before it leads to. Whoever
+// made the stack put it there (makecontext() does), so the stack starts here.
 static bool planted(const struct hs_found_row *found, uintptr_t pc)
 {
-    return !(found->place.in_module && after_call(&found->place.module, pc)) && starts_function(found, pc);
+    const struct hs_module *module = &found->place.module;
+    if (found->place.in_module && after_call(module, pc))
+        return false;
+    return starts_function(found, pc) || (found->place.in_module && after_path_end(module, pc));
 }
 
 // Rows that no FDE stands behind.
