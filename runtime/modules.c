@@ -3,16 +3,16 @@
 
 #include "arch/system.h"
 #include "runtime/embed.h"
+#include "runtime/image.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/text.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MODULES_LIMIT = 4096, PATH_LIMIT = 1024, BUILD_ID_LIMIT = 64, READ_SIZE = 16384, NOTES_LIMIT = 4096 };
+enum { MODULES_LIMIT = 4096, PATH_LIMIT = 1024, READ_SIZE = 16384 };
 
 // Code in memory: consecutive mappings of one file, or one anonymous mapping (`inode` 0).
 struct module {
@@ -48,91 +48,10 @@ static bool known(uintptr_t pc)
     return false;
 }
 
-// ---- what a module's own headers say --------------------------------------------------------------------------------
-
-struct image {
-    uintptr_t start;
-    int fd; // of the module's file, for kernels on which memory cannot be read by a call; -1: none
-    uint64_t bias;
-    uint8_t build_id[BUILD_ID_LIMIT];
-    size_t build_id_length;
-};
-
-// `offset` is where the file has what lies at `address`.
-static size_t read_part(const struct image *image, uint64_t address, uint64_t offset, void *to, size_t length)
-{
-    size_t count = hs_memory__read((uintptr_t)address, to, length);
-    if (count || image->fd < 0)
-        return count;
-    long got = hs_system_pread(image->fd, to, length, offset);
-    return got > 0 ? (size_t)got : 0;
-}
-
-static void find_build_id(struct image *image, uint64_t address, uint64_t offset, uint64_t length)
-{
-    static uint8_t notes[NOTES_LIMIT]; // under the stack table's lock
-    if (length > sizeof notes)
-        length = sizeof notes;
-    length = read_part(image, address, offset, notes, (size_t)length);
-    for (uint64_t at = 0; at + 12 <= length;) {
-        uint32_t words[3];
-        __builtin_memcpy(words, notes + at, sizeof words);
-        uint64_t name = at + 12, description = name + ((words[0] + 3ull) & ~3ull);
-        if (description + words[1] > length)
-            return;
-        if (words[2] == NT_GNU_BUILD_ID && words[0] == 4 && words[1] <= BUILD_ID_LIMIT && notes[name] == 'G') {
-            __builtin_memcpy(image->build_id, notes + description, words[1]);
-            image->build_id_length = words[1];
-            return;
-        }
-        at = description + ((words[1] + 3ull) & ~3ull);
-    }
-}
-
-#if UINTPTR_MAX > 0xffffffffu
-typedef Elf64_Ehdr elf_header;
-typedef Elf64_Phdr program_header;
-#else
-typedef Elf32_Ehdr elf_header;
-typedef Elf32_Phdr program_header;
-#endif
-
-static bool read_segment(const struct image *image, const elf_header *header, unsigned i, program_header *segment)
-{
-    uint64_t offset = header->e_phoff + i * sizeof *segment;
-    return read_part(image, image->start + offset, offset, segment, sizeof *segment) == sizeof *segment;
-}
-
-static void read_image(struct image *image)
-{
-    elf_header header;
-    program_header segment;
-    image->bias = image->start;
-    if (read_part(image, image->start, 0, &header, sizeof header) != sizeof header ||
-        __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
-        return;
-    uint64_t lowest = UINT64_MAX;
-    for (unsigned i = 0; i < header.e_phnum && i < 64; i++) {
-        if (!read_segment(image, &header, i, &segment))
-            return;
-        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
-            lowest = segment.p_vaddr;
-    }
-    image->bias = image->start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));
-    for (unsigned i = 0; i < header.e_phnum && i < 64 && !image->build_id_length; i++)
-        if (read_segment(image, &header, i, &segment) && segment.p_type == PT_NOTE)
-            find_build_id(image, image->bias + segment.p_vaddr, segment.p_offset, segment.p_memsz);
-}
-
 static void announce(const struct module *module, const char *path)
 {
-    uint8_t byte;
-    struct image image = {.start = module->start, .fd = -1};
-    if (path[0] == '/' && !hs_memory__read(module->start, &byte, 1))
-        image.fd = (int)hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-    read_image(&image);
-    if (image.fd >= 0)
-        hs_system_close(image.fd);
+    struct hs_image image;
+    hs_image__read(&image, module->start, path);
     hs_embed__remember(path);
     hs_journal__module(module->start, module->end, image.bias, image.build_id, image.build_id_length, path);
 }
