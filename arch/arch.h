@@ -6,7 +6,8 @@
 //   syscall.h       hs_arch_syscall(): one raw system call, returns the kernel's value (-errno on failure)
 //   clock.h         hs_arch_ticks(), hs_arch_ticks_usable(): a constant, synchronous counter; HS_ARCH_TICK_SHIFT
 //   kernel.h        numbers and layouts of system calls that arch/system.h makes the same everywhere
-//   thread.h        hs_arch_clone_thread(): start a thread on an own stack without libc; hs_arch_thread_pointer()
+//   thread.h        hs_arch_clone_thread(): start a thread on an own stack without libc; hs_arch_thread_pointer(),
+//                   hs_arch_set_thread_pointer()
 //   registers.h     struct hs_registers and how it is captured: the state the unwinder starts from
 //   signal_frame.h  where the kernel keeps the interrupted registers
 //   start_code.h    how to tell the first code of a process, where every stack ends

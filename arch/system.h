@@ -36,7 +36,7 @@ struct hs_time {
 
 struct hs_file_status {
     uint64_t device, inode, size;
-    uint32_t mode;
+    uint32_t mode, user;
 };
 
 struct hs_limit {
@@ -135,7 +135,7 @@ static inline long hs_system_gettid(void)
 
 static inline void hs_system_take_status(const struct hs_kernel_stat *from, struct hs_file_status *status)
 {
-    *status = (struct hs_file_status){from->device, from->inode, from->size, from->mode};
+    *status = (struct hs_file_status){from->device, from->inode, from->size, from->mode, from->user};
 }
 
 static inline long hs_system_status(int fd, struct hs_file_status *status)
@@ -193,6 +193,21 @@ static inline long hs_system_futex(const void *word, int operation, uint32_t val
     return HS_SYSTEM4(HS_KERNEL_FUTEX_TIME64, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
 #else
     return HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
+#endif
+}
+
+// `files`: struct pollfd. `timeout_ns` < 0: none.
+static inline long hs_system_poll(void *files, unsigned count, int64_t timeout_ns)
+{
+    struct hs_time timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+#if __SIZEOF_POINTER__ == 4
+    int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
+    long result = HS_SYSTEM5(SYS_ppoll, files, count, timeout_ns < 0 ? 0 : narrow, 0, 0);
+    if (result != -38) // ENOSYS
+        return result;
+    return HS_SYSTEM5(HS_KERNEL_PPOLL_TIME64, files, count, timeout_ns < 0 ? 0 : &timeout, 0, 0);
+#else
+    return HS_SYSTEM5(SYS_ppoll, files, count, timeout_ns < 0 ? 0 : &timeout, 0, 0);
 #endif
 }
 

@@ -12,6 +12,7 @@
 #define HS_KERNEL_FSTAT         80
 #define HS_KERNEL_FSTATAT       79
 #define HS_KERNEL_FCHOWN        55
+#define HS_KERNEL_GETEUID       175
 #define HS_KERNEL_GETGID        176
 #define HS_KERNEL_GETRANDOM     278
 #define HS_KERNEL_CLOSE_RANGE   436

@@ -2,6 +2,8 @@
 #ifndef HEAPSONDE_ARCH_AARCH64_THREAD_H
 #define HEAPSONDE_ARCH_AARCH64_THREAD_H
 
+#include "syscall.h"
+
 #include <stdint.h>
 
 // Starts `entry(argument)` in a new task with clone(2) `flags` on the stack that ends at `stack_top` (16-byte aligned).
@@ -15,6 +17,12 @@ static inline uintptr_t hs_arch_thread_pointer(void)
     uintptr_t self;
     __asm__ volatile("mrs %0, tpidr_el0" : "=r"(self));
     return self;
+}
+
+// Makes `pointer` the thread pointer of the calling thread, one of ours without libc: the word there is writable.
+static inline void hs_arch_set_thread_pointer(uintptr_t pointer)
+{
+    __asm__ volatile("msr tpidr_el0, %0" ::"r"(pointer) : "memory");
 }
 
 #endif

@@ -12,6 +12,7 @@
 #define HS_KERNEL_FSTAT         5
 #define HS_KERNEL_FSTATAT       262
 #define HS_KERNEL_FCHOWN        93
+#define HS_KERNEL_GETEUID       107
 #define HS_KERNEL_GETGID        104
 #define HS_KERNEL_GETRANDOM     318
 #define HS_KERNEL_CLOSE_RANGE   436

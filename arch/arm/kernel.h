@@ -10,11 +10,13 @@
 // These have 64 bits for seconds; kernels before 5.1 lack them, and newer ones may lack the others.
 #define HS_KERNEL_CLOCK_GETTIME64 403
 #define HS_KERNEL_FUTEX_TIME64    422
+#define HS_KERNEL_PPOLL_TIME64    414
 #define HS_KERNEL_CLOCK_GETTIME   263
 #define HS_KERNEL_FUTEX           240
 #define HS_KERNEL_FSTAT           197 // fstat64
 #define HS_KERNEL_FSTATAT         327 // fstatat64
 #define HS_KERNEL_FCHOWN          207 // fchown32
+#define HS_KERNEL_GETEUID         201 // geteuid32
 #define HS_KERNEL_GETGID          200 // getgid32
 #define HS_KERNEL_GETRANDOM       384
 #define HS_KERNEL_CLOSE_RANGE     436

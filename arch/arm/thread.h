@@ -2,6 +2,8 @@
 #ifndef HEAPSONDE_ARCH_ARM_THREAD_H
 #define HEAPSONDE_ARCH_ARM_THREAD_H
 
+#include "syscall.h"
+
 #include <stdint.h>
 
 // Starts `entry(argument)` in a new task with clone(2) `flags` on the stack that ends at `stack_top` (8-byte aligned).
@@ -14,6 +16,12 @@ long hs_arch_clone_thread(unsigned long flags, void *stack_top, void (*entry)(vo
 static inline uintptr_t hs_arch_thread_pointer(void)
 {
     return (uintptr_t)__builtin_thread_pointer();
+}
+
+// Makes `pointer` the thread pointer of the calling thread, one of ours without libc: the word there is writable.
+static inline void hs_arch_set_thread_pointer(uintptr_t pointer)
+{
+    hs_arch_syscall(0xf0005, (long)pointer, 0, 0, 0, 0, 0); // set_tls
 }
 
 #endif

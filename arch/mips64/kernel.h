@@ -12,6 +12,7 @@
 #define HS_KERNEL_FSTAT         5005
 #define HS_KERNEL_FSTATAT       5252
 #define HS_KERNEL_FCHOWN        5091
+#define HS_KERNEL_GETEUID       5105
 #define HS_KERNEL_GETGID        5102
 #define HS_KERNEL_GETRANDOM     5313
 #define HS_KERNEL_CLOSE_RANGE   5436

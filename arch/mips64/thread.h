@@ -2,6 +2,8 @@
 #ifndef HEAPSONDE_ARCH_MIPS64_THREAD_H
 #define HEAPSONDE_ARCH_MIPS64_THREAD_H
 
+#include "syscall.h"
+
 #include <stdint.h>
 
 // Starts `entry(argument)` in a new task with clone(2) `flags` on the stack that ends at `stack_top` (16-byte aligned).
@@ -15,6 +17,12 @@ static inline uintptr_t hs_arch_thread_pointer(void)
     register uintptr_t self __asm__("$3");
     __asm__ volatile(".set push\n\t.set mips64r2\n\trdhwr %0, $29\n\t.set pop" : "=r"(self));
     return self;
+}
+
+// Makes `pointer` the thread pointer of the calling thread, one of ours without libc: the word there is writable.
+static inline void hs_arch_set_thread_pointer(uintptr_t pointer)
+{
+    hs_arch_syscall(5242, (long)pointer, 0, 0, 0, 0, 0); // set_thread_area
 }
 
 #endif

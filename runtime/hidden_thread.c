@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/hidden_thread.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/lock.h"
+#include "runtime/memory.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+
+#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+#define WAIT_NS      1000000
+
+enum { PAGE = 4096, MOST_DISTANCE = 64 << 20 };
+
+static __thread char here __attribute__((tls_model("initial-exec")));
+
+// Thread-local variables lie at fixed distances from the thread pointer: in `here`'s neighbourhood those of this
+// library, at the pointer itself its own word. Returns the bytes that they need, and where the pointer is in them.
+static size_t thread_local_size(size_t *pointer_at)
+{
+    intptr_t distance = (intptr_t)&here - (intptr_t)hs_arch_thread_pointer();
+    size_t apart = (size_t)(distance < 0 ? -distance : distance);
+    if (apart > MOST_DISTANCE)
+        return 0;
+    *pointer_at = PAGE + (distance < 0 ? apart : 0);
+    *pointer_at += -*pointer_at & 63;
+    return (apart + 3 * PAGE) & ~(size_t)(PAGE - 1);
+}
+
+static void begin(void *data)
+{
+    struct hs_hidden_thread *thread = data;
+    hs_arch_set_thread_pointer(thread->thread_pointer);
+    thread->main(thread->argument);
+    hs_hidden_thread__exit();
+}
+
+long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument)
+{
+    size_t pointer_at = 0;
+    size_t local = thread_local_size(&pointer_at);
+    if (local == 0)
+        return -ENOTSUP;
+    *thread = (struct hs_hidden_thread){.size = local + stack_size, .main = main, .argument = argument};
+    thread->memory = hs_memory__map(thread->size);
+    if (!thread->memory)
+        return -ENOMEM;
+    thread->thread_pointer = (uintptr_t)thread->memory + pointer_at;
+    struct hs_signal_set before;
+    hs_system_block_signals(&before);
+    long tid = hs_arch_clone_thread(THREAD_FLAGS, thread->memory + thread->size, begin, thread);
+    hs_system_restore_signals(&before);
+    if (tid < 0) {
+        hs_memory__unmap(thread->memory, thread->size);
+        thread->memory = NULL;
+        return tid;
+    }
+    thread->tid = (uint32_t)tid;
+    return 0;
+}
+
+static void close_between(unsigned first, unsigned last)
+{
+    if (first > last || HS_SYSTEM3(HS_KERNEL_CLOSE_RANGE, first, last, 0) == 0)
+        return; // an older kernel has no such call, a filter may refuse it
+    for (unsigned fd = first; fd <= last && fd < 65536; fd++)
+        hs_system_close((int)fd);
+}
+
+void hs_hidden_thread__close_descriptors(int keep)
+{
+    if (keep > 0)
+        close_between(0, (unsigned)keep - 1);
+    close_between((unsigned)(keep + 1), ~0u);
+}
+
+void hs_hidden_thread__exit(void)
+{
+    for (;;)
+        HS_SYSTEM1(SYS_exit, 0);
+}
+
+bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns)
+{
+    static _Atomic uint32_t never;
+    uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
+    while (HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), thread->tid, 0) != -ESRCH) {
+        if (hs_clock__monotonic_ns() > until)
+            return false;
+        hs_futex__wait(&never, 0, WAIT_NS);
+    }
+    hs_hidden_thread__forget(thread);
+    return true;
+}
+
+void hs_hidden_thread__forget(struct hs_hidden_thread *thread)
+{
+    if (thread->memory)
+        hs_memory__unmap(thread->memory, thread->size);
+    *thread = (struct hs_hidden_thread){0};
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A thread that the program cannot see or break: all signals blocked, own stack, own descriptor table, no libc state.
+// What it runs must not call libc. Memory, working directory and process are the program's.
+#ifndef HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
+#define HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_hidden_thread {
+    uint8_t *memory; // the stack; below it what stands for thread-local storage
+    size_t size;
+    uint32_t tid; // 0: none
+    uintptr_t thread_pointer;
+    void (*main)(void *argument);
+    void *argument;
+};
+
+// Starts `main(argument)`, which ends with hs_hidden_thread__exit(). Thread-local
+// variables of this library read as zero in it. Returns 0 or -errno.
+long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument);
+
+// In the thread: closes every descriptor that it got from the program, but for `keep` (-1: none). What the program has
+// open must end when the program closes it.
+void hs_hidden_thread__close_descriptors(int keep);
+
+void hs_hidden_thread__exit(void) __attribute__((noreturn));
+
+// Waits until the thread has ended, `patience_ns` at most, and gives its memory back. False: it is still there.
+bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns);
+
+// In a forked child, which has the memory but not the thread.
+void hs_hidden_thread__forget(struct hs_hidden_thread *thread);
+
+#endif

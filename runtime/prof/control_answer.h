@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Carrying out requests of the control socket, in its thread.
+//
+// An answer is a line "ok" and lines "KEY VALUE"; with a body, the last of these is "length BYTES", an empty line
+// follows and then the bytes. Or it is one line "error WORD TEXT": WORD is
+//   request   malformed, too long, not one line
+//   user      another user's
+//   busy      too many connections at once, or a lock that is not to be had
+//   late      the request did not come in time
+//   memory    none left
+//   system-N  the error N of this machine's errno.h
+#ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_ANSWER_H
+#define HEAPSONDE_RUNTIME_PROF_CONTROL_ANSWER_H
+
+#include "runtime/prof/control_request.h"
+#include "runtime/text.h"
+
+struct hs_control_answer {
+    char text[6144];
+    struct hs_text writer;
+    int body; // an open file, -1: none
+    uint64_t body_length;
+};
+
+#pragma GCC visibility push(hidden)
+void hs_control_answer__error(struct hs_control_answer *answer, const char *word, const char *text);
+void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request);
+#pragma GCC visibility pop
+
+#endif
