@@ -276,6 +276,19 @@ uint32_t hs_stacks__count(void)
     return trie.count;
 }
 
+void hs_stacks__before_fork(uint32_t tid)
+{
+    hs_lock__acquire(&trie.lock, tid);
+}
+
+void hs_stacks__after_fork(bool in_child)
+{
+    if (in_child)
+        trie.lock = (struct hs_lock){0};
+    else
+        hs_lock__release(&trie.lock);
+}
+
 void hs_stacks__reset(void)
 {
     for (uint32_t i = 0; i < SEGMENTS_LIMIT && trie.segments[i]; i++) {

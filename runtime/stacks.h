@@ -41,6 +41,10 @@ void hs_stacks__flush(uint32_t tid);
 // Number of nodes in the trace.
 uint32_t hs_stacks__count(void);
 
+// Around fork, for whoever keeps the trie in the child: no other thread is in the middle of a change.
+void hs_stacks__before_fork(uint32_t tid);
+void hs_stacks__after_fork(bool in_child);
+
 // Empties the trie, for the new trace of a forked child. Only one thread may exist.
 void hs_stacks__reset(void);
 

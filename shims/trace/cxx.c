@@ -4,11 +4,13 @@
 // leave no frame behind. An allocator that brings its own operators (tcmalloc, mimalloc, jemalloc) is recorded here.
 //
 // The real operator new may throw, through this frame: nothing is left to undo when it does.
-#include "runtime/process.h"
-#include "runtime/record.h"
+#include "shims/trace/operators.h"
 #include "shims/trace/real.h"
+#include "unwind/capture.h"
 
 #include <stdatomic.h>
+
+#define HS_LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 enum { UNKNOWN, CALLS_MALLOC, OWN_ALLOCATOR };
 
@@ -60,19 +62,6 @@ static inline int kind_of(struct operator* operator)
     return HS_LIKELY(kind != UNKNOWN) ? kind : find_operator(operator);
 }
 
-// A nested hook may have recorded the block already.
-static void record_new(const struct hs_registers *caller, void *block, size_t size)
-{
-    if (!block || (hs_thread_self && hs_thread_self->last_recorded == (uintptr_t)block))
-        return;
-    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
-    if (!thread)
-        return;
-    size_t usable = hs_real.malloc_usable_size(block);
-    hs_record__allocation(thread, caller, HS_RECORD_MALLOC, (uintptr_t)block, size, usable ? usable : size);
-    hs_record__leave(thread);
-}
-
 // What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all.
 // Every one of them fits in registers.
 typedef void *new_function(size_t size, uintptr_t second, uintptr_t third);
@@ -81,24 +70,19 @@ typedef void delete_function(void *block, uintptr_t second, uintptr_t third);
 static __attribute__((noinline)) void *make(struct operator* operator, const struct hs_registers * caller, size_t size,
                                             uintptr_t second, uintptr_t third)
 {
-    if (hs_thread_self)
-        hs_thread_self->last_recorded = 0;
+    hs_operator__enter_new();
     void *block = ((new_function *)operator->real)(size, second, third);
-    record_new(caller, block, size);
+    hs_operator__leave_new(caller, block, size);
     return block;
 }
 
 static __attribute__((noinline)) void destroy(struct operator* operator, const struct hs_registers * caller,
                                               void *block, uintptr_t second, uintptr_t third)
 {
-    struct hs_thread *thread = block ? hs_record__enter(HS_MODE_FREE) : NULL;
-    if (thread) {
-        hs_record__free(thread, caller, (uintptr_t)block);
-        thread->inside = HS_INSIDE_REAL;
-    }
+    bool entered = block && hs_operator__enter_delete(caller, block);
     ((delete_function *)operator->real)(block, second, third);
-    if (thread)
-        hs_record__leave(thread);
+    if (entered)
+        hs_operator__leave_delete();
 }
 
 // Itanium C++ ABI names: size_t is `m` where it is a long, `j` where it is an int.

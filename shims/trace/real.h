@@ -72,7 +72,7 @@ struct hs_real {
 
 // Filled once by hs_real__resolve(); NULL where the program has no such function. malloc, calloc, realloc, free,
 // malloc_usable_size are never NULL: before they are found they lead to the bootstrap arena.
-extern struct hs_real hs_real;
+extern struct hs_real hs_real __attribute__((visibility("hidden")));
 
 // Finds the functions. Idempotent; may be re-entered by allocations that the search itself makes.
 void hs_real__resolve(void);

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/prof/contexts.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/prof/buckets.h"
+#include "runtime/prof/options.h"
+#include "runtime/prof/pool.h"
+#include "runtime/prof/sampler.h"
+#include "runtime/prof/stack_frames.h"
+#include "runtime/prof/weight.h"
+#include "runtime/stacks.h"
+
+struct hs_lock hs_table_lock;
+
+static struct {
+    struct hs_pool pool;
+    struct hs_buckets buckets;
+} pairs;
+
+// ---- pairs ----------------------------------------------------------------------------------------------------------
+
+struct hs_pair *hs_pairs__at(uint32_t index)
+{
+    return hs_pool__at(&pairs.pool, sizeof(struct hs_pair), index);
+}
+
+static uint32_t hash_of(uint32_t stack, uint32_t thread)
+{
+    uint32_t mixed = stack * 0x9e3779b1u ^ thread * 0x85ebca6bu;
+    return mixed ^ mixed >> 15;
+}
+
+static bool is_kept(const struct hs_pair *pair)
+{
+    return pair->live.objects || (hs_prof_options.accum && pair->total.objects);
+}
+
+static void link(struct hs_buckets *buckets, uint32_t index)
+{
+    struct hs_pair *pair = hs_pairs__at(index);
+    uint32_t *head = hs_buckets__head(buckets, hash_of(pair->stack, pair->thread));
+    pair->next = *head;
+    *head = index;
+}
+
+// A full table first loses the pairs that mean nothing any more.
+static void sweep(void)
+{
+    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
+        for (uint32_t *at = &pairs.buckets.heads[head]; *at;) {
+            uint32_t index = *at;
+            struct hs_pair *pair = hs_pairs__at(index);
+            if (is_kept(pair)) {
+                at = &pair->next;
+                continue;
+            }
+            *at = pair->next;
+            pairs.buckets.used--;
+            hs_pool__release(&pairs.pool, sizeof(struct hs_pair), index);
+        }
+}
+
+static void grow(void)
+{
+    if (pairs.buckets.heads && pairs.buckets.used > pairs.buckets.mask)
+        sweep();
+    struct hs_buckets larger;
+    if (pairs.buckets.used < pairs.buckets.mask / 4 * 3 || !hs_buckets__outgrown(&pairs.buckets, &larger))
+        return;
+    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
+        for (uint32_t i = pairs.buckets.heads[head], next; i; i = next) {
+            next = hs_pairs__at(i)->next;
+            link(&larger, i);
+        }
+    hs_buckets__unmap(&pairs.buckets);
+    pairs.buckets = larger;
+}
+
+uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record)
+{
+    uint32_t hash = hash_of(stack, thread);
+    uint32_t index = pairs.buckets.heads ? *hs_buckets__head(&pairs.buckets, hash) : 0;
+    for (; index; index = hs_pairs__at(index)->next)
+        if (hs_pairs__at(index)->stack == stack && hs_pairs__at(index)->thread == thread)
+            return index;
+    grow();
+    if (!pairs.buckets.heads || !(index = hs_pool__allocate(&pairs.pool, sizeof(struct hs_pair))))
+        return 0;
+    *hs_pairs__at(index) = (struct hs_pair){.stack = stack, .thread = thread, .record = record};
+    link(&pairs.buckets, index);
+    pairs.buckets.used++;
+    return index;
+}
+
+void hs_pairs__forget(void)
+{
+    hs_buckets__unmap(&pairs.buckets);
+    hs_pool__empty(&pairs.pool, sizeof(struct hs_pair));
+}
+
+// ---- what is written ------------------------------------------------------------------------------------------------
+
+struct hs_written_counts hs_counts__to_write(const struct hs_counts *counts, uint64_t sample_bytes)
+{
+    struct hs_written_counts raw = {counts->objects, counts->bytes};
+    if (!hs_prof_options.unbias || sample_bytes <= 1 || counts->objects == 0 || counts->bytes == 0)
+        return raw;
+    uint64_t mean = hs_weight__scale(counts->estimated_bytes, 1 << 16, counts->estimated_objects_q16);
+    if (mean == 0)
+        mean = 1;
+    uint64_t probability = hs_weight__probability_q63(mean, sample_bytes);
+    uint64_t bytes = hs_weight__multiply(counts->estimated_bytes, probability, 63);
+    uint64_t objects = (hs_weight__multiply(counts->estimated_objects_q16, probability, 63) + (1 << 15)) >> 16;
+    // A stack with bytes and without objects is an error to readers.
+    return (struct hs_written_counts){objects ? objects : 1, bytes ? bytes : 1};
+}
+
+// ---- snapshots ------------------------------------------------------------------------------------------------------
+
+static void add(struct hs_counts *sum, const struct hs_counts *counts)
+{
+    sum->objects += counts->objects;
+    sum->bytes += counts->bytes;
+    sum->estimated_objects_q16 += counts->estimated_objects_q16;
+    sum->estimated_bytes += counts->estimated_bytes;
+}
+
+static bool is_shown(const struct hs_pair *pair, bool with_total)
+{
+    return pair->live.objects || (with_total && pair->total.objects);
+}
+
+static uint32_t copy_pairs(struct hs_pair *to, uint32_t limit, bool with_total)
+{
+    uint32_t count = 0;
+    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
+        for (uint32_t i = pairs.buckets.heads[head]; i && count < limit; i = hs_pairs__at(i)->next)
+            if (is_shown(hs_pairs__at(i), with_total))
+                to[count++] = *hs_pairs__at(i);
+    return count;
+}
+
+// Threads that run, and others as long as they own something.
+static uint32_t copy_threads(struct hs_snapshot_thread *to, uint32_t limit, bool with_total)
+{
+    uint32_t count = 0;
+    hs_sampler__collect_gone();
+    for (uint32_t i = 1; i <= hs_sampler__thread_count() && count < limit; i++) {
+        const struct hs_sampler_thread *thread = hs_sampler__thread_at(i);
+        if (!thread->tid || (thread->gone && !thread->live_objects && !(with_total && thread->total_objects)))
+            continue;
+        to[count] = (struct hs_snapshot_thread){.uid = thread->uid};
+        __builtin_memcpy(to[count++].name, thread->name, HS_THREAD_NAME);
+    }
+    return count;
+}
+
+// Under the lock: what is needed at most.
+static bool measure(struct hs_snapshot *snapshot)
+{
+    if (!hs_table__lock())
+        return false;
+    snapshot->pair_count = pairs.buckets.used;
+    snapshot->thread_count = hs_sampler__thread_count();
+    hs_table__unlock();
+    return true;
+}
+
+static bool copy(struct hs_snapshot *snapshot, bool with_total)
+{
+    if (!hs_table__lock())
+        return false;
+    bool fits = pairs.buckets.used <= snapshot->pair_count && hs_sampler__thread_count() <= snapshot->thread_count;
+    if (fits) {
+        snapshot->pair_count = copy_pairs(snapshot->pairs, snapshot->pair_count, with_total);
+        snapshot->thread_count = copy_threads(snapshot->threads, snapshot->thread_count, with_total);
+        snapshot->sample_bytes = hs_sampler.sample_bytes;
+        snapshot->since_ns = hs_sampler.reset_at_ns;
+        snapshot->samples_dropped = hs_sampler.dropped;
+    }
+    hs_table__unlock();
+    return fits;
+}
+
+// Merge sort of keys; `room` has place for as many. The result may be in either; returned is where.
+static uint64_t *sort(uint64_t *keys, uint64_t *room, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t start = 0; start < count; start += 2 * width) {
+            uint32_t left = start, middle = start + width < count ? start + width : count;
+            uint32_t right = middle, end = start + 2 * width < count ? start + 2 * width : count;
+            for (uint32_t to = start; to < end; to++)
+                room[to] = right >= end || (left < middle && keys[left] <= keys[right]) ? keys[left++] : keys[right++];
+        }
+        uint64_t *swap = keys;
+        keys = room;
+        room = swap;
+    }
+    return keys;
+}
+
+// Orders by stack, then thread: pairs are sorted by 64-bit keys of (stack, place), twice, since the sort is stable.
+static void order_pairs(struct hs_pair *to, const struct hs_pair *from, uint32_t count, uint64_t *keys, uint64_t *room)
+{
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = (uint64_t)from[i].thread << 32 | i;
+    uint64_t *sorted = sort(keys, room, count), *other = sorted == keys ? room : keys;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = (uint32_t)sorted[i];
+        other[i] = (uint64_t)from[place].stack << 32 | i;
+        sorted[i] = place;
+    }
+    // `sorted` has the places by thread; it must outlive the second sort, which therefore works in `to`.
+    uint64_t *final = sort(other, (uint64_t *)(void *)to, count);
+    if (final != other)
+        __builtin_memcpy(other, final, (size_t)count * sizeof *other);
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = from[sorted[(uint32_t)other[i]]];
+}
+
+static void order_threads(struct hs_snapshot_thread *threads, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            struct hs_snapshot_thread moved = threads[i];
+            uint32_t at = i;
+            for (; at >= gap && threads[at - gap].uid > moved.uid; at -= gap)
+                threads[at] = threads[at - gap];
+            threads[at] = moved;
+        }
+}
+
+static struct hs_snapshot_thread *thread_of(struct hs_snapshot *snapshot, uint32_t uid)
+{
+    uint32_t low = 0, high = snapshot->thread_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (snapshot->threads[middle].uid < uid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < snapshot->thread_count && snapshot->threads[low].uid == uid;
+    return found ? &snapshot->threads[low] : NULL;
+}
+
+static void sum_up(struct hs_snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->pair_count; i++) {
+        const struct hs_pair *pair = &snapshot->pairs[i];
+        struct hs_snapshot_thread *thread = thread_of(snapshot, pair->thread);
+        if (thread) {
+            add(&thread->live, &pair->live);
+            add(&thread->total, &pair->total);
+        }
+        add(&snapshot->live, &pair->live);
+        add(&snapshot->total, &pair->total);
+        snapshot->stack_count += i == 0 || pair->stack != pair[-1].stack;
+    }
+}
+
+static bool try_to_take(struct hs_snapshot *snapshot, bool with_total)
+{
+    *snapshot = (struct hs_snapshot){0};
+    if (!measure(snapshot))
+        return false;
+    // Others go on meanwhile: some room for what they add.
+    snapshot->pair_count += snapshot->pair_count / 8 + 256;
+    snapshot->thread_count += snapshot->thread_count / 8 + 64;
+    size_t pair_size = sizeof *snapshot->pairs * snapshot->pair_count;
+    size_t thread_size = sizeof *snapshot->threads * snapshot->thread_count;
+    size_t key_size = sizeof(uint64_t) * snapshot->pair_count;
+    snapshot->memory_size = 2 * pair_size + thread_size + 2 * key_size;
+    char *memory = snapshot->memory = hs_memory__map(snapshot->memory_size);
+    if (!memory)
+        return false;
+    struct hs_pair *ordered = (struct hs_pair *)(void *)memory;
+    snapshot->pairs = (struct hs_pair *)(void *)(memory + pair_size);
+    uint64_t *keys = (uint64_t *)(void *)(memory + 2 * pair_size);
+    snapshot->threads = (struct hs_snapshot_thread *)(void *)(memory + 2 * pair_size + 2 * key_size);
+    uint32_t room = snapshot->pair_count;
+    if (!copy(snapshot, with_total))
+        return false;
+    order_pairs(ordered, snapshot->pairs, snapshot->pair_count, keys, keys + room);
+    snapshot->pairs = ordered;
+    order_threads(snapshot->threads, snapshot->thread_count);
+    sum_up(snapshot);
+    snapshot->real_ns = hs_clock__realtime_ns();
+    return true;
+}
+
+bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        if (try_to_take(snapshot, with_total))
+            return true;
+        hs_snapshot__free(snapshot);
+    }
+    return false;
+}
+
+void hs_snapshot__free(struct hs_snapshot *snapshot)
+{
+    if (snapshot->memory)
+        hs_memory__unmap(snapshot->memory, snapshot->memory_size);
+    *snapshot = (struct hs_snapshot){0};
+}
+
+uint32_t hs_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
+{
+    uint32_t count = 0;
+    *cut = false;
+    while (stack) {
+        uintptr_t pc;
+        uint32_t parent;
+        if (!hs_stack_frames__at(stack, &pc, &parent))
+            break;
+        // A root with such an address marks a stack that was not walked to its end.
+        if (parent == 0 && pc < HS_END_COUNT) {
+            *cut = true;
+            break;
+        }
+        if (count < limit)
+            frames[count++] = pc;
+        stack = parent;
+    }
+    return count;
+}

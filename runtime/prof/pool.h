@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Records of one size, known by an index from 1; they never move. Pages are touched as far as used. The caller locks.
+#ifndef HEAPSONDE_RUNTIME_PROF_POOL_H
+#define HEAPSONDE_RUNTIME_PROF_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_POOL_SEGMENT_BITS = 14, HS_POOL_SEGMENTS = 16384 };
+
+// `size` below: of a record, at least 4, always the same for one pool. Zeroed memory is an empty pool. The first word
+// of a record that was given back links to the next such.
+struct hs_pool {
+    char *segments[HS_POOL_SEGMENTS];
+    uint32_t count; // indices 1..count have been used
+    uint32_t free;
+};
+
+static inline void *hs_pool__at(const struct hs_pool *pool, size_t size, uint32_t index)
+{
+    return pool->segments[index >> HS_POOL_SEGMENT_BITS] + (size_t)(index & ((1u << HS_POOL_SEGMENT_BITS) - 1)) * size;
+}
+
+#pragma GCC visibility push(hidden)
+// A zeroed record; 0 without memory.
+uint32_t hs_pool__allocate(struct hs_pool *pool, size_t size);
+void hs_pool__release(struct hs_pool *pool, size_t size, uint32_t index);
+
+// Gives every record back; the memory goes back to the kernel.
+void hs_pool__empty(struct hs_pool *pool, size_t size);
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/prof/sampler.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/prof/contexts.h"
+#include "runtime/prof/dump.h"
+#include "runtime/prof/events.h"
+#include "runtime/prof/sampler_internal.h"
+#include "runtime/prof/samples.h"
+#include "runtime/prof/size_classes.h"
+#include "runtime/prof/weight.h"
+#include "runtime/stacks.h"
+
+#define LIKELY(condition)   __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16 };
+#define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
+
+struct hs_sampler hs_sampler = {.sample_bytes = 1};
+
+// Under the table's lock.
+static struct {
+    uint64_t rates[RATES_LIMIT]; // mean bytes between samples, each value once
+    uint32_t rate_count;
+    uint32_t life;                             // counts hs_sampler__reset()
+    uint64_t seen_allocated, seen_deallocated; // sums of what threads have told
+    uintptr_t pending[PENDING_LIMIT];          // frees by a signal handler that interrupted the lock's owner
+    volatile uint32_t pending_count;
+} state;
+
+// ---- the lock -------------------------------------------------------------------------------------------------------
+
+static uint32_t own_tid(void)
+{
+    return hs_sampler_self->ready ? hs_sampler_self->tid : (uint32_t)hs_system_gettid();
+}
+
+bool hs_table__is_ours(void)
+{
+    uint32_t word = atomic_load_explicit(&hs_table_lock.word, memory_order_relaxed);
+    return word != 0 && (word & ~HS_LOCK_CONTENDED) == own_tid();
+}
+
+bool hs_table__lock(void)
+{
+    return hs_lock__acquire(&hs_table_lock, own_tid());
+}
+
+static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
+
+void hs_table__unlock(void)
+{
+    while (UNLIKELY(state.pending_count)) {
+        uint32_t index = hs_samples__take(state.pending[--state.pending_count]);
+        if (index)
+            settle(index, hs_sampler_self, 0);
+    }
+    hs_lock__release(&hs_table_lock);
+}
+
+// ---- counting -------------------------------------------------------------------------------------------------------
+
+static uint32_t index_of_rate(uint64_t bytes)
+{
+    for (uint32_t i = state.rate_count; i-- > 0;)
+        if (state.rates[i] == bytes)
+            return i;
+    if (state.rate_count == RATES_LIMIT)
+        return RATES_LIMIT - 1;
+    state.rates[state.rate_count] = bytes;
+    return state.rate_count++;
+}
+
+static uint64_t shown_size(const struct hs_sample *sample)
+{
+    if (LIKELY(hs_prof_options.size_model == HS_SIZE_USABLE))
+        return sample->usable;
+    if (hs_prof_options.size_model == HS_SIZE_REQUEST)
+        return sample->requested;
+    return hs_size_class(sample->requested);
+}
+
+// What one sample counts for. The same when it is taken and when it is given up.
+static struct hs_counts counts_of(const struct hs_sample *sample)
+{
+    uint64_t bytes = shown_size(sample);
+    uint64_t blocks = hs_weight__blocks_q16(sample->usable, state.rates[sample->weight]);
+    return (struct hs_counts){1, bytes, blocks, hs_weight__multiply(blocks, bytes, 16)};
+}
+
+static void add(struct hs_counts *to, const struct hs_counts *counts)
+{
+    to->objects += counts->objects;
+    to->bytes += counts->bytes;
+    to->estimated_objects_q16 += counts->estimated_objects_q16;
+    to->estimated_bytes += counts->estimated_bytes;
+}
+
+static void subtract(struct hs_counts *from, const struct hs_counts *counts)
+{
+    from->objects -= counts->objects;
+    from->bytes -= counts->bytes;
+    from->estimated_objects_q16 -= counts->estimated_objects_q16;
+    from->estimated_bytes -= counts->estimated_bytes;
+}
+
+// Gives up a sample that was taken out of the table. Under the lock.
+static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
+{
+    const struct hs_sample *sample = hs_samples__at(index);
+    struct hs_pair *pair = hs_pairs__at(sample->pair);
+    struct hs_counts counts = counts_of(sample);
+    if (UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
+        hs_events__released(sample, thread, stack);
+    subtract(&pair->live, &counts);
+    hs_sampler__thread_at(pair->record)->live_objects--;
+    hs_samples__free(index);
+}
+
+// ---- samples --------------------------------------------------------------------------------------------------------
+
+static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_registers *caller)
+{
+    if (UNLIKELY(!thread->memo) && !hs_sampler__remember_stacks(thread))
+        return 0;
+    uint32_t stack = hs_sites_recall(thread->sites, caller);
+    if (stack)
+        return stack;
+    struct hs_memo *memo = thread->memo;
+    uint32_t kept = hs_memo_walk(memo, caller);
+    if (kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP) {
+        stack = memo->ids[kept - 1];
+    } else {
+        thread->node_cache->alone_as = 0;
+        stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->tid);
+    }
+    if (stack)
+        hs_sites_learn(thread->sites, memo, caller, stack);
+    return stack;
+}
+
+// Under the lock. False: it could not be kept.
+static bool enter(struct hs_sampler_thread *thread, struct hs_sample *sample, uint32_t stack)
+{
+    uint32_t stale = 0;
+    sample->pair = hs_pairs__find(stack, thread->uid, thread->index);
+    sample->weight = index_of_rate(hs_sampler.sample_bytes);
+    uint32_t index = sample->pair ? hs_samples__insert(sample, &stale) : 0;
+    if (stale)
+        settle(stale, thread, 0);
+    if (!index)
+        return false;
+    struct hs_pair *pair = hs_pairs__at(sample->pair);
+    struct hs_counts counts = counts_of(sample);
+    add(&pair->live, &counts);
+    add(&pair->total, &counts);
+    thread->live_objects++;
+    thread->total_objects++;
+    if (UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
+        hs_events__allocated(hs_samples__at(index), thread, stack);
+    return true;
+}
+
+static void record(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block, size_t requested,
+                   size_t usable)
+{
+    struct hs_sample sample = {.block = (uintptr_t)block, .usable = usable, .requested = requested};
+    uint32_t stack = stack_of(thread, caller);
+    if (!hs_table__lock())
+        return;
+    if (!stack || !enter(thread, &sample, stack))
+        hs_sampler.dropped++;
+    hs_table__unlock();
+}
+
+// ---- the slow path of an allocation ---------------------------------------------------------------------------------
+
+static bool is_active(const struct hs_sampler_thread *thread)
+{
+    return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed) &&
+           atomic_load_explicit(&hs_sampler.active, memory_order_relaxed) && thread->active;
+}
+
+static void draw(struct hs_sampler_thread *thread, uint64_t from)
+{
+    thread->sample_at = from + hs_weight__wait(&thread->random, hs_sampler.sample_bytes);
+}
+
+// The next visit: when a sample is due, and before that when somebody watches thresholds.
+static void plan(struct hs_sampler_thread *thread)
+{
+    uint64_t next = thread->sample_at;
+    if (hs_dump__watches() && next > thread->allocated + WATCH_BYTES)
+        next = thread->allocated + WATCH_BYTES;
+    thread->next = next;
+    // Whoever changes the rate stores 0 into `next`, perhaps just before the line above.
+    atomic_signal_fence(memory_order_seq_cst);
+    if (UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire) != thread->epoch))
+        thread->next = 0;
+}
+
+// What the process holds, but for what threads have done since their last visit; exactly when that seems to be a
+// record.
+static void tell_triggers(struct hs_sampler_thread *thread)
+{
+    uint64_t allocated = thread->allocated - thread->seen_allocated;
+    uint64_t deallocated = thread->deallocated - thread->seen_deallocated;
+    if (!hs_table__lock())
+        return;
+    thread->seen_allocated = thread->allocated;
+    thread->seen_deallocated = thread->deallocated;
+    state.seen_allocated += allocated;
+    state.seen_deallocated += deallocated;
+    uint64_t live = state.seen_allocated > state.seen_deallocated ? state.seen_allocated - state.seen_deallocated : 0;
+    hs_table__unlock();
+    hs_dump__consider(is_active(thread) ? allocated : 0, live);
+}
+
+void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block,
+                                  size_t requested, size_t usable)
+{
+    if (UNLIKELY(!thread->ready) && !(thread = hs_sampler__self()))
+        return;
+    uint64_t before = thread->allocated;
+    thread->allocated = before + usable;
+    if (thread->inside)
+        return;
+    thread->inside = 1;
+    thread->next = 0;
+    uint32_t epoch = atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire);
+    if (UNLIKELY(thread->epoch != epoch)) {
+        thread->epoch = epoch;
+        draw(thread, before);
+    }
+    if (before + usable >= thread->sample_at) {
+        draw(thread, before + usable);
+        if (is_active(thread))
+            record(thread, caller, block, requested, usable);
+    }
+    if (hs_dump__watches())
+        tell_triggers(thread);
+    thread->inside = 0;
+    plan(thread);
+}
+
+// ---- frees ----------------------------------------------------------------------------------------------------------
+
+// A handler that interrupted the thread in the locked part leaves the block for the end of it: until then nobody else
+// can enter the same address.
+static bool put_off(uintptr_t block)
+{
+    if (!hs_table__is_ours())
+        return false;
+    if (state.pending_count < PENDING_LIMIT)
+        state.pending[state.pending_count++] = block;
+    return true;
+}
+
+static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_registers *caller)
+{
+    bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
+    if (LIKELY(!wanted) || !caller || !thread->ready || thread->inside)
+        return 0;
+    thread->inside = 1;
+    uint32_t stack = stack_of(thread, caller);
+    thread->inside = 0;
+    return stack;
+}
+
+void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, uintptr_t block)
+{
+    if (put_off(block))
+        return;
+    uint32_t stack = stack_of_free(thread, caller);
+    if (!hs_table__lock())
+        return;
+    uint32_t index = hs_samples__take(block);
+    if (index)
+        settle(index, thread, stack);
+    hs_table__unlock();
+}
+
+struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintptr_t block)
+{
+    (void)thread;
+    struct hs_taken_sample taken = {0, 0};
+    if (hs_table__is_ours() || !hs_table__lock())
+        return taken;
+    taken.index = hs_samples__take(block);
+    taken.life = state.life;
+    hs_table__unlock();
+    return taken;
+}
+
+void hs_sampler__give_back(struct hs_sampler_thread *thread, struct hs_taken_sample taken)
+{
+    (void)thread;
+    if (!taken.index || !hs_table__lock())
+        return;
+    if (taken.life == state.life)
+        hs_samples__put_back(taken.index);
+    hs_table__unlock();
+}
+
+void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken)
+{
+    if (!taken.index || !hs_table__lock())
+        return;
+    if (taken.life == state.life)
+        settle(taken.index, thread, 0);
+    hs_table__unlock();
+}
+
+// ---- control --------------------------------------------------------------------------------------------------------
+
+// Makes every thread come by at its next allocation. Under the lock.
+static void call_all_threads(void)
+{
+    atomic_fetch_add_explicit(&hs_sampler.rate_epoch, 1, memory_order_acq_rel);
+    for (uint32_t i = 1; i <= hs_sampler__thread_count(); i++)
+        hs_sampler__thread_at(i)->next = 0;
+}
+
+void hs_sampler__start(void)
+{
+    static _Atomic uint32_t begun;
+    if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
+        return;
+    hs_prof_options__begin();
+    hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
+    hs_sampler.reset_at_ns = hs_clock__realtime_ns();
+    atomic_store(&hs_sampler.active, hs_prof_options.active);
+    atomic_store(&hs_sampler.thread_active_init, hs_prof_options.thread_active_init);
+    atomic_store(&hs_sampler.gdump, hs_prof_options.gdump);
+    atomic_store(&hs_sampler.on, hs_prof_options.prof);
+}
+
+bool hs_sampler__is_on(void)
+{
+    return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed);
+}
+
+void hs_sampler__switch_on(void)
+{
+    if (!atomic_exchange(&hs_sampler.on, true) && hs_table__lock()) {
+        atomic_store(&hs_sampler.active, false);
+        hs_sampler.reset_at_ns = hs_clock__realtime_ns();
+        hs_table__unlock();
+    }
+}
+
+bool hs_sampler__set_active(bool active)
+{
+    return atomic_exchange(&hs_sampler.active, active);
+}
+
+void hs_sampler__set_rate(uint64_t bytes)
+{
+    if (!hs_table__lock())
+        return;
+    hs_sampler.sample_bytes = bytes ? bytes : 1;
+    call_all_threads();
+    hs_table__unlock();
+}
+
+void hs_sampler__reset(void)
+{
+    if (!hs_table__lock())
+        return;
+    hs_events__forget();
+    hs_samples__forget();
+    hs_pairs__forget();
+    state.life++;
+    state.rate_count = 0;
+    for (uint32_t i = 1; i <= hs_sampler__thread_count(); i++)
+        hs_sampler__thread_at(i)->live_objects = hs_sampler__thread_at(i)->total_objects = 0;
+    hs_sampler.dropped = 0;
+    hs_sampler.reset_at_ns = hs_clock__realtime_ns();
+    call_all_threads();
+    hs_table__unlock();
+}
+
+// ---- fork -----------------------------------------------------------------------------------------------------------
+
+void hs_sampler__before_fork(void)
+{
+    hs_dump__before_fork();
+    hs_table__lock();
+    hs_stacks__before_fork(own_tid());
+}
+
+void hs_sampler__after_fork(bool in_child)
+{
+    if (in_child) {
+        hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;
+        hs_sampler__keep_only_self();
+    }
+    hs_stacks__after_fork(in_child);
+    if (in_child)
+        hs_lock__release(&hs_table_lock);
+    else
+        hs_table__unlock();
+    hs_dump__after_fork(in_child);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/prof/samples.h"
+
+#include "runtime/memory.h"
+#include "runtime/prof/buckets.h"
+#include "runtime/prof/pool.h"
+
+enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 20, SLOTS_PER_SAMPLE = 16, SATURATED = 255, HELD_LIMIT = 512 };
+
+// Mask 0 and one counter, which stays 0.
+static _Alignas(struct hs_filter) uint8_t no_filter[sizeof(struct hs_filter) + sizeof(uintptr_t)];
+#define NO_FILTER ((struct hs_filter *)(void *)no_filter)
+
+struct hs_filter *_Atomic hs_filter = (struct hs_filter *)(void *)no_filter;
+
+static struct {
+    struct hs_pool pool;
+    struct hs_buckets buckets;
+    uintptr_t held[HELD_LIMIT]; // by hs_filter__hold_always()
+    uint32_t held_count;
+} samples;
+
+struct hs_sample *hs_samples__at(uint32_t index)
+{
+    return hs_pool__at(&samples.pool, sizeof(struct hs_sample), index);
+}
+
+uint32_t hs_samples__count(void)
+{
+    return samples.buckets.used;
+}
+
+static uint32_t hash_of(uintptr_t block)
+{
+    return (uint32_t)((uint64_t)(block >> 4) * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+// ---- the filter -----------------------------------------------------------------------------------------------------
+
+static void hold(struct hs_filter *filter, uintptr_t block)
+{
+    uint8_t *counter = &filter->counters[hs_filter_slot(filter, block)];
+    if (*counter != SATURATED)
+        __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+// A counter that was full once no longer knows how many it stands for.
+static void let_go(uintptr_t block)
+{
+    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
+    uint8_t *counter = &filter->counters[hs_filter_slot(filter, block)];
+    if (*counter != SATURATED && *counter != 0)
+        __atomic_store_n(counter, *counter - 1, __ATOMIC_RELAXED);
+}
+
+static void fill(struct hs_filter *filter)
+{
+    for (uint32_t i = 0; i < samples.held_count; i++)
+        hold(filter, samples.held[i]);
+    for (uint32_t head = 0; samples.buckets.heads && head <= samples.buckets.mask; head++)
+        for (uint32_t i = samples.buckets.heads[head]; i; i = hs_samples__at(i)->next)
+            hold(filter, hs_samples__at(i)->block);
+}
+
+// Makes room for one more block. False: there is no filter that can hold it.
+static bool prepare_filter(void)
+{
+    struct hs_filter *old = atomic_load_explicit(&hs_filter, memory_order_relaxed);
+    size_t slots = old->mask + 1, wanted = ((size_t)samples.buckets.used + 1) * SLOTS_PER_SAMPLE;
+    if (old != NO_FILTER && (slots >= wanted || slots >= FILTER_LIMIT))
+        return true;
+    slots = old == NO_FILTER ? FILTER_FIRST : slots * 4;
+    struct hs_filter *filter = hs_memory__map(sizeof *filter + slots);
+    if (!filter)
+        return old != NO_FILTER;
+    filter->mask = slots - 1;
+    fill(filter);
+    atomic_store_explicit(&hs_filter, filter, memory_order_release);
+    return true;
+}
+
+void hs_filter__hold_always(uintptr_t block)
+{
+    if (samples.held_count == HELD_LIMIT || !prepare_filter())
+        return;
+    samples.held[samples.held_count++] = block;
+    hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), block);
+}
+
+// ---- the table ------------------------------------------------------------------------------------------------------
+
+static void link(struct hs_buckets *buckets, uint32_t index)
+{
+    struct hs_sample *sample = hs_samples__at(index);
+    uint32_t *head = hs_buckets__head(buckets, hash_of(sample->block));
+    sample->next = *head;
+    *head = index;
+}
+
+static void grow(void)
+{
+    struct hs_buckets larger;
+    if (!hs_buckets__outgrown(&samples.buckets, &larger))
+        return;
+    for (uint32_t head = 0; samples.buckets.heads && head <= samples.buckets.mask; head++)
+        for (uint32_t i = samples.buckets.heads[head], next; i; i = next) {
+            next = hs_samples__at(i)->next;
+            link(&larger, i);
+        }
+    hs_buckets__unmap(&samples.buckets);
+    samples.buckets = larger;
+}
+
+uint32_t hs_samples__take(uintptr_t block)
+{
+    if (!samples.buckets.heads)
+        return 0;
+    uint32_t *at = hs_buckets__head(&samples.buckets, hash_of(block));
+    while (*at && hs_samples__at(*at)->block != block)
+        at = &hs_samples__at(*at)->next;
+    uint32_t index = *at;
+    if (!index)
+        return 0;
+    *at = hs_samples__at(index)->next;
+    samples.buckets.used--;
+    let_go(block);
+    return index;
+}
+
+// The filter first: whoever frees the block asks it.
+void hs_samples__put_back(uint32_t index)
+{
+    hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), hs_samples__at(index)->block);
+    samples.buckets.used++;
+    link(&samples.buckets, index);
+}
+
+uint32_t hs_samples__insert(const struct hs_sample *sample, uint32_t *stale)
+{
+    *stale = hs_samples__take(sample->block);
+    grow();
+    if (!samples.buckets.heads || !prepare_filter())
+        return 0;
+    uint32_t index = hs_pool__allocate(&samples.pool, sizeof(struct hs_sample));
+    if (!index)
+        return 0;
+    *hs_samples__at(index) = *sample;
+    hs_samples__put_back(index);
+    return index;
+}
+
+void hs_samples__free(uint32_t index)
+{
+    hs_pool__release(&samples.pool, sizeof(struct hs_sample), index);
+}
+
+void hs_samples__forget(void)
+{
+    hs_buckets__unmap(&samples.buckets);
+    hs_pool__empty(&samples.pool, sizeof(struct hs_sample));
+    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
+    for (uintptr_t i = 0; filter != NO_FILTER && i <= filter->mask; i++)
+        __atomic_store_n(&filter->counters[i], 0, __ATOMIC_RELAXED);
+    if (filter != NO_FILTER)
+        fill(filter);
+}

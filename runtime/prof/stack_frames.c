@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The stack table (runtime/stacks.c) announces each new node to a journal and its code to a list of modules. For the
+// profiler the journal is a table in memory, and modules do not matter: a dump lists those that are mapped when it is
+// written.
+#include "runtime/prof/stack_frames.h"
+
+#include "runtime/journal.h"
+#include "runtime/memory.h"
+#include "runtime/modules.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { SEGMENT_BITS = 14, SEGMENTS = 16384 };
+
+struct frame {
+    uintptr_t pc;
+    uint32_t caller;
+};
+
+// Written under the stack table's lock, before the number is given to anybody.
+static struct frame *_Atomic segments[SEGMENTS];
+
+bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
+{
+    if (id >> SEGMENT_BITS >= SEGMENTS)
+        return false;
+    struct frame *segment = atomic_load_explicit(&segments[id >> SEGMENT_BITS], memory_order_relaxed);
+    if (!segment) {
+        segment = hs_memory__map(sizeof *segment << SEGMENT_BITS);
+        if (!segment)
+            return false;
+        atomic_store_explicit(&segments[id >> SEGMENT_BITS], segment, memory_order_release);
+    }
+    segment[id & ((1u << SEGMENT_BITS) - 1)] = (struct frame){pc, parent};
+    return true;
+}
+
+bool hs_stack_frames__at(uint32_t stack, uintptr_t *pc, uint32_t *caller)
+{
+    if (stack == 0 || stack >> SEGMENT_BITS >= SEGMENTS)
+        return false;
+    const struct frame *segment = atomic_load_explicit(&segments[stack >> SEGMENT_BITS], memory_order_acquire);
+    if (!segment)
+        return false;
+    *pc = segment[stack & ((1u << SEGMENT_BITS) - 1)].pc;
+    *caller = segment[stack & ((1u << SEGMENT_BITS) - 1)].caller;
+    return true;
+}
+
+void hs_journal__flush_code(void)
+{
+}
+
+void hs_modules__see(uintptr_t pc)
+{
+    (void)pc;
+}
+
+void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
+{
+    (void)unloaded;
+}

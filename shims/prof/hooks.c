@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "shims/prof/hooks.h"
+
+void hs_prof__count(const struct hs_registers *caller, void *block, size_t requested)
+{
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    size_t usable = thread->quick ? hs_prof_usable_in_header(block) : hs_real.malloc_usable_size(block);
+    if (!usable)
+        usable = requested;
+    if (HS_LIKELY(thread->allocated + usable < thread->next))
+        thread->allocated += usable;
+    else
+        hs_sampler__allocated_slowly(thread, caller, block, requested, usable);
+}
+
+void *hs_prof__count_slowly(void *block, size_t requested)
+{
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    if (hs_bootstrap__owns(block))
+        hs_filter__hold_always((uintptr_t)block);
+    else
+        hs_prof__count(&caller, block, requested);
+    return block;
+}
+
+bool hs_prof__release(const struct hs_registers *caller, void *block)
+{
+    if (hs_bootstrap__owns(block))
+        return true;
+    bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
+    hs_sampler__released_slowly(hs_sampler_self, wanted ? caller : NULL, (uintptr_t)block);
+    return false;
+}
+
+void hs_prof__free_slowly(void *block)
+{
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    if (hs_filter__may_hold((uintptr_t)block) && hs_prof__release(&caller, block))
+        return;
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    if (thread->ready)
+        thread->deallocated += hs_real.malloc_usable_size(block);
+    hs_real.free(block);
+}

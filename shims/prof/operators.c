@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The operators of an allocator that brings its own. Where they call malloc and free by the interposed names, these
+// have counted already.
+#include "shims/trace/operators.h"
+
+#include "shims/prof/hooks.h"
+
+static __thread uint64_t counted_before __attribute__((tls_model("initial-exec")));
+
+void hs_operator__enter_new(void)
+{
+    counted_before = hs_sampler_self->allocated;
+}
+
+void hs_operator__leave_new(const struct hs_registers *caller, void *block, size_t size)
+{
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    if (!block || thread->allocated != counted_before)
+        return;
+    size_t usable = hs_real.malloc_usable_size(block);
+    if (thread->allocated + usable < thread->next)
+        thread->allocated += usable;
+    else
+        hs_sampler__allocated_slowly(thread, caller, block, size, usable);
+}
+
+bool hs_operator__enter_delete(const struct hs_registers *caller, void *block)
+{
+    if (hs_filter__may_hold((uintptr_t)block))
+        hs_sampler__released_slowly(hs_sampler_self, caller, (uintptr_t)block);
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    if (thread->ready)
+        counted_before = thread->deallocated += hs_real.malloc_usable_size(block);
+    return thread->ready;
+}
+
+void hs_operator__leave_delete(void)
+{
+    hs_sampler_self->deallocated = counted_before;
+}

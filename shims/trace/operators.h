@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is recorded of the operators new and delete of an allocator that brings its own (cxx.c).
+#ifndef HEAPSONDE_SHIMS_TRACE_OPERATORS_H
+#define HEAPSONDE_SHIMS_TRACE_OPERATORS_H
+
+#include "arch/arch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Around the real operator new, which may throw, and may call hooked functions.
+void hs_operator__enter_new(void);
+void hs_operator__leave_new(const struct hs_registers *caller, void *block, size_t size);
+
+// Around the real operator delete. False: there is nothing to leave.
+bool hs_operator__enter_delete(const struct hs_registers *caller, void *block);
+void hs_operator__leave_delete(void);
+
+#endif
