@@ -87,8 +87,8 @@ void hs_prof_options__begin(void);
 // range, or what it is in jemalloc when nothing was given. NULL: there is no such option.
 const char *hs_prof_options__text(const char *key);
 
-// As the C library's strtoumax() with base 0 does: leading blanks, a sign, 0x and 0. All of `text` up to `end` has to be
-// one number; a minus sign wraps. Returns false when it is none or does not fit. `negative`: may be NULL.
+// As the C library's strtoumax() with base 0 does: leading blanks, a sign, 0x and 0. All of `text` up to `end` has to
+// be one number; a minus sign wraps. Returns false when it is none or does not fit. `negative`: may be NULL.
 bool hs_prof_options__number(const char *text, const char *end, uint64_t *number, bool *negative);
 #pragma GCC visibility pop
 
