@@ -3,6 +3,7 @@
 // Where the process itself changes: start, fork, exit, unloading of code; and the shim's messages.
 #include "arch/system.h"
 #include "runtime/prof/contexts.h"
+#include "runtime/prof/control.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
 #include "runtime/text.h"
@@ -25,6 +26,7 @@ static __attribute__((constructor)) void library_begins(void)
     hs_prof__try_headers();
     hs_sampler__start();
     hs_prof_ctl__start();
+    hs_control__start();
 }
 
 // Once; whatever ends the process first.
@@ -41,12 +43,14 @@ static void end(void)
 
 static __attribute__((destructor)) void library_ends(void)
 {
+    hs_control__exit();
     end();
 }
 
 HS_EXPORT void _exit(int status) __attribute__((noreturn));
 HS_EXPORT void _exit(int status)
 {
+    hs_control__exit();
     if (hs_prof_options.dump_on_exit_paths)
         end();
     for (;;)
@@ -64,6 +68,7 @@ HS_EXPORT void quick_exit(int status)
 {
     if (!hs_real.quick_exit)
         hs_real__resolve();
+    hs_control__exit();
     if (hs_prof_options.dump_on_exit_paths)
         end();
     if (hs_real.quick_exit)
@@ -78,6 +83,8 @@ static pid_t fork_with(pid_t (*real)(void))
     hs_sampler__before_fork();
     pid_t pid = real();
     hs_sampler__after_fork(pid == 0);
+    if (pid == 0)
+        hs_control__after_fork();
     return pid;
 }
 
