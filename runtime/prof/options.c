@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 extern char **environ __attribute__((weak));
-extern void abort(void) __attribute__((weak));
 
 enum { LINE = 4096, KERNEL_COPY = 256 * 1024, OPTION_LIMIT = 160, SOURCE_COUNT = 5, REMEMBERED = 16 * 1024 };
 
@@ -73,10 +72,7 @@ static void stop_if_asked(void)
 {
     if (!state.failed || !hs_prof_options.abort_conf)
         return;
-    say("<jemalloc>: Abort (abort_conf:true) on invalid conf value (see above).\n");
-    if (abort)
-        abort();
-    HS_SYSTEM2(SYS_kill, hs_system_getpid(), 6);
+    hs_prof_options_abort("<jemalloc>: Abort (abort_conf:true) on invalid conf value (see above).\n");
 }
 
 // ---- values ---------------------------------------------------------------------------------------------------------
