@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/weight.h"
 
-enum { LOG_BITS = 40, SERIES = 20 };
+enum { LOG_BITS = 40, SERIES = 20, SMALL_MEAN = 1 << 14 };
 
 #define ONE  (1ull << 63)
 #define LN2  0x58b90bfbe8e7bcd5ull // ln 2 in 1/2^63
@@ -76,14 +76,17 @@ static uint64_t minus_log2(uint64_t number)
     return ((uint64_t)(zeros + 1) << LOG_BITS) - fraction;
 }
 
-// The quantile of the geometric distribution: floor(ln u / ln(1 - 1/mean)) + 1, where -1 / ln(1 - 1/mean) is
-// mean - 1/2 but for less than 1 / (12 mean) + 1 / (12 mean^2).
+// The quantile of the geometric distribution: floor(ln u / ln(1 - 1/mean)) + 1. For a large mean, -1 / ln(1 - 1/mean)
+// is mean - 1/2 but for less than 1 / (11 mean).
 uint64_t hs_weight__wait(uint64_t *random, uint64_t mean)
 {
     if (mean <= 1)
         return 1;
     uint64_t uniform = hs_weight__random(random);
-    uint64_t logarithm = hs_weight__multiply(minus_log2(uniform ? uniform : 1), LN2, 63); // natural, 1/2^LOG_BITS
+    uint64_t logarithm = minus_log2(uniform ? uniform : 1);
+    if (mean < SMALL_MEAN)
+        return logarithm / minus_log2(-(UINT64_MAX / mean)) + 1;
+    logarithm = hs_weight__multiply(logarithm, LN2, 63);
     uint64_t twice = mean > UINT64_MAX / 2 ? UINT64_MAX : 2 * mean - 1;
     uint64_t wait = hs_weight__multiply(logarithm, twice, LOG_BITS + 1);
     return wait < UINT64_MAX / 4 ? wait + 1 : UINT64_MAX / 4;

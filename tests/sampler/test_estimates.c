@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What samples say about all blocks: right on average, and as scattered as Poisson sampling has to be. Blocks are
+// invented addresses; the sampler never touches them.
+#include "runtime/prof/contexts.h"
+#include "runtime/prof/sampler.h"
+#include "runtime/prof/samples.h"
+#include "runtime/prof/weight.h"
+#include "tests/sampler/program_side.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BLOCKS = 3000, RUNS = 200, MEAN = 64 << 10 };
+
+static uintptr_t next_address = 0x100000;
+
+// What the interposed functions do. Returns the block.
+static __attribute__((noinline)) void *allocate(size_t size)
+{
+    void *block = (void *)(next_address += 16);
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    if (thread->allocated + size < thread->next) {
+        thread->allocated += size;
+        return block;
+    }
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    hs_sampler__allocated_slowly(thread, &caller, block, size, size);
+    return block;
+}
+
+static void release(void *block)
+{
+    if (hs_filter__may_hold((uintptr_t)block))
+        hs_sampler__released_slowly(hs_sampler_self, NULL, (uintptr_t)block);
+}
+
+// Sizes from 16 bytes to 16 MEAN, few of the large ones.
+static size_t mixed_size(unsigned i)
+{
+    static const size_t sizes[] = {16, 32, 48, 64, 200, 1000, 4096, 16, 24, 40, 20000, 128, 64 << 10, 512, 48, 1 << 20};
+    return sizes[i % 16];
+}
+
+// What a reader makes of the numbers of a file.
+static double read_bytes(struct hs_written_counts written, double mean)
+{
+    if (!written.objects)
+        return 0;
+    return (double)written.bytes / -expm1(-(double)written.bytes / (double)written.objects / mean);
+}
+
+static double estimate(void)
+{
+    struct hs_snapshot snapshot;
+    ck_assert(hs_snapshot__take(&snapshot, false));
+    double bytes = (double)snapshot.live.estimated_bytes;
+    struct hs_written_counts written = hs_counts__to_write(&snapshot.live, snapshot.sample_bytes);
+    // A file has whole numbers of blocks: that much is lost.
+    if (written.objects > 50)
+        ck_assert_double_eq_tol(read_bytes(written, (double)snapshot.sample_bytes) / bytes, 1, 0.02);
+    hs_snapshot__free(&snapshot);
+    return bytes;
+}
+
+START_TEST(estimates_are_unbiased)
+{
+    test_sample_bytes = MEAN;
+    double truth = 0, variance = 0, sum = 0, squares = 0;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        double size = (double)mixed_size(i), probability = -expm1(size * log1p(-1. / MEAN));
+        truth += size;
+        variance += size * size * (1 - probability) / probability;
+    }
+    for (int run = 0; run < RUNS; run++) {
+        hs_sampler__reset();
+        for (unsigned i = 0; i < BLOCKS; i++)
+            allocate(mixed_size(i));
+        double estimated = estimate();
+        sum += estimated;
+        squares += (estimated - truth) * (estimated - truth);
+    }
+    printf("truth %.0f, mean of the estimates %.0f (%+.2f %%), spread %.0f, predicted %.0f\n", truth, sum / RUNS,
+           (sum / RUNS / truth - 1) * 100, sqrt(squares / RUNS), sqrt(variance));
+    ck_assert_double_eq_tol(sum / RUNS / truth, 1, 0.01);
+    // The spread of RUNS estimates is known to 1 / sqrt(2 RUNS): three times that.
+    ck_assert_double_eq_tol(sqrt(squares / RUNS / variance), 1, 3 / sqrt(2. * RUNS));
+}
+END_TEST
+
+START_TEST(a_changed_rate_keeps_what_was_sampled)
+{
+    test_sample_bytes = 4096;
+    double truth = 0;
+    for (unsigned i = 0; i < 20 * BLOCKS; i++) {
+        if (i == 10 * BLOCKS)
+            hs_sampler__set_rate(100000);
+        truth += (double)mixed_size(i);
+        allocate(mixed_size(i));
+    }
+    ck_assert_double_eq_tol(estimate() / truth, 1, 0.03);
+}
+END_TEST
+
+START_TEST(everything_is_sampled_and_given_back_at_rate_one)
+{
+    void *blocks[1000];
+    uint64_t bytes = 0;
+    struct hs_snapshot snapshot;
+    for (unsigned i = 0; i < 1000; i++) {
+        blocks[i] = allocate(mixed_size(i));
+        bytes += mixed_size(i);
+    }
+    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert_uint_eq(snapshot.live.objects, 1000);
+    ck_assert_uint_eq(snapshot.live.bytes, bytes);
+    ck_assert_uint_eq(snapshot.stack_count, 1);
+    ck_assert_uint_eq(snapshot.thread_count, 1);
+    ck_assert_uint_eq(snapshot.threads[0].live.objects, 1000);
+    hs_snapshot__free(&snapshot);
+    for (unsigned i = 0; i < 1000; i++)
+        release(blocks[i]);
+    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert_uint_eq(snapshot.live.objects + snapshot.live.bytes + snapshot.live.estimated_bytes, 0);
+    ck_assert_uint_eq(snapshot.pair_count, 0);
+    hs_snapshot__free(&snapshot);
+    ck_assert(hs_snapshot__take(&snapshot, true));
+    ck_assert_uint_eq(snapshot.total.objects, 1000);
+    hs_snapshot__free(&snapshot);
+}
+END_TEST
+
+START_TEST(a_rate_that_was_endless_ends_at_once)
+{
+    hs_sampler__start();
+    hs_sampler__set_rate(1ull << 63);
+    for (int i = 0; i < 1000; i++)
+        allocate(1000);
+    hs_sampler__set_rate(1);
+    for (int i = 0; i < 1000; i++)
+        allocate(1000);
+    ck_assert_uint_eq(hs_samples__count(), 1000);
+}
+END_TEST
+
+START_TEST(an_inactive_profiler_takes_nothing_and_an_active_one_goes_on)
+{
+    allocate(10);
+    ck_assert(hs_sampler__set_active(false));
+    allocate(10);
+    ck_assert(!hs_sampler__set_active(true));
+    allocate(10);
+    ck_assert_uint_eq(hs_samples__count(), 2);
+}
+END_TEST
+
+static void *allocate_in_thread(void *data)
+{
+    for (int i = 0; i < 100; i++)
+        release(allocate(100));
+    return *(void **)data = allocate(50);
+}
+
+START_TEST(threads_that_have_ended_keep_what_lives)
+{
+    enum { THREADS = 300 };
+    void *blocks[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, allocate_in_thread, &blocks[i]), 0);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        if (i % 3)
+            release(blocks[i]);
+    }
+    struct hs_snapshot snapshot;
+    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert_uint_eq(snapshot.live.objects, THREADS / 3);
+    ck_assert_uint_ge(snapshot.thread_count, THREADS / 3);
+    for (uint32_t i = 1; i < snapshot.thread_count; i++)
+        ck_assert_uint_lt(snapshot.threads[i - 1].uid, snapshot.threads[i].uid);
+    // Records of the others were used again.
+    ck_assert_uint_lt(hs_sampler__thread_count(), THREADS);
+    hs_snapshot__free(&snapshot);
+}
+END_TEST
+
+START_TEST(stacks_lead_to_the_caller)
+{
+    struct hs_snapshot snapshot;
+    void *block = allocate(100);
+    __asm__ volatile("" : : "r"(block) : "memory");
+    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert_uint_eq(snapshot.pair_count, 1);
+    uintptr_t frames[128];
+    bool cut;
+    uint32_t count = hs_snapshot__frames(snapshot.pairs[0].stack, frames, 128, &cut);
+    ck_assert_uint_gt(count, 2);
+    ck_assert(!cut);
+    uintptr_t here = (uintptr_t)stacks_lead_to_the_caller_fn;
+    ck_assert(frames[0] - here < 4096);
+    hs_snapshot__free(&snapshot);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("estimates");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, estimates_are_unbiased);
+    tcase_add_test(all, a_changed_rate_keeps_what_was_sampled);
+    tcase_add_test(all, everything_is_sampled_and_given_back_at_rate_one);
+    tcase_add_test(all, a_rate_that_was_endless_ends_at_once);
+    tcase_add_test(all, an_inactive_profiler_takes_nothing_and_an_active_one_goes_on);
+    tcase_add_test(all, threads_that_have_ended_keep_what_lives);
+    tcase_add_test(all, stacks_lead_to_the_caller);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The table of live samples and its filter, against an array.
+#include "runtime/prof/samples.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ADDRESSES = 50000, STEPS = 400000 };
+
+static uint32_t index_of[ADDRESSES]; // 0: no sample
+
+static uintptr_t address_of(unsigned i)
+{
+    return 0x10000 + (uintptr_t)i * 48;
+}
+
+static void enter(unsigned i)
+{
+    struct hs_sample sample = {.block = address_of(i), .usable = i};
+    uint32_t stale;
+    uint32_t index = hs_samples__insert(&sample, &stale);
+    ck_assert_uint_ne(index, 0);
+    ck_assert_uint_eq(stale, index_of[i]);
+    if (stale)
+        hs_samples__free(stale);
+    index_of[i] = index;
+}
+
+static void leave(unsigned i)
+{
+    uint32_t index = hs_samples__take(address_of(i));
+    ck_assert_uint_eq(index, index_of[i]);
+    if (!index)
+        return;
+    ck_assert_uint_eq(hs_samples__at(index)->usable, i);
+    index_of[i] = 0;
+    if (i % 7) {
+        hs_samples__free(index);
+        return;
+    }
+    hs_samples__put_back(index);
+    index_of[i] = index;
+}
+
+static void check_all(void)
+{
+    uint32_t count = 0;
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        count += index_of[i] != 0;
+        if (index_of[i])
+            ck_assert(hs_filter__may_hold(address_of(i)));
+    }
+    ck_assert_uint_eq(hs_samples__count(), count);
+}
+
+START_TEST(the_table_is_what_an_array_says)
+{
+    printf("seed 1\n");
+    srandom(1);
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned i = (unsigned)random() % ADDRESSES;
+        if (random() % 5 < 3)
+            enter(i);
+        else
+            leave(i);
+        if (step % 50000 == 0)
+            check_all();
+    }
+    check_all();
+}
+END_TEST
+
+START_TEST(few_blocks_pass_the_filter_when_few_are_samples)
+{
+    hs_samples__forget();
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        ck_assert(!hs_filter__may_hold(address_of(i)));
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        index_of[i] = 0;
+    for (unsigned i = 0; i < ADDRESSES; i += 50)
+        enter(i);
+    unsigned passed = 0;
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        passed += hs_filter__may_hold(address_of(i));
+    ck_assert_uint_lt(passed, ADDRESSES / 5);
+}
+END_TEST
+
+START_TEST(held_addresses_stay)
+{
+    hs_filter__hold_always(0x7000);
+    ck_assert(hs_filter__may_hold(0x7000));
+    hs_samples__forget();
+    ck_assert(hs_filter__may_hold(0x7000));
+    ck_assert_uint_eq(hs_samples__take(0x7000), 0);
+    ck_assert(hs_filter__may_hold(0x7000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("samples");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, the_table_is_what_an_array_says);
+    tcase_add_test(all, few_blocks_pass_the_filter_when_few_are_samples);
+    tcase_add_test(all, held_addresses_stay);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
