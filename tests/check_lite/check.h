@@ -85,6 +85,9 @@ __attribute__((format(printf, 3, 4), noreturn)) void check_lite_fail(const char 
 #define ck_assert_uint_gt(l, r)   CHECK_LITE_UINT(l, >, r)
 #define ck_assert_uint_ge(l, r)   CHECK_LITE_UINT(l, >=, r)
 #define ck_assert_double_lt(l, r) CHECK_LITE_COMPARE(double, "%g", l, <, r)
+#define ck_assert_double_eq_tol(l, r, tolerance)                                                                       \
+    ck_assert_msg(__builtin_fabs((double)(l) - (double)(r)) < (double)(tolerance), "%g and %g differ", (double)(l),    \
+                  (double)(r))
 #define ck_assert_ptr_eq(l, r)    CHECK_LITE_PTR(l, ==, r)
 #define ck_assert_ptr_ne(l, r)    CHECK_LITE_PTR(l, !=, r)
 #define ck_assert_ptr_null(p)     CHECK_LITE_PTR(p, ==, NULL)
