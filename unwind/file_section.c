@@ -119,13 +119,25 @@ bool hs_file_code_section(struct hs_range file, size_t *number, struct hs_file_s
     return false;
 }
 
+static struct hs_range names_of(const struct sections *sections, const ElfW(Shdr) * symbols)
+{
+    ElfW(Shdr) section;
+    struct hs_range names = {NULL, NULL};
+    if (read_section(sections, symbols->sh_link, &section) && section.sh_type == SHT_STRTAB &&
+        section_bytes(sections, &section, &names) && range_size(names) && names.end[-1] == 0)
+        return names;
+    return (struct hs_range){NULL, NULL};
+}
+
 static bool symbols_of_type(const struct sections *sections, uint32_t type, struct hs_file_symbols *symbols)
 {
     ElfW(Shdr) section;
     for (size_t i = 0; i < sections->count; i++)
         if (read_section(sections, i, &section) && section.sh_type == type && section.sh_entsize == sizeof(ElfW(Sym)) &&
-            section_bytes(sections, &section, &symbols->bytes))
+            section_bytes(sections, &section, &symbols->bytes)) {
+            symbols->names = names_of(sections, &section);
             return true;
+        }
     return false;
 }
 
@@ -145,7 +157,9 @@ bool hs_file_symbols_next(struct hs_file_symbols *symbols, struct hs_file_functi
         unsigned type = symbol.st_info & 0xf;
         if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF)
             continue;
-        *function = (struct hs_file_function){symbol.st_value, symbol.st_size};
+        bool named = symbol.st_name < range_size(symbols->names);
+        *function = (struct hs_file_function){symbol.st_value, symbol.st_size,
+                                              named ? (const char *)symbols->names.start + symbol.st_name : NULL};
         return true;
     }
     return false;

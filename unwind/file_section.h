@@ -20,11 +20,13 @@ struct hs_file_section {
 // What is left of a symbol table.
 struct hs_file_symbols {
     struct hs_range bytes;
+    struct hs_range names; // ends with a NUL, or is empty
 };
 
 struct hs_file_function {
     uintptr_t address; // as the file has it; ARM: with the Thumb bit
     uintptr_t size;    // 0: unknown
+    const char *name;  // in the mapped file; NULL: unknown
 };
 
 #pragma GCC visibility push(hidden)

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/prof/dump_facts.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/memory.h"
+#include "runtime/prof/dump_time.h"
+#include "runtime/text.h"
+
+#include <fcntl.h>
+
+enum { MAP_FIRST = 256 << 10 };
+
+// ---- the memory map -------------------------------------------------------------------------------------------------
+
+static bool enlarge(struct hs_dump_facts *facts)
+{
+    uint64_t memory = facts->map_memory ? 2 * facts->map_memory : MAP_FIRST;
+    char *larger = hs_memory__map((size_t)memory);
+    if (!larger)
+        return false;
+    if (facts->map) {
+        __builtin_memcpy(larger, facts->map, (size_t)facts->map_length);
+        hs_memory__unmap(facts->map, (size_t)facts->map_memory);
+    }
+    facts->map = larger;
+    facts->map_memory = memory;
+    return true;
+}
+
+static void free_map(struct hs_dump_facts *facts)
+{
+    if (facts->map)
+        hs_memory__unmap(facts->map, (size_t)facts->map_memory);
+    facts->map = NULL;
+    facts->map_length = facts->map_memory = 0;
+}
+
+// Of the process, not of a task: QEMU shows the guest's view in this file alone.
+static void read_map(struct hs_dump_facts *facts)
+{
+    long fd = hs_system_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), got = 1;
+    while (fd >= 0 && got > 0) {
+        if (facts->map_memory - facts->map_length < 8192 && !enlarge(facts))
+            break;
+        uint64_t room = facts->map_memory - facts->map_length - 1;
+        got = hs_system_read((int)fd, facts->map + facts->map_length, (size_t)room);
+        facts->map_length += got > 0 ? (uint64_t)got : 0;
+    }
+    if (fd >= 0)
+        hs_system_close((int)fd);
+    if (!facts->map_length)
+        free_map(facts);
+    else
+        facts->map[facts->map_length] = 0;
+}
+
+static const char *behind_blanks(const char *at)
+{
+    while (*at == ' ')
+        at++;
+    return at;
+}
+
+static const char *behind_word(const char *at)
+{
+    while (*at && *at != ' ' && *at != '\n')
+        at++;
+    return behind_blanks(at);
+}
+
+// start-end perms offset major:minor inode path
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_dump_mapping *mapping)
+{
+    if (*at >= facts->map_length)
+        return false;
+    const char *text = facts->map + *at;
+    mapping->start = hs_text__parse(&text, 16);
+    text += *text == '-';
+    mapping->end = hs_text__parse(&text, 16);
+    text = behind_blanks(text);
+    mapping->executable = text[0] > ' ' && text[1] > ' ' && text[2] == 'x';
+    text = behind_word(text);
+    mapping->offset = hs_text__parse(&text, 16);
+    text = behind_word(behind_blanks(text));
+    mapping->inode = hs_text__parse(&text, 10);
+    mapping->path = text = behind_blanks(text);
+    while (*text && *text != '\n')
+        text++;
+    mapping->path_length = (size_t)(text - mapping->path);
+    *at = (uint64_t)(text - facts->map) + (*text == '\n');
+    return true;
+}
+
+void hs_dump_facts__write_map(struct hs_dump_output *output)
+{
+    if (!output->facts->map)
+        return;
+    hs_dump_output__text(output, "\nMAPPED_LIBRARIES:\n");
+    hs_dump_output__bytes(output, output->facts->map, output->facts->map_length);
+}
+
+// ---- modules --------------------------------------------------------------------------------------------------------
+
+static bool same_file(const struct hs_dump_module *module, const struct hs_dump_mapping *mapping)
+{
+    return mapping->offset && mapping->path_length && mapping->path_length == module->path_length &&
+           __builtin_memcmp(mapping->path, module->path, module->path_length) == 0;
+}
+
+// Modules are the groups of mappings with code; the vdso is one, too.
+static void group(struct hs_dump_facts *facts, uint32_t limit)
+{
+    struct hs_dump_mapping mapping;
+    struct hs_dump_module *module = NULL;
+    bool has_code = false;
+    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);) {
+        if (!mapping.path_length)
+            continue;
+        if (!module || !same_file(module, &mapping)) {
+            facts->module_count += has_code;
+            if (facts->module_count == limit)
+                return;
+            module = &facts->modules[facts->module_count];
+            *module = (struct hs_dump_module){
+                .start = mapping.start, .path = mapping.path, .path_length = mapping.path_length};
+            has_code = false;
+        }
+        module->end = mapping.end;
+        has_code |= mapping.executable;
+    }
+    facts->module_count += has_code;
+}
+
+static void copy_path(char *to, const struct hs_dump_module *module)
+{
+    size_t length = module->path_length < HS_PROF_PATH ? module->path_length : 0;
+    __builtin_memcpy(to, module->path, length);
+    to[length] = 0;
+}
+
+static void find_modules(struct hs_dump_facts *facts)
+{
+    struct hs_dump_mapping mapping;
+    uint32_t limit = 1; // one more than there are
+    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);)
+        limit += mapping.executable;
+    facts->module_memory = limit * sizeof *facts->modules;
+    facts->modules = hs_memory__map((size_t)facts->module_memory);
+    if (!facts->modules)
+        return;
+    group(facts, limit);
+    for (uint32_t i = 0; i < facts->module_count; i++) {
+        copy_path(facts->line, &facts->modules[i]);
+        hs_image__read(&facts->modules[i].image, (uintptr_t)facts->modules[i].start, facts->line);
+    }
+}
+
+const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts *facts, uint64_t address)
+{
+    uint32_t low = 0, high = facts->module_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (facts->modules[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool inside = low < facts->module_count && facts->modules[low].start <= address;
+    return inside ? &facts->modules[low] : NULL;
+}
+
+// ---- the process ----------------------------------------------------------------------------------------------------
+
+static void read_command(struct hs_dump_facts *facts)
+{
+    size_t length = hs_text__read_file("/proc/self/cmdline", facts->command, sizeof facts->command);
+    while (length && !facts->command[length - 1])
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)facts->command[i] < ' ' || facts->command[i] == 127)
+            facts->command[i] = facts->command[i] ? '?' : ' ';
+}
+
+static void read_host(struct hs_dump_facts *facts)
+{
+    struct {
+        char system[65], node[65], rest[4][65];
+    } names;
+    struct hs_text text;
+    hs_text__start(&text, facts->host, sizeof facts->host);
+    if (HS_SYSTEM1(SYS_uname, &names) == 0)
+        hs_text__add(&text, names.node);
+}
+
+static uint64_t read_resident(struct hs_dump_facts *facts)
+{
+    if (!hs_text__read_file("/proc/self/statm", facts->line, sizeof facts->line))
+        return 0;
+    const char *at = behind_word(facts->line);
+    return hs_text__parse(&at, 10) * hs_memory__page_size();
+}
+
+void hs_dump_facts__gather(struct hs_dump_facts *facts)
+{
+    facts->pid = (uint32_t)hs_system_getpid();
+    facts->monotonic_ns = hs_clock__monotonic_ns();
+    facts->resident_bytes = read_resident(facts);
+    read_command(facts);
+    read_host(facts);
+    long length = hs_system_readlink("/proc/self/exe", facts->executable, sizeof facts->executable - 1);
+    facts->executable[length > 0 ? length : 0] = 0;
+    read_map(facts);
+    if (facts->map)
+        find_modules(facts);
+}
+
+void hs_dump_facts__free(struct hs_dump_facts *facts)
+{
+    free_map(facts);
+    if (facts->modules)
+        hs_memory__unmap(facts->modules, (size_t)facts->module_memory);
+    facts->modules = NULL;
+    facts->module_count = 0;
+}
+
+uint32_t hs_dump_facts__frames(struct hs_dump_facts *facts, uint32_t stack)
+{
+    bool cut;
+    uint32_t limit = hs_prof_options.max_frames;
+    return hs_snapshot__frames(stack, facts->frames, limit - 1 < HS_DUMP_FRAMES_LIMIT ? limit : HS_DUMP_FRAMES_LIMIT,
+                               &cut);
+}
+
+// ---- as text --------------------------------------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "x86_64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "aarch64"
+#elif defined(__arm__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define ARCHITECTURE "armeb"
+#elif defined(__arm__)
+#define ARCHITECTURE "arm"
+#elif __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define ARCHITECTURE "mips64"
+#else
+#define ARCHITECTURE "mips64el"
+#endif
+
+struct saying {
+    struct hs_dump_facts *facts;
+    void (*say)(const char *text, void *data);
+    void *data;
+    struct hs_text text;
+};
+
+static struct hs_text *begin(struct saying *saying, const char *key)
+{
+    hs_text__start(&saying->text, saying->facts->line, sizeof saying->facts->line);
+    hs_text__add(&saying->text, key);
+    hs_text__add(&saying->text, ": ");
+    return &saying->text;
+}
+
+static void end(struct saying *saying)
+{
+    saying->say(saying->facts->line, saying->data);
+}
+
+static void say_text(struct saying *saying, const char *key, const char *value)
+{
+    if (!value[0])
+        return;
+    hs_text__add(begin(saying, key), value);
+    end(saying);
+}
+
+static void say_number(struct saying *saying, const char *key, uint64_t value)
+{
+    hs_text__add_number(begin(saying, key), value);
+    end(saying);
+}
+
+static void say_trigger(struct saying *saying)
+{
+    struct hs_text *text = begin(saying, "trigger");
+    hs_text__add(text, saying->facts->trigger);
+    if (saying->facts->numbered) {
+        hs_text__add_character(text, ' ');
+        hs_text__add_number(text, saying->facts->number);
+    }
+    end(saying);
+}
+
+static void say_module(struct saying *saying, const struct hs_dump_module *module)
+{
+    if (!module->image.build_id_length)
+        return;
+    struct hs_text *text = begin(saying, "build-id");
+    for (size_t i = 0; i < module->image.build_id_length; i++) {
+        hs_text__add_character(text, "0123456789abcdef"[module->image.build_id[i] >> 4]);
+        hs_text__add_character(text, "0123456789abcdef"[module->image.build_id[i] & 15]);
+    }
+    hs_text__add_character(text, ' ');
+    for (size_t i = 0; i < module->path_length; i++)
+        hs_text__add_character(text, module->path[i]);
+    end(saying);
+}
+
+void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snapshot *snapshot,
+                              void (*say)(const char *text, void *data), void *data)
+{
+    struct saying saying = {.facts = facts, .say = say, .data = data};
+    say_text(&saying, "format", "heapsonde " HEAPSONDE_VERSION);
+    hs_dump_time__add(begin(&saying, "time"), snapshot->real_ns, HS_DUMP_TIME_ISO);
+    end(&saying);
+    hs_dump_time__add(begin(&saying, "since"), snapshot->since_ns, HS_DUMP_TIME_ISO);
+    end(&saying);
+    say_number(&saying, "monotonic", facts->monotonic_ns);
+    say_trigger(&saying);
+    say_text(&saying, "command", facts->command);
+    say_text(&saying, "executable", facts->executable);
+    say_text(&saying, "host", facts->host);
+    say_number(&saying, "pid", facts->pid);
+    say_text(&saying, "arch", ARCHITECTURE);
+    say_number(&saying, "rss", facts->resident_bytes);
+    say_number(&saying, "dropped", snapshot->samples_dropped);
+    for (uint32_t i = 0; i < facts->module_count; i++)
+        say_module(&saying, &facts->modules[i]);
+}
+
+static void write_comment(const char *text, void *data)
+{
+    hs_dump_output__text(data, "# ");
+    hs_dump_output__text(data, text);
+    hs_dump_output__text(data, "\n");
+}
+
+void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+{
+    hs_dump_facts__each_line(output->facts, snapshot, write_comment, output);
+}
+
+// ---- addresses ------------------------------------------------------------------------------------------------------
+
+#if defined(__mips__)
+enum { BACK_TO_CALL = 8 }; // over the delay slot
+#else
+enum { BACK_TO_CALL = 1 };
+#endif
+
+uint64_t hs_dump__address(uintptr_t return_address, uint32_t i)
+{
+#if defined(__arm__) || defined(__mips__)
+    return_address &= ~(uintptr_t)1; // the instruction set's bit
+#endif
+    return (uint64_t)return_address - BACK_TO_CALL + (i > 0);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a dump says of its process besides the samples: the memory map, the modules in it with their build ids, who runs
+// where and when. Gathered once for each dump, into memory of its own.
+#ifndef HEAPSONDE_RUNTIME_PROF_DUMP_FACTS_H
+#define HEAPSONDE_RUNTIME_PROF_DUMP_FACTS_H
+
+#include "runtime/image.h"
+#include "runtime/prof/dump.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// One line of the map. The path is not terminated; it lies in the text.
+struct hs_dump_mapping {
+    uint64_t start, end, offset, inode;
+    bool executable;
+    const char *path;
+    size_t path_length;
+};
+
+// Consecutive mappings of one file, of which at least one is executable.
+struct hs_dump_module {
+    uint64_t start, end;
+    const char *path; // as in the map, not terminated
+    size_t path_length;
+    struct hs_image image;
+};
+
+enum { HS_DUMP_FRAMES_LIMIT = 16384, HS_DUMP_COMMAND_LIMIT = 4096 };
+
+struct hs_dump_facts {
+    const char *trigger; // "manual"
+    uint32_t number;     // of the dump within its trigger
+    bool numbered;
+    uint32_t pid;
+    uint64_t monotonic_ns, resident_bytes;
+    char host[65];
+    char executable[HS_PROF_PATH];
+    char command[HS_DUMP_COMMAND_LIMIT]; // words with blanks between; cut
+    char line[HS_PROF_PATH + 256];       // scratch
+    char *map;                           // /proc/self/maps, terminated; NULL: could not be read
+    uint64_t map_length, map_memory;
+    struct hs_dump_module *modules; // by address
+    uint32_t module_count;
+    uint64_t module_memory;
+    uintptr_t frames[HS_DUMP_FRAMES_LIMIT]; // room for one stack, touched as far as used
+};
+
+#pragma GCC visibility push(hidden)
+void hs_dump_facts__gather(struct hs_dump_facts *facts);
+void hs_dump_facts__free(struct hs_dump_facts *facts);
+
+// The next line of the map; *at is 0 at first. False at the end.
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_dump_mapping *mapping);
+
+// The module around an address, NULL where there is none.
+const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts *facts, uint64_t address);
+
+// The stack's frames, into facts->frames. At most what prof_bt_max allows; at least 1.
+uint32_t hs_dump_facts__frames(struct hs_dump_facts *facts, uint32_t stack);
+
+// Calls `line` with each thing worth saying, "key: value".
+void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snapshot *snapshot,
+                              void (*say)(const char *text, void *data), void *data);
+
+// All of them as lines that begin with "# ".
+void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
+
+// "\nMAPPED_LIBRARIES:\n" and the map; nothing when the map could not be read.
+void hs_dump_facts__write_map(struct hs_dump_output *output);
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// jemalloc's threaded format and the older one with a line for each stack; the numbers of each line are made from its
+// own sum, so that readers that scale line by line arrive at the estimates.
+#include "runtime/prof/dump_facts.h"
+
+static bool with_totals(void)
+{
+    return hs_prof_options.accum;
+}
+
+static void write_counts(struct hs_dump_output *output, const struct hs_counts *live, const struct hs_counts *total,
+                         uint64_t sample_bytes)
+{
+    struct hs_written_counts now = hs_counts__to_write(live, sample_bytes), ever = {0, 0};
+    if (with_totals())
+        ever = hs_counts__to_write(total, sample_bytes);
+    hs_dump_output__number(output, now.objects);
+    hs_dump_output__text(output, ": ");
+    hs_dump_output__number(output, now.bytes);
+    hs_dump_output__text(output, " [");
+    hs_dump_output__number(output, ever.objects);
+    hs_dump_output__text(output, ": ");
+    hs_dump_output__number(output, ever.bytes);
+    hs_dump_output__text(output, "]");
+}
+
+static void add(struct hs_counts *sum, const struct hs_counts *counts)
+{
+    sum->objects += counts->objects;
+    sum->bytes += counts->bytes;
+    sum->estimated_objects_q16 += counts->estimated_objects_q16;
+    sum->estimated_bytes += counts->estimated_bytes;
+}
+
+uint32_t hs_dump__sum_stack(const struct hs_snapshot *snapshot, uint32_t first, struct hs_counts *live,
+                            struct hs_counts *total)
+{
+    *live = *total = (struct hs_counts){0};
+    uint32_t next = first;
+    for (; next < snapshot->pair_count && snapshot->pairs[next].stack == snapshot->pairs[first].stack; next++) {
+        add(live, &snapshot->pairs[next].live);
+        add(total, &snapshot->pairs[next].total);
+    }
+    return next;
+}
+
+static void write_frames(struct hs_dump_output *output, uint32_t stack)
+{
+    uint32_t count = hs_dump_facts__frames(output->facts, stack);
+    for (uint32_t i = 0; i < count; i++) {
+        hs_dump_output__bytes(output, " 0x", 3);
+        hs_dump_output__hex(output, hs_dump__address(output->facts->frames[i], i));
+    }
+}
+
+// ---- heap_v2 --------------------------------------------------------------------------------------------------------
+
+static void begin_thread(struct hs_dump_output *output, uint32_t uid)
+{
+    hs_dump_output__text(output, "  t");
+    hs_dump_output__number(output, uid);
+    hs_dump_output__text(output, ": ");
+}
+
+static void write_header(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+{
+    hs_dump_output__text(output, "  t*: ");
+    write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);
+    hs_dump_output__text(output, "\n");
+    for (uint32_t i = 0; i < snapshot->thread_count; i++) {
+        const struct hs_snapshot_thread *thread = &snapshot->threads[i];
+        begin_thread(output, thread->uid);
+        write_counts(output, &thread->live, &thread->total, snapshot->sample_bytes);
+        if (thread->name[0]) {
+            hs_dump_output__text(output, " ");
+            hs_dump_output__text(output, thread->name);
+        }
+        hs_dump_output__text(output, "\n");
+    }
+}
+
+static uint32_t write_stack(struct hs_dump_output *output, const struct hs_snapshot *snapshot, uint32_t first)
+{
+    struct hs_counts live, total;
+    uint32_t next = hs_dump__sum_stack(snapshot, first, &live, &total);
+    hs_dump_output__text(output, "@");
+    write_frames(output, snapshot->pairs[first].stack);
+    hs_dump_output__text(output, "\n  t*: ");
+    write_counts(output, &live, &total, snapshot->sample_bytes);
+    hs_dump_output__text(output, "\n");
+    for (uint32_t i = first; i < next; i++) {
+        begin_thread(output, snapshot->pairs[i].thread);
+        write_counts(output, &snapshot->pairs[i].live, &snapshot->pairs[i].total, snapshot->sample_bytes);
+        hs_dump_output__text(output, "\n");
+    }
+    return next;
+}
+
+void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+{
+    hs_dump_output__text(output, "heap_v2/");
+    hs_dump_output__number(output, snapshot->sample_bytes);
+    hs_dump_output__text(output, "\n");
+    hs_dump_facts__write_comments(output, snapshot);
+    write_header(output, snapshot);
+    for (uint32_t i = 0; i < snapshot->pair_count && !output->error;)
+        i = write_stack(output, snapshot, i);
+    hs_dump_facts__write_map(output);
+}
+
+// ---- the older text -------------------------------------------------------------------------------------------------
+
+void hs_dump_write__text(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+{
+    hs_dump_output__text(output, "heap profile: ");
+    write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);
+    hs_dump_output__text(output, " @ heap_v2/");
+    hs_dump_output__number(output, snapshot->sample_bytes);
+    hs_dump_output__text(output, "\n");
+    hs_dump_facts__write_comments(output, snapshot);
+    for (uint32_t i = 0, first; i < snapshot->pair_count && !output->error;) {
+        struct hs_counts live, total;
+        first = i;
+        i = hs_dump__sum_stack(snapshot, i, &live, &total);
+        hs_dump_output__text(output, " ");
+        write_counts(output, &live, &total, snapshot->sample_bytes);
+        hs_dump_output__text(output, " @");
+        write_frames(output, snapshot->pairs[first].stack);
+        hs_dump_output__text(output, "\n");
+    }
+    hs_dump_facts__write_map(output);
+}

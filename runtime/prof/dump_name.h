@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Names of automatic dumps, and which of these files are kept. Used by one dump at a time, with signals blocked.
+#ifndef HEAPSONDE_RUNTIME_PROF_DUMP_NAME_H
+#define HEAPSONDE_RUNTIME_PROF_DUMP_NAME_H
+
+#include "runtime/prof/dump.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+// The next name of a kind, into `name` (HS_PROF_PATH bytes), and its number within the kind. False when automatic names
+// are switched off or the name would be too long. Every name uses up a number.
+bool hs_dump_name__next(enum hs_dump_kind kind, char *name, uint32_t *number);
+
+// Whether there are automatic names: the prefix or the template is not empty.
+bool hs_dump_name__is_wanted(void);
+
+void hs_dump_name__set_prefix(const char *prefix);
+
+// A dump was written under an automatic name: removes the oldest ones of this process beyond the limits, and the former
+// peak where only the highest is kept. Manual dumps are neither counted nor removed.
+void hs_dump_name__written(enum hs_dump_kind kind, const char *name, uint64_t size);
+
+// In a forked child: the files so far are the parent's.
+void hs_dump_name__after_fork(void);
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/prof/dump_write.h"
+
+#include "arch/system.h"
+#include "runtime/memory.h"
+#include "runtime/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+enum { FILE_MODE = 0644, ATTEMPTS = 16 };
+
+struct hs_dump_job *hs_dump_job__new(void)
+{
+    struct hs_dump_job *job = hs_memory__map(sizeof *job);
+    if (job)
+        job->output.facts = &job->facts;
+    return job;
+}
+
+void hs_dump_job__free(struct hs_dump_job *job)
+{
+    if (job->has_snapshot)
+        hs_snapshot__free(&job->snapshot);
+    hs_dump_facts__free(&job->facts);
+    hs_memory__unmap(job, sizeof *job);
+}
+
+int hs_dump_job__take(struct hs_dump_job *job)
+{
+    if (hs_table__is_ours())
+        return EAGAIN;
+    job->has_snapshot = hs_snapshot__take(&job->snapshot, hs_prof_options.accum);
+    if (!job->has_snapshot)
+        return ENOMEM;
+    hs_dump_facts__gather(&job->facts);
+    return 0;
+}
+
+// ---- signals that writing raises ------------------------------------------------------------------------------------
+
+// A file that grows beyond the limit and a pipe without reader raise a signal in the writing thread, which the program
+// did nothing for: it is held back and taken away.
+struct held {
+    struct hs_signal_set before;
+    bool was_pending[2];
+};
+
+static const int raised[2] = {SIGXFSZ, SIGPIPE};
+
+static uint64_t bit_of(int signal)
+{
+    return 1ull << (signal - 1);
+}
+
+static void hold_signals(struct held *held)
+{
+    struct hs_signal_set set = {{0}}, pending = {{0}};
+    for (int i = 0; i < 2; i++)
+        set.words[0] |= bit_of(raised[i]);
+    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_BLOCK, &set, &held->before, sizeof set);
+    HS_SYSTEM2(SYS_rt_sigpending, &pending, sizeof pending);
+    for (int i = 0; i < 2; i++)
+        held->was_pending[i] = pending.words[0] & bit_of(raised[i]);
+}
+
+static void release_signals(const struct held *held, int error)
+{
+    struct hs_signal_set set = {{0}};
+    struct hs_time now = {0, 0};
+    if (error == EFBIG && !held->was_pending[0])
+        set.words[0] |= bit_of(raised[0]);
+    if (error == EPIPE && !held->was_pending[1])
+        set.words[0] |= bit_of(raised[1]);
+    if (error == EFBIG || error == EPIPE)
+        HS_SYSTEM4(SYS_rt_sigtimedwait, &set, 0, &now, sizeof set); // all zero: of either width
+    hs_system_restore_signals(&held->before);
+}
+
+// ---- the contents ---------------------------------------------------------------------------------------------------
+
+static void write_format(struct hs_dump_output *output, const struct hs_snapshot *snapshot, enum hs_dump_format format)
+{
+    switch (format) {
+    case HS_DUMP_TEXT:
+        hs_dump_write__text(output, snapshot);
+        break;
+    case HS_DUMP_PROTO:
+        hs_dump_write__proto(output, snapshot);
+        break;
+    case HS_DUMP_SYMBOLIZED:
+        hs_dump_write__symbolized(output, snapshot);
+        break;
+    case HS_DUMP_COLLAPSED:
+        hs_dump_write__collapsed(output, snapshot);
+        break;
+    default:
+        hs_dump_write__heap_v2(output, snapshot);
+    }
+    hs_dump_output__flush(output);
+}
+
+int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_format format)
+{
+    struct held held;
+    struct hs_dump_output *output = &job->output;
+    output->fd = fd;
+    output->pid = job->facts.pid;
+    output->error = 0;
+    output->used = 0;
+    output->written = 0;
+    hold_signals(&held);
+    write_format(output, &job->snapshot, format);
+    release_signals(&held, output->error);
+    return output->error;
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+static struct hs_dump_result failed(enum hs_dump_stage stage, long error)
+{
+    return (struct hs_dump_result){error < 0 ? (int)-error : (int)error, stage};
+}
+
+// A name in the same folder that does not depend on the length of the other.
+static bool make_temporary_name(char *name, const char *path, uint32_t attempt)
+{
+    struct hs_text text;
+    hs_text__start(&text, name, HS_PROF_PATH);
+    for (const char *base = hs_text__base_name(path); path < base; path++)
+        hs_text__add_character(&text, *path);
+    hs_text__add(&text, ".heapsonde-dump.");
+    hs_text__add_number(&text, (uint64_t)hs_system_getpid());
+    hs_text__add_character(&text, '.');
+    hs_text__add_number(&text, (uint64_t)hs_system_gettid());
+    hs_text__add_character(&text, '.');
+    hs_text__add_number(&text, attempt);
+    return text.at < text.last;
+}
+
+static long create_temporary(struct hs_dump_job *job, const char *path)
+{
+    long fd = -EEXIST;
+    for (uint32_t i = 0; i < ATTEMPTS && fd == -EEXIST; i++)
+        fd = make_temporary_name(job->temporary, path, i)
+                 ? hs_system_open(job->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE)
+                 : -ENAMETOOLONG;
+    return fd;
+}
+
+static bool is_other_process(const struct hs_dump_job *job)
+{
+    return job->facts.pid != (uint32_t)hs_system_getpid();
+}
+
+static struct hs_dump_result write_and_rename(struct hs_dump_job *job, long fd, const char *path,
+                                              enum hs_dump_format format)
+{
+    long error = hs_dump_job__write_descriptor(job, (int)fd, format);
+    long closed = hs_system_close((int)fd);
+    if (is_other_process(job))
+        return failed(HS_DUMP_STAGE_WRITE, ECANCELED);
+    if (!error)
+        error = closed == -EINTR ? 0 : closed;
+    if (error) {
+        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, job->temporary, 0);
+        return failed(HS_DUMP_STAGE_WRITE, error);
+    }
+    // Every architecture's C library calls it so, too.
+    long renamed = HS_SYSTEM4(SYS_renameat, AT_FDCWD, job->temporary, AT_FDCWD, path);
+    if (renamed)
+        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, job->temporary, 0);
+    return failed(HS_DUMP_STAGE_OPEN, renamed);
+}
+
+static struct hs_dump_result write_through(struct hs_dump_job *job, const char *path, enum hs_dump_format format)
+{
+    long fd = hs_system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, FILE_MODE);
+    if (fd < 0)
+        return failed(HS_DUMP_STAGE_OPEN, fd);
+    long error = hs_dump_job__write_descriptor(job, (int)fd, format);
+    long closed = hs_system_close((int)fd);
+    return failed(HS_DUMP_STAGE_WRITE, error ? error : closed == -EINTR ? 0 : closed);
+}
+
+// What is there under the name: nothing, a plain file, or something that is written to as it is.
+enum found { NOTHING, PLAIN_FILE, OTHER };
+
+static enum found look(const char *path)
+{
+    struct hs_file_status status;
+    if (hs_system_status_of(path, AT_SYMLINK_NOFOLLOW, &status) != 0)
+        return NOTHING;
+    return S_ISREG(status.mode) ? PLAIN_FILE : OTHER;
+}
+
+struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const char *path, enum hs_dump_format format,
+                                              bool may_write_through)
+{
+    if (!path[0])
+        return failed(HS_DUMP_STAGE_OPEN, ENOENT);
+    enum found found = may_write_through ? look(path) : NOTHING;
+    if (found == OTHER)
+        return write_through(job, path, format);
+    long fd = create_temporary(job, path);
+    if (fd >= 0)
+        return write_and_rename(job, fd, path, format);
+    // The file may be the program's to write while its folder is not.
+    if (found == PLAIN_FILE)
+        return write_through(job, path, format);
+    return failed(HS_DUMP_STAGE_OPEN, fd);
+}

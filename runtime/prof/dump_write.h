@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Writing one dump, wherever it goes.
+//
+// A file appears under its name when it is complete: it is written to a new file in the same folder and renamed. What
+// has a name already and is no plain file (a device, a pipe, a link) is written to directly, and only when the name was
+// given explicitly.
+#ifndef HEAPSONDE_RUNTIME_PROF_DUMP_WRITE_H
+#define HEAPSONDE_RUNTIME_PROF_DUMP_WRITE_H
+
+#include "runtime/prof/dump_facts.h"
+
+// The memory of one dump: a whole one, so that a dump in a signal handler and one that it interrupted share nothing.
+struct hs_dump_job {
+    struct hs_dump_output output;
+    struct hs_dump_facts facts;
+    struct hs_snapshot snapshot;
+    bool has_snapshot;
+    char name[HS_PROF_PATH];
+    char temporary[HS_PROF_PATH];
+    char message[HS_PROF_PATH + 128];
+};
+
+// Where an attempt ended.
+enum hs_dump_stage { HS_DUMP_STAGE_OPEN, HS_DUMP_STAGE_WRITE };
+
+struct hs_dump_result {
+    int error; // errno value, 0
+    enum hs_dump_stage stage;
+};
+
+#pragma GCC visibility push(hidden)
+// NULL without memory.
+struct hs_dump_job *hs_dump_job__new(void);
+void hs_dump_job__free(struct hs_dump_job *job);
+
+// Takes the snapshot. EAGAIN in a handler that interrupted the profiler in the same thread.
+int hs_dump_job__take(struct hs_dump_job *job);
+
+// Writes what was taken. `may_write_through`: the name was given explicitly.
+struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const char *path, enum hs_dump_format format,
+                                              bool may_write_through);
+int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_format format);
+#pragma GCC visibility pop
+
+#endif
