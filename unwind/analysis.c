@@ -698,6 +698,30 @@ static void take_stub_caller(const struct hs_decoder *decoder, struct hs_code_fr
     frame->unchanged &= ~other;
 }
 
+static bool is_unchanged(const struct state *state, unsigned number)
+{
+    return state->registers[number].kind == VALUE_ENTRY && state->registers[number].number == (int32_t)number;
+}
+
+// As long as the stack pointer is below the slot.
+static bool holds_slot(const struct hs_decoder *decoder, const struct state *state, unsigned number)
+{
+    struct value sp = state->registers[decoder->sp];
+    return state->saved & register_bit(number) && (sp.kind != VALUE_CFA || state->slots[number] >= sp.number);
+}
+
+// Whether the register may hold something else than what this path has left in it: the call has overwritten the return
+// address, and what is still in the frame may have been overwritten on another path that leads here.
+static bool is_overwritten(const struct analysis *analysis, unsigned number)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    const struct state *state = &analysis->result;
+    struct value sp = state->registers[decoder->sp];
+    if (!analysis->exact)
+        return number == decoder->ra;
+    return state->saved & register_bit(number) && (sp.kind != VALUE_CFA || state->slots[number] >= sp.number);
+}
+
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
@@ -714,10 +738,12 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
         if (!matters(decoder, i) || i == decoder->sp)
             continue;
         bool called_out = i == decoder->ra && !analysis->exact; // the call has overwritten it
-        if (!called_out && state->registers[i].kind == VALUE_ENTRY && state->registers[i].number == (int32_t)i)
-            frame->unchanged |= register_bit(i);
-        else if (state->saved & register_bit(i))
+        // What this path has not changed another path to the same place may have: what was stored holds for both.
+        bool unchanged = !called_out && is_unchanged(state, i);
+        if (holds_slot(decoder, state, i) || (state->saved & register_bit(i) && !unchanged))
             frame->saved |= register_bit(i);
+        else if (unchanged)
+            frame->unchanged |= register_bit(i);
     }
     take_stub_caller(decoder, frame);
     uint64_t known = frame->saved | frame->unchanged;

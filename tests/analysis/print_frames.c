@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// print_frames FILE [SYMBOLS]: analyses every function that the symbol table of SYMBOLS (or of FILE) names and prints
-// a line for each call: the return address, then what is known of the frame there, by register number:
+// print_frames [--interrupted] FILE [SYMBOLS]: analyses every function that the symbol table of SYMBOLS (or of FILE)
+// names and prints a line for each call: the return address, then what is known of the frame there, by register number:
 //
 //     RETURN_ADDRESS guessed=0 base=R:OFFSET ... saved=R:SLOT ... same=R ...
 //
-// or `RETURN_ADDRESS none` when the code does not tell.
+// or `RETURN_ADDRESS none` when the code does not tell. With --interrupted the same for each instruction that a signal
+// may come before, with its address.
 #include "unwind/code_part.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@ struct image {
     size_t function_count;
     struct mapping *mappings;
     size_t mapping_count;
+    bool interrupted; // each instruction instead of each call
 };
 
 static void fail(const char *what, const char *name)
@@ -141,11 +143,11 @@ static void print_frame(uint64_t address, const struct hs_code_frame *frame)
     putchar('\n');
 }
 
-static bool analyse_call(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at,
-                         struct hs_code_frame *frame)
+static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact,
+                    struct hs_code_frame *frame)
 {
     void *memory = calloc(1, hs_analysis_memory_size(decoder, code->size));
-    bool known = hs_analyse(decoder, code, at, false, memory, frame);
+    bool known = hs_analyse(decoder, code, at, exact, memory, frame);
     free(memory);
     return known;
 }
@@ -175,6 +177,14 @@ static bool analyse_call_in_part(const struct image *image, const struct hs_deco
     return known;
 }
 
+static void print_known(uintptr_t address, bool known, const struct hs_code_frame *frame)
+{
+    if (known && !frame->outermost)
+        print_frame(address, frame);
+    else
+        printf("%" PRIxPTR " none\n", address);
+}
+
 static void print_function(const struct image *image, const struct function *function, const struct hs_code *text)
 {
     const struct hs_decoder *decoder = decoder_of(image, function->thumb);
@@ -190,15 +200,16 @@ static void print_function(const struct image *image, const struct function *fun
             continue;
         }
         uintptr_t after = code.address + at + call.size * (call.delay_slot ? 2 : 1), asked = after - decoder->call_size;
+        bool known;
+        if (image->interrupted) {
+            known = analyse(decoder, &code, code.address + at, true, &frame);
+            print_known(code.address + at, known, &frame);
+        } else if (call.flow == HS_FLOW_CALL) {
+            known = function->part ? analyse_call_in_part(image, decoder, text, &code, asked, &frame)
+                                   : analyse(decoder, &code, asked, false, &frame);
+            print_known(after, known, &frame);
+        }
         at += call.size;
-        if (call.flow != HS_FLOW_CALL)
-            continue;
-        bool known = function->part ? analyse_call_in_part(image, decoder, text, &code, asked, &frame)
-                                    : analyse_call(decoder, &code, asked, &frame);
-        if (known && !frame.outermost)
-            print_frame(after, &frame);
-        else
-            printf("%" PRIxPTR " none\n", after);
     }
 }
 
@@ -218,10 +229,13 @@ static void print_section(const struct image *image, const GElf_Shdr *header, co
 
 int main(int argc, char **argv)
 {
+    bool interrupted = argc > 1 && strcmp(argv[1], "--interrupted") == 0;
+    argc -= interrupted;
+    argv += interrupted;
     if (argc < 2 || argc > 3)
-        fail("usage: print_frames FILE [SYMBOLS]", "arguments");
+        fail("usage: print_frames [--interrupted] FILE [SYMBOLS]", "arguments");
     elf_version(EV_CURRENT);
-    struct image image = {.elf = open_elf(argv[1])};
+    struct image image = {.elf = open_elf(argv[1]), .interrupted = interrupted};
     GElf_Ehdr header;
     gelf_getehdr(image.elf, &header);
     image.machine = header.e_machine;
