@@ -47,14 +47,14 @@ void hs_dump_name__set_prefix(const char *prefix)
     hs_system_restore_signals(&signals);
 }
 
-static const char *prefix(void)
+const char *hs_dump_name__prefix(void)
 {
     return names.prefix_was_set ? names.prefix : hs_prof_options.prefix;
 }
 
 bool hs_dump_name__is_wanted(void)
 {
-    return prefix()[0] != 0 || hs_prof_options.name_template[0] != 0;
+    return hs_dump_name__prefix()[0] != 0 || hs_prof_options.name_template[0] != 0;
 }
 
 static void add_namespace(struct hs_text *text)
@@ -70,7 +70,7 @@ static void add_namespace(struct hs_text *text)
 static void add_standard(struct hs_text *text, enum hs_dump_kind kind, uint32_t sequence, uint32_t number)
 {
     if (hs_lock__acquire(&names.lock, (uint32_t)hs_system_gettid())) {
-        hs_text__add(text, prefix());
+        hs_text__add(text, hs_dump_name__prefix());
         hs_lock__release(&names.lock);
     }
     if (hs_prof_options.pid_namespace)

@@ -19,6 +19,9 @@ bool hs_dump_name__is_wanted(void);
 
 void hs_dump_name__set_prefix(const char *prefix);
 
+// The prefix in use.
+const char *hs_dump_name__prefix(void);
+
 // A dump was written under an automatic name: removes the oldest ones of this process beyond the limits, and the former
 // peak where only the highest is kept. Manual dumps are neither counted nor removed.
 void hs_dump_name__written(enum hs_dump_kind kind, const char *name, uint64_t size);
