@@ -15,7 +15,7 @@
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16 };
+enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16, ABANDONED_AFTER = 10000 };
 #define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
 
 struct hs_sampler hs_sampler = {.sample_bytes = 1};
@@ -28,6 +28,7 @@ static struct {
     uint64_t seen_allocated, seen_deallocated; // sums of what threads have told
     uintptr_t pending[PENDING_LIMIT];          // frees by a signal handler that interrupted the lock's owner
     volatile uint32_t pending_count;
+    _Atomic uint32_t refused; // requests in a row for a lock that the thread itself holds
 } state;
 
 // ---- the lock -------------------------------------------------------------------------------------------------------
@@ -43,9 +44,16 @@ bool hs_table__is_ours(void)
     return word != 0 && (word & ~HS_LOCK_CONTENDED) == own_tid();
 }
 
+// A signal handler that interrupted the holder is refused; after many refusals the holder must have been left by
+// longjmp.
 bool hs_table__lock(void)
 {
-    return hs_lock__acquire(&hs_table_lock, own_tid());
+    if (UNLIKELY(hs_table__is_ours()) && atomic_fetch_add(&state.refused, 1) < ABANDONED_AFTER)
+        return false;
+    if (!hs_lock__acquire(&hs_table_lock, own_tid()))
+        return false;
+    atomic_store_explicit(&state.refused, 0, memory_order_relaxed);
+    return true;
 }
 
 static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
@@ -218,6 +226,19 @@ static void tell_triggers(struct hs_sampler_thread *thread)
     hs_dump__consider(is_active(thread) ? allocated : 0, live);
 }
 
+// A handler that interrupted the profiler, or what it calls, allocates a few blocks; a thread that does so for ever
+// left the profiler by longjmp, and what it remembers of its stack may be half written.
+static bool was_abandoned(struct hs_sampler_thread *thread)
+{
+    if (++thread->nested < ABANDONED_AFTER)
+        return false;
+    if (thread->memo) {
+        thread->memo->depth = 0;
+        hs_sites_forget(thread->sites);
+    }
+    return true;
+}
+
 void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block,
                                   size_t requested, size_t usable)
 {
@@ -225,9 +246,10 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
         return;
     uint64_t before = thread->allocated;
     thread->allocated = before + usable;
-    if (thread->inside)
+    if (thread->inside && !was_abandoned(thread))
         return;
     thread->inside = 1;
+    thread->nested = 0;
     thread->next = 0;
     uint32_t epoch = atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire);
     if (UNLIKELY(thread->epoch != epoch)) {

@@ -47,6 +47,7 @@ struct hs_sampler_thread {
     uint64_t sample_at;                        // value of `allocated` at which the next sample is due
     uint32_t epoch;                            // rate_epoch at the last draw
     uint32_t index;                            // of this record
+    uint32_t next_free;                        // index of the next record that means nothing
     bool ready;                                // false in the record that threads without one of their own share
     uint32_t tid;
     uint32_t uid;          // 0, 1, ... by first contact
@@ -58,8 +59,7 @@ struct hs_sampler_thread {
     struct hs_memo *memo;      // these three are made at the first sample
     struct hs_sites *sites;
     struct hs_node_cache *node_cache;
-    uintptr_t pending_frees[16]; // sampled blocks freed by a signal handler while the profiler was busy
-    uint32_t pending_count;
+    uint32_t nested; // allocations in a row while inside
 };
 
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { FIRST_SCAN = 64, STACKS_KEPT = 256, MEMO_FRAMES = HS_BACKTRACE_MEMO };
+enum { FIRST_SCAN = 64, FIRST_TIDS = 1024, STACKS_KEPT = 256, MEMO_FRAMES = HS_BACKTRACE_MEMO };
 
 // Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one.
 static struct hs_sampler_thread nobody;
@@ -27,6 +27,9 @@ void hs_sampler__be_nobody(void)
 
 static struct {
     struct hs_pool pool;
+    uint32_t *tids; // by index - 1, of records in use by a running thread; else 0
+    uint32_t tids_room;
+    uint32_t free; // a record that means nothing any more, linked by next_free
     uint32_t next_uid;
     uint32_t running;   // records in use
     uint32_t next_scan; // number of them at which those that have ended are looked for
@@ -102,6 +105,7 @@ static void forget_stacks(struct hs_sampler_thread *thread)
 static void bury(struct hs_sampler_thread *thread)
 {
     thread->gone = true;
+    threads.tids[thread->index - 1] = 0;
     threads.running--;
     threads.gone_allocated += thread->allocated;
     threads.gone_deallocated += thread->deallocated;
@@ -109,7 +113,7 @@ static void bury(struct hs_sampler_thread *thread)
     forget_stacks(thread);
 }
 
-static bool is_free(const struct hs_sampler_thread *thread)
+static bool means_nothing(const struct hs_sampler_thread *thread)
 {
     return thread->gone && !thread->live_objects && !(hs_prof_options.accum && thread->total_objects);
 }
@@ -117,25 +121,24 @@ static bool is_free(const struct hs_sampler_thread *thread)
 void hs_sampler__collect_gone(void)
 {
     long pid = hs_system_getpid();
+    threads.free = 0;
     for (uint32_t i = 1; i <= threads.pool.count; i++) {
         struct hs_sampler_thread *thread = hs_sampler__thread_at(i);
-        if (thread->tid && !thread->gone && HS_SYSTEM3(SYS_tgkill, pid, thread->tid, 0) == -ESRCH)
+        if (threads.tids[i - 1] && HS_SYSTEM3(SYS_tgkill, pid, thread->tid, 0) == -ESRCH)
             bury(thread);
+        if (means_nothing(thread)) {
+            thread->next_free = threads.free;
+            threads.free = i;
+        }
     }
 }
 
-// A record that means nothing any more. One with our own tid belongs to a dead thread whose number we got.
-static struct hs_sampler_thread *find_free(uint32_t tid)
+// A running record with this tid belongs to a dead thread whose number somebody else got.
+static void bury_namesake(uint32_t tid)
 {
-    struct hs_sampler_thread *found = NULL;
-    for (uint32_t i = 1; i <= threads.pool.count; i++) {
-        struct hs_sampler_thread *thread = hs_sampler__thread_at(i);
-        if (thread->tid == tid && !thread->gone)
-            bury(thread);
-        if (!found && (!thread->tid || is_free(thread)))
-            found = thread;
-    }
-    return found;
+    for (uint32_t i = 0; i < threads.pool.count; i++)
+        if (threads.tids[i] == tid)
+            bury(hs_sampler__thread_at(i + 1));
 }
 
 // ---- a thread begins ------------------------------------------------------------------------------------------------
@@ -152,19 +155,46 @@ static uint64_t seed_of(uint32_t uid)
     return (uint64_t)now.nanoseconds << 32 ^ (uint64_t)now.seconds ^ (uintptr_t)&now ^ uid;
 }
 
+static bool make_room_for_tids(void)
+{
+    if (threads.pool.count < threads.tids_room)
+        return true;
+    uint32_t room = threads.tids_room ? 2 * threads.tids_room : FIRST_TIDS;
+    uint32_t *tids = hs_memory__map(room * sizeof *tids);
+    if (!tids)
+        return false;
+    if (threads.tids) {
+        __builtin_memcpy(tids, threads.tids, threads.tids_room * sizeof *tids);
+        hs_memory__unmap(threads.tids, threads.tids_room * sizeof *tids);
+    }
+    threads.tids = tids;
+    threads.tids_room = room;
+    return true;
+}
+
+static uint32_t take_record(void)
+{
+    uint32_t index = threads.free;
+    if (!index)
+        return make_room_for_tids() ? hs_pool__allocate(&threads.pool, sizeof(struct hs_sampler_thread)) : 0;
+    threads.free = hs_sampler__thread_at(index)->next_free;
+    return index;
+}
+
 static struct hs_sampler_thread *make_record(uint32_t tid)
 {
+    bury_namesake(tid);
     if (threads.running >= FIRST_SCAN && threads.running >= threads.next_scan) {
         hs_sampler__collect_gone();
         threads.next_scan = threads.running * 2;
     }
-    struct hs_sampler_thread *thread = find_free(tid);
-    uint32_t index = thread ? thread->index : hs_pool__allocate(&threads.pool, sizeof(struct hs_sampler_thread));
+    uint32_t index = take_record();
     if (!index)
         return NULL;
-    thread = hs_sampler__thread_at(index);
+    struct hs_sampler_thread *thread = hs_sampler__thread_at(index);
     *thread = (struct hs_sampler_thread){
         .tid = tid, .index = index, .uid = threads.next_uid++, .ready = true, .quick = hs_sampler.quick};
+    threads.tids[index - 1] = tid;
     threads.running++;
     return thread;
 }
@@ -222,5 +252,5 @@ void hs_sampler__keep_only_self(void)
             bury(thread);
     }
     if (self->ready)
-        self->tid = (uint32_t)hs_system_gettid();
+        threads.tids[self->index - 1] = self->tid = (uint32_t)hs_system_gettid();
 }
