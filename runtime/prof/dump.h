@@ -65,6 +65,7 @@ void hs_dump_output__text(struct hs_dump_output *output, const char *text);
 void hs_dump_output__bytes(struct hs_dump_output *output, const void *bytes, uint64_t length);
 void hs_dump_output__number(struct hs_dump_output *output, uint64_t number);
 void hs_dump_output__hex(struct hs_dump_output *output, uint64_t number);
+void hs_dump_output__address(struct hs_dump_output *output, uint64_t address); // " 0x" and the number
 void hs_dump_output__flush(struct hs_dump_output *output);
 
 // The address to write for frame `i` of a stack (0: innermost) so that jeprof, which takes 1 from all but the first,

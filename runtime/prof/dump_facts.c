@@ -326,8 +326,6 @@ void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snaps
     say_text(&saying, "arch", ARCHITECTURE);
     say_number(&saying, "rss", facts->resident_bytes);
     say_number(&saying, "dropped", snapshot->samples_dropped);
-    for (uint32_t i = 0; i < facts->module_count; i++)
-        say_module(&saying, &facts->modules[i]);
 }
 
 static void write_comment(const char *text, void *data)
@@ -339,7 +337,10 @@ static void write_comment(const char *text, void *data)
 
 void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
 {
+    struct saying modules = {.facts = output->facts, .say = write_comment, .data = output};
     hs_dump_facts__each_line(output->facts, snapshot, write_comment, output);
+    for (uint32_t i = 0; i < output->facts->module_count; i++)
+        say_module(&modules, &output->facts->modules[i]);
 }
 
 // ---- addresses ------------------------------------------------------------------------------------------------------

@@ -61,11 +61,11 @@ const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts
 // The stack's frames, into facts->frames. At most what prof_bt_max allows; at least 1.
 uint32_t hs_dump_facts__frames(struct hs_dump_facts *facts, uint32_t stack);
 
-// Calls `line` with each thing worth saying, "key: value".
+// Calls `say` with each thing worth saying, "key: value".
 void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snapshot *snapshot,
                               void (*say)(const char *text, void *data), void *data);
 
-// All of them as lines that begin with "# ".
+// All of them, and the modules with their build ids, as lines that begin with "# ".
 void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
 
 // "\nMAPPED_LIBRARIES:\n" and the map; nothing when the map could not be read.

@@ -48,10 +48,8 @@ uint32_t hs_dump__sum_stack(const struct hs_snapshot *snapshot, uint32_t first, 
 static void write_frames(struct hs_dump_output *output, uint32_t stack)
 {
     uint32_t count = hs_dump_facts__frames(output->facts, stack);
-    for (uint32_t i = 0; i < count; i++) {
-        hs_dump_output__bytes(output, " 0x", 3);
-        hs_dump_output__hex(output, hs_dump__address(output->facts->frames[i], i));
-    }
+    for (uint32_t i = 0; i < count; i++)
+        hs_dump_output__address(output, hs_dump__address(output->facts->frames[i], i));
 }
 
 // ---- heap_v2 --------------------------------------------------------------------------------------------------------
@@ -86,7 +84,7 @@ static uint32_t write_stack(struct hs_dump_output *output, const struct hs_snaps
     uint32_t next = hs_dump__sum_stack(snapshot, first, &live, &total);
     hs_dump_output__text(output, "@");
     write_frames(output, snapshot->pairs[first].stack);
-    hs_dump_output__text(output, "\n  t*: ");
+    hs_dump_output__bytes(output, "\n  t*: ", 7);
     write_counts(output, &live, &total, snapshot->sample_bytes);
     hs_dump_output__text(output, "\n");
     for (uint32_t i = first; i < next; i++) {

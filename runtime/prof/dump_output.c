@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-enum { NUMBER_LIMIT = 20, BILLION = 1000000000 };
+enum { NUMBER_LIMIT = 20, RESERVED = 32, BILLION = 1000000000 };
 
 static void write_all(struct hs_dump_output *output, const char *bytes, uint64_t length)
 {
@@ -55,7 +55,7 @@ void hs_dump_output__text(struct hs_dump_output *output, const char *text)
 // Room for one number.
 static char *reserve(struct hs_dump_output *output)
 {
-    if (sizeof output->buffer - output->used < NUMBER_LIMIT)
+    if (sizeof output->buffer - output->used < RESERVED)
         hs_dump_output__flush(output);
     return output->buffer + output->used;
 }
@@ -73,22 +73,58 @@ static char *digits_before(char *end, uint32_t number, int least)
 
 void hs_dump_output__number(struct hs_dump_output *output, uint64_t number)
 {
-    char digits[NUMBER_LIMIT], *end = digits + sizeof digits, *at = end;
+    char digits[NUMBER_LIMIT], *end = digits + sizeof digits, *at = end, *to = reserve(output);
     while (number > UINT32_MAX) {
         at = digits_before(at, (uint32_t)(number % BILLION), 9);
         number /= BILLION;
     }
     at = digits_before(at, (uint32_t)number, at == end);
-    hs_dump_output__bytes(output, at, (uint64_t)(end - at));
+    output->used += (uint32_t)(end - at);
+    while (at < end)
+        *to++ = *at++;
+}
+
+// The eight digits of 32 bits as they lie in memory: all at once, in the bytes of a word.
+static uint64_t eight_digits(uint32_t number)
+{
+    uint64_t digits = number;
+    digits = (digits << 16 | digits) & 0x0000ffff0000ffffull;
+    digits = (digits << 8 | digits) & 0x00ff00ff00ff00ffull;
+    digits = (digits << 4 | digits) & 0x0f0f0f0f0f0f0f0full;
+    uint64_t letters = (digits + 0x0606060606060606ull) >> 4 & 0x0101010101010101ull;
+    digits += 0x3030303030303030ull + letters * ('a' - '0' - 10);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    digits = __builtin_bswap64(digits);
+#endif
+    return digits;
+}
+
+// Writes the digits to `to`, which has room for 16 whatever their number, and returns their end.
+static char *put_hex(char *to, uint64_t number)
+{
+    uint64_t high = eight_digits((uint32_t)(number >> 32)), low = eight_digits((uint32_t)number);
+    unsigned zeros = (unsigned)__builtin_clzll(number | 1) / 4;
+    char digits[32] = {0};
+    __builtin_memcpy(digits, &high, 8);
+    __builtin_memcpy(digits + 8, &low, 8);
+    __builtin_memcpy(&high, digits + zeros, 8);
+    __builtin_memcpy(&low, digits + zeros + 8, 8);
+    __builtin_memcpy(to, &high, 8);
+    __builtin_memcpy(to + 8, &low, 8);
+    return to + 16 - zeros;
 }
 
 void hs_dump_output__hex(struct hs_dump_output *output, uint64_t number)
 {
     char *to = reserve(output);
-    unsigned digits = (67 - (unsigned)__builtin_clzll(number | 1)) / 4;
-    for (unsigned shift = digits * 4; shift;) {
-        shift -= 4;
-        *to++ = "0123456789abcdef"[number >> shift & 15];
-    }
-    output->used += digits;
+    output->used += (uint32_t)(put_hex(to, number) - to);
+}
+
+void hs_dump_output__address(struct hs_dump_output *output, uint64_t address)
+{
+    char *to = reserve(output);
+    to[0] = ' ';
+    to[1] = '0';
+    to[2] = 'x';
+    output->used += (uint32_t)(put_hex(to + 3, address) - to);
 }
