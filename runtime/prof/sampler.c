@@ -352,7 +352,7 @@ void hs_sampler__start(void)
         return;
     hs_prof_options__begin();
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
-    hs_sampler.reset_at_ns = hs_clock__realtime_ns();
+    hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
     atomic_store(&hs_sampler.active, hs_prof_options.active);
     atomic_store(&hs_sampler.thread_active_init, hs_prof_options.thread_active_init);
     atomic_store(&hs_sampler.gdump, hs_prof_options.gdump);
@@ -375,7 +375,10 @@ void hs_sampler__switch_on(void)
 
 bool hs_sampler__set_active(bool active)
 {
-    return atomic_exchange(&hs_sampler.active, active);
+    bool before = atomic_exchange(&hs_sampler.active, active);
+    if (before != active)
+        hs_sampler.active_since_ns = hs_clock__realtime_ns();
+    return before;
 }
 
 void hs_sampler__set_rate(uint64_t bytes)
