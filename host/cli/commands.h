@@ -9,6 +9,8 @@
 extern const struct hs_command hs_command_run;
 extern const struct hs_command hs_command_report;
 extern const struct hs_command hs_command_export;
+extern const struct hs_command hs_command_diff;
+extern const struct hs_command hs_command_symbolize;
 extern const struct hs_command hs_command_help;
 
 #endif

@@ -1,92 +1,73 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/output.h"
 #include "host/cli/subject.h"
+#include "host/dump/write.h"
 #include "host/export/export.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static bool is_standard_output(const char *path)
+#define FORMATS HS_EXPORT_CHOICES " " HS_DUMP_OUTPUT_CHOICES
+
+static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
 {
-    return !strcmp(path, "-");
+    struct hs_dump *dump = NULL;
+    int result = hs_dump__of_trace(subject, &dump);
+    if (!result)
+        result = hs_dump__write(out, dump, format);
+    hs_dump__close(dump);
+    return result;
 }
 
-// Writes beside the target and renames, so that a failure leaves no half of a file and an old one intact. What is no
-// regular file (a pipe, a device) is written directly.
-static FILE *open_output(const char *path, char **temporary)
+static int write_dump(FILE *out, struct hs_opened *opened, enum hs_dump_output format)
 {
-    struct stat status;
-    *temporary = NULL;
-    if (is_standard_output(path))
-        return stdout;
-    if (!stat(path, &status) && !S_ISREG(status.st_mode))
-        return fopen(path, "we");
-    if (asprintf(temporary, "%s.XXXXXX", path) < 0)
-        return NULL;
-    int fd = mkstemp(*temporary);
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fd >= 0)
-        fchmod(fd, 0666 & ~mask);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out && fd >= 0)
-        close(fd);
-    if (!out) {
-        int problem = errno;
-        free(*temporary);
-        *temporary = NULL;
-        errno = problem;
-    }
-    return out;
+    struct hs_dump_choice choice = {.threads = opened->threads, .stacks = opened->stack_words ? &opened->stacks : NULL};
+    bool with_names = format == HS_DUMP_TO_PPROF || format == HS_DUMP_TO_SYMBOLIZED;
+    int result = hs_dump__keep(opened->dump, &opened->view, &choice);
+    if (!result && with_names)
+        result = hs_dump__add_names(opened->dump, &opened->view, format == HS_DUMP_TO_SYMBOLIZED);
+    return result ? result : hs_dump__write(out, opened->dump, format);
 }
 
-static int close_output(FILE *out, const char *path, char *temporary, bool keep)
+// Returns 0 or -ENOMEM.
+static int write_format(FILE *out, struct hs_opened *opened, const char *word, const struct hs_export_options *options)
 {
-    int problem = 0;
-    if (fflush(out) || ferror(out))
-        problem = errno ? errno : EIO;
-    if (out != stdout && fclose(out) && !problem)
-        problem = errno;
-    if (temporary && !problem && keep && rename(temporary, path))
-        problem = errno;
-    if (temporary && (problem || !keep))
-        unlink(temporary);
-    free(temporary);
-    return problem;
+    enum hs_dump_output output;
+    if (!hs_dump_output__parse(word, &output))
+        return hs_export_format__find(word)->write(out, &opened->subject, options);
+    return opened->dump ? write_dump(out, opened, output) : write_trace_as_dump(out, &opened->subject, output);
 }
 
-static int write_export(const struct hs_arguments *arguments, const struct hs_subject *subject, const char *path)
+static int check_format(const struct hs_arguments *arguments, const struct hs_opened *opened, const char *word)
 {
-    const struct hs_export_format *format = hs_export_format__find(hs_arguments__text(arguments, "format", ""));
-    struct hs_export_options options = {
-        .cost = hs_cost__parse(hs_arguments__text(arguments, "cost", "peak")),
-        .blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count"),
-    };
-    char *temporary = NULL;
-    FILE *out = open_output(path, &temporary);
-    if (!out) {
-        hs_complain(arguments->command, "%s cannot be written: %s; choose another file with -o", path, strerror(errno));
-        return HS_EXIT_FAILURE;
-    }
-    int result = format->write(out, subject, &options);
-    int problem = close_output(out, path, temporary, !result);
+    enum hs_dump_output output;
+    bool of_dumps = hs_dump_output__parse(word, &output);
+    const char *obstacle = of_dumps && opened->dump ? hs_dump__obstacle(opened->dump, output) : NULL;
+    if (of_dumps && !opened->dump && output != HS_DUMP_TO_PPROF && output != HS_DUMP_TO_SYMBOLIZED)
+        obstacle = "it is a trace, whose modules may have come and gone; pprof and symbolized hold its names";
+    if (!obstacle)
+        return 0;
+    hs_complain(arguments->command, "%s cannot be written as %s: %s", opened->subject.path, word, obstacle);
+    return HS_EXIT_FAILURE;
+}
+
+static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
+{
+    const char *word = hs_arguments__text(arguments, "format", "");
+    struct hs_output output;
+    struct hs_export_options options = {.blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count")};
+    int status = hs_opened__cost(opened, arguments, "cost", &options.cost);
+    if (!status)
+        status = check_format(arguments, opened, word);
+    if (!status)
+        status = hs_output__open(&output, arguments, path);
+    if (status)
+        return status;
+    int result = write_format(output.out, opened, word, &options);
     if (result)
-        hs_complain(arguments->command, "%s: out of memory; a narrower filter needs less", subject->path);
-    else if (problem)
-        hs_complain(arguments->command, "%s could not be written: %s; make room or choose another file with -o", path,
-                    strerror(problem));
-    return result || problem ? HS_EXIT_FAILURE : HS_EXIT_OK;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat first;
-    struct stat second;
-    return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+        hs_complain(arguments->command, "%s: out of memory; a narrower filter needs less", opened->subject.path);
+    status = hs_output__close(&output, arguments, !result);
+    return result ? HS_EXIT_FAILURE : status;
 }
 
 static int export(const struct hs_arguments *arguments)
@@ -94,18 +75,18 @@ static int export(const struct hs_arguments *arguments)
     struct hs_opened opened;
     const char *path = hs_arguments__text(arguments, "output", "-");
     if (!hs_arguments__flag(arguments, "format")) {
-        hs_complain(arguments->command, "needs --format; give one of: " HS_EXPORT_CHOICES);
+        hs_complain(arguments->command, "needs --format; give one of: " FORMATS);
         return HS_EXIT_USAGE;
     }
-    if (same_file(path, arguments->operands[0])) {
-        hs_complain(arguments->command, "%s is the trace itself; choose another file with -o", path);
+    if (hs_same_file(path, arguments->operands[0])) {
+        hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
         return HS_EXIT_USAGE;
     }
     int status = hs_opened__open(&opened, arguments);
     if (status)
         return status;
-    status = write_export(arguments, &opened.subject, path);
-    if (!is_standard_output(path))
+    status = write_export(arguments, &opened, path);
+    if (!hs_output__is_standard(path))
         hs_trace_symbols__print_problems(opened.subject.symbols, stderr, 5);
     hs_opened__close(&opened);
     return status;
@@ -115,9 +96,10 @@ static const struct hs_option options[] = {
     {.name = "format",
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
-     .choices = HS_EXPORT_CHOICES,
+     .choices = FORMATS,
      .help = "what to write; collapsed: one line per stack for other tools, flamegraph: an interactive SVG picture, "
-             "json: every stack with all its numbers"},
+             "json: every stack with all its numbers, pprof: profile.proto for pprof and others; of heap dumps also "
+             "heap_v2, its older form heap_profile, and symbolized, which is heap_v2 with names; one of"},
     {.name = "output",
      .letter = 'o',
      .kind = HS_OPTION_FILE,
@@ -128,7 +110,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help = "what the numbers of collapsed and flamegraph are, peak when not given"},
+     .help = "what the numbers of collapsed and flamegraph are; peak when not given, live for heap dumps"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,
@@ -142,8 +124,9 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_export = {
     .name = "export",
     .synopsis = "--format FORMAT [OPTIONS] FILE",
-    .summary = "write a trace as a flame graph, as collapsed stacks or as JSON",
-    .description = "Reads a trace and writes it in another format. The flame graph is one SVG file without anything "
+    .summary = "write a trace or a heap dump as a flame graph or in another format",
+    .description = "Reads a trace or a heap dump and writes it in another format. The flame graph is one SVG file "
+                   "without anything "
                    "from outside: open it in a browser, click to zoom, Ctrl-F to search.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,

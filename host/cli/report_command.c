@@ -18,14 +18,14 @@ static void print_threads(const struct hs_store *store)
         printf("%10" PRIu32 "  %s\n", threads[i].tid, threads[i].name);
 }
 
-static int write_report(const struct hs_arguments *arguments, const struct hs_subject *subject)
+static int write_report(const struct hs_arguments *arguments, const struct hs_subject *subject, enum hs_cost cost)
 {
     bool json = hs_arguments__flag(arguments, "json");
     bool one_cost = hs_arguments__flag(arguments, "sort");
     struct hs_report_options options = {
         .top = (unsigned)hs_arguments__number(arguments, "top", one_cost || json ? TOP_OF_ONE : TOP_OF_EACH),
         .one_cost = one_cost,
-        .cost = hs_cost__parse(hs_arguments__text(arguments, "sort", "peak")),
+        .cost = cost,
         .full_stacks = hs_arguments__flag(arguments, "full-stacks"),
         .least_percent = hs_arguments__percent(arguments, "min-percent", 1),
         .inverted = hs_arguments__flag(arguments, "bottom-up"),
@@ -43,16 +43,22 @@ static int write_report(const struct hs_arguments *arguments, const struct hs_su
 static int report(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
+    enum hs_cost cost;
     int status = hs_opened__open(&opened, arguments);
     if (status)
         return status;
+    status = hs_opened__cost(&opened, arguments, "sort", &cost);
+    if (status) {
+        hs_opened__close(&opened);
+        return status;
+    }
     int result = 0;
     if (hs_arguments__flag(arguments, "threads"))
-        print_threads(opened.store);
+        print_threads(opened.subject.store);
     else if (hs_arguments__flag(arguments, "modules"))
         result = hs_report__modules(stdout, &opened.subject);
     else
-        result = write_report(arguments, &opened.subject);
+        result = write_report(arguments, &opened.subject, cost);
     if (result)
         hs_complain(arguments->command, "%s: out of memory; give a smaller --top or a narrower filter",
                     opened.subject.path);
@@ -93,7 +99,10 @@ const struct hs_command hs_command_report = {
     .summary = "say where the memory of a recorded program went",
     .description = "Reads a trace and writes a summary and the call sites that matter most: by what was live at the "
                    "peak, what was live at the end, what was allocated in total and what was only used for a moment. "
-                   "Frames of allocators are left out; the first frame is the code that asked for memory.",
+                   "Frames of allocators are left out; the first frame is the code that asked for memory.\n\n"
+                   "Also reads heap dumps of samplers: jemalloc's heap_v2, with or without names, the older 'heap "
+                   "profile:' of gperftools, pprof's profile.proto, and collapsed stacks. Samples are scaled to what "
+                   "they stand for, as jeprof and pprof do.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

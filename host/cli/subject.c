@@ -24,17 +24,29 @@ static int open_store(struct hs_opened *opened, const char *path, struct hs_erro
     return result;
 }
 
-static int open_symbols(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+int hs_symbols_options__read(struct hs_symbols_options *options, const struct hs_arguments *arguments)
 {
-    struct hs_symbols_options options = {0};
-    opened->sysroots = hs_arguments__texts(arguments, "sysroot", &options.sysroot_count);
-    opened->debug_dirs = hs_arguments__texts(arguments, "debug-dir", &options.debug_dir_count);
-    opened->source_maps = hs_arguments__texts(arguments, "source-map", &options.source_map_count);
-    options.sysroots = opened->sysroots;
-    options.debug_dirs = opened->debug_dirs;
-    options.source_maps = opened->source_maps;
-    if (opened->sysroots && opened->debug_dirs && opened->source_maps)
-        opened->subject.symbols = hs_trace_symbols__create(opened->store, &options);
+    *options = (struct hs_symbols_options){0};
+    options->sysroots = hs_arguments__texts(arguments, "sysroot", &options->sysroot_count);
+    options->debug_dirs = hs_arguments__texts(arguments, "debug-dir", &options->debug_dir_count);
+    options->source_maps = hs_arguments__texts(arguments, "source-map", &options->source_map_count);
+    if (options->sysroots && options->debug_dirs && options->source_maps)
+        return 0;
+    hs_symbols_options__free(options);
+    return -ENOMEM;
+}
+
+void hs_symbols_options__free(struct hs_symbols_options *options)
+{
+    free((void *)(uintptr_t)options->sysroots);
+    free((void *)(uintptr_t)options->debug_dirs);
+    free((void *)(uintptr_t)options->source_maps);
+    *options = (struct hs_symbols_options){0};
+}
+
+static int open_symbols(struct hs_opened *opened, struct hs_error *error)
+{
+    opened->subject.symbols = hs_trace_symbols__create(opened->store, &opened->symbols_options);
     return opened->subject.symbols ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
 }
 
@@ -149,21 +161,31 @@ static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct 
     return result;
 }
 
-int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
+static int open_trace(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    struct hs_error error = {.message = ""};
     struct hs_filter filter;
-    *opened = (struct hs_opened){.subject = {.path = arguments->operands[0]}};
-    int result = open_store(opened, opened->subject.path, &error);
+    int result = open_store(opened, opened->subject.path, error);
     opened->subject.store = opened->store;
     if (!result)
-        result = open_symbols(opened, arguments, &error);
+        result = open_symbols(opened, error);
+    if (!result)
+        result = make_filter(opened, arguments, &filter, error);
+    return result ? result : ask(opened, &filter, error);
+}
+
+static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump)
+{
+    struct hs_error error = {.message = ""};
+    *opened = (struct hs_opened){.subject = {.path = arguments->operands[0]}};
     opened->restriction = restriction_text(arguments);
     opened->subject.restriction = opened->restriction;
-    if (!result)
-        result = make_filter(opened, arguments, &filter, &error);
-    if (!result)
-        result = ask(opened, &filter, &error);
+    int result = hs_symbols_options__read(&opened->symbols_options, arguments);
+    if (result)
+        hs_error__set(&error, ENOMEM, "%s: out of memory", opened->subject.path);
+    else if (dump)
+        result = hs_opened__open_dump(opened, arguments, &error);
+    else
+        result = open_trace(opened, arguments, &error);
     if (!result)
         return 0;
     hs_complain(arguments->command, "%s", error.message);
@@ -171,17 +193,47 @@ int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *argumen
     return HS_EXIT_FAILURE;
 }
 
+int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    return open_either(opened, arguments, hs_dump__recognise(arguments->operands[0]));
+}
+
+int hs_opened__open_given(struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    return open_either(opened, arguments, true);
+}
+
+int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *arguments, const char *option,
+                    enum hs_cost *cost)
+{
+    const char *word = hs_arguments__text(arguments, option, NULL);
+    *cost = word ? hs_cost__parse(word) : opened->dump ? HS_COST_LIVE : HS_COST_PEAK;
+    if (hs_subject__knows(&opened->subject, *cost))
+        return 0;
+    if (*cost == HS_COST_ALLOCATED)
+        hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
+                    opened->subject.path);
+    else
+        hs_complain(arguments->command, "%s is a heap dump, which knows nothing of '%s'; --%s takes live%s",
+                    opened->subject.path, word, option, opened->dump->has_all ? " and allocated" : "");
+    return HS_EXIT_USAGE;
+}
+
 void hs_opened__close(struct hs_opened *opened)
 {
-    hs_totals__free(&opened->subject.totals);
-    hs_trace_symbols__destroy(opened->subject.symbols);
+    if (opened->dump) {
+        hs_dump_view__close(&opened->view);
+    } else {
+        hs_totals__free(&opened->subject.totals);
+        hs_trace_symbols__destroy(opened->subject.symbols);
+    }
     if (opened->store)
         hs_store__close(opened->store);
-    free(opened->sysroots);
-    free(opened->debug_dirs);
-    free(opened->source_maps);
+    hs_dump__close(opened->dump);
+    hs_symbols_options__free(&opened->symbols_options);
     free(opened->restriction);
     free(opened->stack_words);
     free(opened->stream_words);
+    free(opened->threads);
     *opened = (struct hs_opened){0};
 }

@@ -1,30 +1,72 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What report and export have in common: opening a trace, its symbols, and the rows that were asked for.
+// What report and export have in common: opening a trace or a heap dump, its symbols, and what was asked for of it.
 #ifndef HEAPSONDE_HOST_CLI_SUBJECT_H
 #define HEAPSONDE_HOST_CLI_SUBJECT_H
 
 #include "host/cli/command.h"
+#include "host/dump/view.h"
 #include "host/report/report.h"
+#include "host/symbols/symbols.h"
 
 // A subject with all that belongs to it.
 struct hs_opened {
     struct hs_subject subject;
-    struct hs_store *store;
-    const char **sysroots;
-    const char **debug_dirs;
-    const char **source_maps;
+    struct hs_store *store;   // of a trace; NULL: a dump was opened
+    struct hs_dump *dump;     // NULL: a trace was opened
+    struct hs_dump_view view; // of the dump
+    struct hs_symbols_options symbols_options;
     char *restriction;
     uint64_t *stack_words;
     uint64_t *stream_words;
+    struct hs_set stacks;
+    uint8_t *threads; // of the dump: whether it was asked for; NULL: all
 };
 
-// Opens the trace that the first operand names, as the options ask. Returns 0, or the exit status after a line on
-// standard error.
+// Opens the trace or the dump that the first operand names, as the options ask. Returns 0, or the exit status after a
+// line on standard error.
 int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments);
 void hs_opened__close(struct hs_opened *opened);
 
+// The cost that the option asks for, else the usual one. Returns 0, or the exit status after a line on standard error
+// when the file does not have it.
+int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *arguments, const char *option,
+                    enum hs_cost *cost);
+
+// What the symbol options say; to be freed.
+int hs_symbols_options__read(struct hs_symbols_options *options, const struct hs_arguments *arguments);
+void hs_symbols_options__free(struct hs_symbols_options *options);
+
+// Reads a dump. The same of the result.
+int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path);
+
+// Whether the file begins as traces do.
+bool hs_is_trace(const char *path);
+
+// As hs_opened__open, for commands that take nothing but dumps.
+int hs_opened__open_given(struct hs_opened *opened, const struct hs_arguments *arguments);
+
+// private: dump_subject.c
+int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error);
+
 // The options that it reads, for the arrays of the commands.
+#define HS_SYMBOL_OPTIONS                                                                                              \
+    {.name = "sysroot",                                                                                                \
+     .kind = HS_OPTION_DIRECTORY,                                                                                      \
+     .argument = "DIR",                                                                                                \
+     .help = "look for the recorded machine's files below this folder, a copy of its root",                            \
+     .repeatable = true},                                                                                              \
+        {.name = "debug-dir",                                                                                          \
+         .letter = 'd',                                                                                                \
+         .kind = HS_OPTION_DIRECTORY,                                                                                  \
+         .argument = "DIR",                                                                                            \
+         .help = "also look here for debug information and unstripped files, by build id and by name",                 \
+         .repeatable = true},                                                                                          \
+    {                                                                                                                  \
+        .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
+        .help = "write TO where the path of a source file begins with FROM", .repeatable = true                        \
+    }
+
 #define HS_SUBJECT_OPTIONS                                                                                             \
     {.name = "thread",                                                                                                 \
      .letter = 't',                                                                                                    \
@@ -47,20 +89,6 @@ void hs_opened__close(struct hs_opened *opened);
          .kind = HS_OPTION_TEXT,                                                                                       \
          .argument = "REGEX",                                                                                          \
          .help = "only stacks with a function whose name matches this Perl regular expression"},                       \
-        {.name = "sysroot",                                                                                            \
-         .kind = HS_OPTION_DIRECTORY,                                                                                  \
-         .argument = "DIR",                                                                                            \
-         .help = "look for the recorded machine's files below this folder, a copy of its root",                        \
-         .repeatable = true},                                                                                          \
-        {.name = "debug-dir",                                                                                          \
-         .letter = 'd',                                                                                                \
-         .kind = HS_OPTION_DIRECTORY,                                                                                  \
-         .argument = "DIR",                                                                                            \
-         .help = "also look here for debug information and unstripped files, by build id and by name",                 \
-         .repeatable = true},                                                                                          \
-    {                                                                                                                  \
-        .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
-        .help = "write TO where the path of a source file begins with FROM", .repeatable = true                        \
-    }
+        HS_SYMBOL_OPTIONS
 
 #endif

@@ -49,11 +49,8 @@ static void write_frames(struct hs_json *json, const struct hs_subject *subject,
     hs_json__close_array(json);
 }
 
-static void write_stack(struct hs_json *json, const struct hs_subject *subject, const struct numbering *numbering,
-                        const struct hs_total *total)
+static void write_trace_numbers(struct hs_json *json, const struct hs_total *total)
 {
-    hs_json__open_object(json, NULL);
-    hs_json__number(json, "stack", total->stack);
     hs_json__number(json, "allocated_bytes", total->allocated_bytes);
     hs_json__number(json, "allocated_usable_bytes", total->allocated_usable);
     hs_json__number(json, "allocations", total->allocated_count);
@@ -67,6 +64,23 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_json__number(json, "temporary_count", total->temporary_count);
     hs_json__number(json, "first_time_ns", total->first_time);
     hs_json__number(json, "last_time_ns", total->last_time);
+}
+
+static void write_stack(struct hs_json *json, const struct hs_subject *subject, const struct numbering *numbering,
+                        const struct hs_total *total)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__number(json, "stack", total->stack);
+    if (subject->kind) {
+        if (hs_subject__knows(subject, HS_COST_ALLOCATED)) {
+            hs_json__number(json, "allocated_bytes", total->allocated_bytes);
+            hs_json__number(json, "allocations", total->allocated_count);
+        }
+        hs_json__number(json, "live_bytes", total->live_bytes);
+        hs_json__number(json, "live_count", total->live_count);
+    } else {
+        write_trace_numbers(json, total);
+    }
     hs_json__open_array(json, "frames");
     uint32_t node = total->stack;
     for (; node && node < numbering->node_count; node = hs_trace_symbols__parent(subject->symbols, node)) {
@@ -94,9 +108,11 @@ int hs_export__json(FILE *out, const struct hs_subject *subject, const struct hs
     hs_json__number(&json, "version", 1);
     hs_json__string(&json, "program", hs_program_name(subject->store));
     hs_json__string(&json, "arch", hs_arch_name(summary));
-    hs_json__number(&json, "duration_ns", summary->end_time);
-    hs_json__number(&json, "peak_bytes", subject->peak.bytes);
-    hs_json__number(&json, "peak_time_ns", subject->peak_time);
+    if (!subject->kind) {
+        hs_json__number(&json, "duration_ns", summary->end_time);
+        hs_json__number(&json, "peak_bytes", subject->peak.bytes);
+        hs_json__number(&json, "peak_time_ns", subject->peak_time);
+    }
     hs_json__string(&json, "restriction", subject->restriction);
     write_frames(&json, subject, &numbering);
     hs_json__open_array(&json, "stacks");

@@ -210,7 +210,7 @@ static void write_heading(const struct drawing *drawing, const struct hs_call_tr
           "<text id=\"heading\" x=\"8\" y=\"20\">",
           out);
     write_xml_text(out, *program ? program : "heapsonde");
-    fprintf(out, ": memory %s, %s in %s", hs_cost__title(drawing->options->cost),
+    fprintf(out, ": memory %s, %s in %s", hs_subject__title(drawing->subject, drawing->options->cost),
             hs_text__bytes(tree->node[0].bytes).text, hs_text__blocks(tree->node[0].blocks).text);
     if (drawing->subject->restriction) {
         fputs(", only ", out);

@@ -70,9 +70,12 @@ static void count_node(struct collecting *with, uint32_t node)
     if (!hs_symbols_reason(&use->status))
         return;
     const struct hs_frames *frames = hs_trace_symbols__node(symbols, node);
-    bool unnamed = frames->frame[frames->count - 1].kind != HS_FRAME_NAMED;
+    const struct hs_frame *outermost = &frames->frame[frames->count - 1];
+    bool unnamed = outermost->kind != HS_FRAME_NAMED;
     use->unnamed += unnamed;
-    use->matters |= unnamed && (use->status.state != HS_SYMBOLS_FOUND || with->nodes[node].depth > STARTING_FRAMES);
+    // Frames of an allocator are not shown.
+    use->matters |= unnamed && outermost->role != HS_ROLE_ALLOCATOR &&
+                    (use->status.state != HS_SYMBOLS_FOUND || with->nodes[node].depth > STARTING_FRAMES);
 }
 
 // A damaged table may say anything; a parent stands before its children.
@@ -90,7 +93,7 @@ static void mark_stacks(struct collecting *with)
         if (stack >= with->node_count)
             continue;
         with->marks[stack] = MARK_PASSED | MARK_ENDS;
-        with->bytes[stack] = totals->total[i].allocated_bytes;
+        with->bytes[stack] = hs_subject__bytes(with->subject, &totals->total[i]);
     }
 }
 

@@ -35,7 +35,7 @@ static void print_use(FILE *out, const struct hs_style *style, const struct hs_s
     const char *path = *use->status.path ? use->status.path : "[no name]";
     snprintf(frames, sizeof(frames), "%s of %s", hs_text__count(use->unnamed).text, hs_text__count(use->frames).text);
     fprintf(out, "%s%6s%s  %14s  ", style->number,
-            hs_text__percent(use->bytes, subject->totals.sum.allocated_bytes).text, style->plain, frames);
+            hs_text__percent(use->bytes, hs_subject__bytes(subject, &subject->totals.sum)).text, style->plain, frames);
     print_line(out, "", path);
 }
 
@@ -72,7 +72,8 @@ int hs_report__missing(FILE *out, const struct hs_subject *subject)
     if (count > MOST_SHOWN)
         fprintf(out, INDENT "and %zu more: --modules lists all\n", count - MOST_SHOWN);
     if (files_missing && hs_symbols__needs_sysroot(hs_trace_symbols__session(subject->symbols)))
-        fputs("The trace is of another kind of machine: --sysroot takes a folder with a copy of its files.\n", out);
+        fprintf(out, "The %s is of another kind of machine: --sysroot takes a folder with a copy of its files.\n",
+                subject->kind ? "dump" : "trace");
     hs_module_uses__free(&uses);
     return result;
 }
@@ -129,7 +130,7 @@ static void write_wanted(struct hs_json *json, const struct hs_symbols_status *s
     hs_json__close_object(json);
 }
 
-static void write_use(struct hs_json *json, const struct hs_module_use *use)
+static void write_use(struct hs_json *json, const struct hs_subject *subject, const struct hs_module_use *use)
 {
     const struct hs_symbols_status *status = &use->status;
     char id[256];
@@ -142,7 +143,8 @@ static void write_use(struct hs_json *json, const struct hs_module_use *use)
     hs_json__number(json, "frames", use->frames);
     hs_json__number(json, "unnamed_frames", use->unnamed);
     hs_json__number(json, "stacks", use->stacks);
-    hs_json__number(json, "allocated_bytes", use->bytes);
+    bool allocated = hs_subject__knows(subject, HS_COST_ALLOCATED);
+    hs_json__number(json, allocated ? "allocated_bytes" : "live_bytes", use->bytes);
     write_wanted(json, status);
     hs_json__close_object(json);
 }
@@ -154,7 +156,7 @@ int hs_report__missing_json(struct hs_json *json, const struct hs_subject *subje
     hs_json__open_array(json, "missing_symbols");
     for (size_t i = 0; i < uses.count; i++) {
         if (hs_symbols_reason(&uses.use[i].status))
-            write_use(json, &uses.use[i]);
+            write_use(json, subject, &uses.use[i]);
     }
     hs_json__close_array(json);
     hs_module_uses__free(&uses);

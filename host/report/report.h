@@ -10,6 +10,17 @@
 
 #include <stdio.h>
 
+struct hs_json;
+struct hs_subject;
+
+// What is different about a subject that is no trace.
+struct hs_subject_kind {
+    unsigned costs;         // bit per enum hs_cost: those that are known
+    const char *live_title; // what HS_COST_LIVE is there
+    void (*write_summary)(FILE *out, const struct hs_subject *subject);
+    void (*write_json)(struct hs_json *json, const struct hs_subject *subject); // members of the open object
+};
+
 // What is reported on: a store, its symbols and the answers for the rows that were asked for.
 struct hs_subject {
     const struct hs_store *store;
@@ -17,9 +28,16 @@ struct hs_subject {
     struct hs_totals totals;
     struct hs_live_total peak;
     uint64_t peak_time;
-    const char *restriction; // what was asked for, as the user gave it; NULL: everything
-    const char *path;        // of the trace
+    const char *restriction;            // what was asked for, as the user gave it; NULL: everything
+    const char *path;                   // of the trace
+    const struct hs_subject_kind *kind; // NULL: a trace
+    const void *context;                // of that kind
 };
+
+bool hs_subject__knows(const struct hs_subject *subject, enum hs_cost cost);
+const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cost);
+// What decides which stacks matter: allocated in total, or live where only that is known.
+uint64_t hs_subject__bytes(const struct hs_subject *subject, const struct hs_total *total);
 
 struct hs_report_options {
     unsigned top;  // call sites shown of each kind

@@ -128,12 +128,18 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_json__open_object(json, NULL);
     hs_json__number(json, "live_bytes", total->live_bytes);
     hs_json__number(json, "live_count", total->live_count);
-    hs_json__number(json, "peak_bytes", total->peak_bytes);
-    hs_json__number(json, "peak_count", total->peak_count);
-    hs_json__number(json, "allocated_bytes", total->allocated_bytes);
-    hs_json__number(json, "allocations", total->allocated_count);
-    hs_json__number(json, "temporary_bytes", total->temporary_bytes);
-    hs_json__number(json, "temporary_count", total->temporary_count);
+    if (hs_subject__knows(subject, HS_COST_PEAK)) {
+        hs_json__number(json, "peak_bytes", total->peak_bytes);
+        hs_json__number(json, "peak_count", total->peak_count);
+    }
+    if (hs_subject__knows(subject, HS_COST_ALLOCATED)) {
+        hs_json__number(json, "allocated_bytes", total->allocated_bytes);
+        hs_json__number(json, "allocations", total->allocated_count);
+    }
+    if (hs_subject__knows(subject, HS_COST_TEMPORARY)) {
+        hs_json__number(json, "temporary_bytes", total->temporary_bytes);
+        hs_json__number(json, "temporary_count", total->temporary_count);
+    }
     hs_json__open_array(json, "frames");
     for (uint32_t node = total->stack; node; node = hs_trace_symbols__parent(subject->symbols, node)) {
         if (hs_trace_symbols__is_cut(subject->symbols, node))
@@ -145,7 +151,8 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_json__close_array(json);
     unsigned cut = HS_CUT_NONE;
     hs_store__frames(subject->store, total->stack, NULL, 0, &cut);
-    hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
+    if (!subject->kind)
+        hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
     hs_json__close_object(json);
 }
 
@@ -172,7 +179,7 @@ static int choose(uint8_t *chosen, const struct hs_totals *totals, enum hs_cost 
     if (hs_top__start(&top, most, totals->count, comes_before, &ranking))
         return -ENOMEM;
     for (size_t i = 0; i < totals->count; i++) {
-        if (hs_cost__blocks(&totals->total[i], cost))
+        if (hs_cost__blocks(&totals->total[i], cost) || hs_cost__bytes(&totals->total[i], cost))
             hs_top__offer(&top, (uint32_t)i);
     }
     for (size_t i = 0; i < top.count; i++)
@@ -210,7 +217,8 @@ static int write_top(struct hs_json *json, const struct hs_subject *subject, con
     uint8_t *chosen = calloc(subject->totals.count + 1, 1);
     int result = chosen ? 0 : -ENOMEM;
     for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
-        if (!options->one_cost || options->cost == (enum hs_cost)cost)
+        bool wanted = !options->one_cost || options->cost == (enum hs_cost)cost;
+        if (wanted && hs_subject__knows(subject, (enum hs_cost)cost))
             result = choose(chosen, &subject->totals, (enum hs_cost)cost, options->top);
     }
     if (!result)
@@ -224,9 +232,14 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     struct hs_json json;
     hs_json__start(&json, out, true);
     hs_json__open_object(&json, NULL);
-    write_program(&json, subject);
-    write_numbers(&json, subject);
-    int result = write_cut_stacks(&json, subject);
+    int result = 0;
+    if (subject->kind) {
+        subject->kind->write_json(&json, subject);
+    } else {
+        write_program(&json, subject);
+        write_numbers(&json, subject);
+        result = write_cut_stacks(&json, subject);
+    }
     if (!result)
         result = write_top(&json, subject, options);
     if (!result)

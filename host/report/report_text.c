@@ -7,14 +7,15 @@
 
 #define SHOWN_FRAMES 6
 
-static void print_site(FILE *out, const struct hs_style *style, const struct hs_site *site, unsigned rank,
+static void print_site(FILE *out, const struct hs_subject *subject, const struct hs_site *site, unsigned rank,
                        enum hs_cost cost, uint64_t whole)
 {
+    const struct hs_style *style = hs_style__for(out);
     uint64_t bytes = hs_cost__bytes(&site->sum, cost);
     uint64_t blocks = hs_cost__blocks(&site->sum, cost);
     fprintf(out, "%s%4u. %s%s  %s in %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
             hs_text__percent(bytes, whole).text, hs_text__blocks(blocks).text);
-    if (cost != HS_COST_ALLOCATED)
+    if (cost != HS_COST_ALLOCATED && hs_subject__knows(subject, HS_COST_ALLOCATED))
         fprintf(out, "; allocated %s in %s", hs_text__bytes(site->sum.allocated_bytes).text,
                 hs_text__count(site->sum.allocated_count).text);
     if (cost != HS_COST_TEMPORARY && site->sum.temporary_count)
@@ -39,10 +40,10 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
     uint64_t whole = hs_cost__bytes(&subject->totals.sum, cost);
     uint64_t blocks = hs_cost__blocks(&subject->totals.sum, cost);
     // Of what was asked for only the share at the program's peak is known by call site, not the share at its own.
-    const char *title =
-        cost == HS_COST_PEAK && subject->restriction ? "live at the whole program's peak" : hs_cost__title(cost);
+    const char *title = cost == HS_COST_PEAK && subject->restriction ? "live at the whole program's peak"
+                                                                     : hs_subject__title(subject, cost);
     fprintf(out, "\n%sCall sites by memory %s%s", style->heading, title, style->plain);
-    if (!blocks) {
+    if (!blocks && !whole) {
         fputs(": none\n", out);
         return 0;
     }
@@ -50,7 +51,7 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
     struct hs_top top;
     int result = hs_sites__top(sites, cost, most, &top);
     for (size_t i = 0; i < top.count; i++)
-        print_site(out, style, &sites->site[top.number[i]], (unsigned)i + 1, cost, whole);
+        print_site(out, subject, &sites->site[top.number[i]], (unsigned)i + 1, cost, whole);
     hs_top__free(&top);
     return result;
 }
@@ -58,7 +59,10 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
 int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
 {
     struct hs_sites sites;
-    hs_report__summary(out, subject);
+    if (subject->kind)
+        subject->kind->write_summary(out, subject);
+    else
+        hs_report__summary(out, subject);
     int result = hs_report__missing(out, subject);
     if (result)
         return result;
@@ -67,7 +71,8 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
     if (result)
         return result;
     for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
-        if (!options->one_cost || options->cost == (enum hs_cost)cost)
+        bool wanted = !options->one_cost || options->cost == (enum hs_cost)cost;
+        if (wanted && hs_subject__knows(subject, (enum hs_cost)cost))
             result = print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
     }
     hs_sites__free(&sites);

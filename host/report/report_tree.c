@@ -77,7 +77,8 @@ int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs
     uint64_t whole = tree.node[0].bytes;
     struct tree_printer printer = {.out = out, .style = style, .whole = whole};
     printer.least = (uint64_t)ceil((double)whole * options->least_percent / 100);
-    fprintf(out, "%sMemory %s, %s%s: %s in %s (below %g%% not shown)\n", style->heading, hs_cost__title(options->cost),
+    fprintf(out, "%sMemory %s, %s%s: %s in %s (below %g%% not shown)\n", style->heading,
+            hs_subject__title(subject, options->cost),
             options->inverted ? "by the functions that allocate, callers below" : "from callers down to callees",
             style->plain, hs_text__bytes(whole).text, hs_text__blocks(tree.node[0].blocks).text,
             options->least_percent);

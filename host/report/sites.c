@@ -182,7 +182,7 @@ int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, 
     if (hs_top__start(top, most, sites->count, comes_before, &ranking))
         return -ENOMEM;
     for (size_t i = 0; i < sites->count; i++) {
-        if (hs_cost__blocks(&sites->site[i].sum, cost))
+        if (hs_cost__blocks(&sites->site[i].sum, cost) || hs_cost__bytes(&sites->site[i].sum, cost))
             hs_top__offer(top, (uint32_t)i);
     }
     hs_top__finish(top);

@@ -3,6 +3,7 @@
 
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
+#include "host/store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CUT_LIMIT 16
@@ -223,6 +225,88 @@ void hs_store__close(struct hs_store *store)
         hs_store__remove(store->remove);
     free(store->remove);
     free(store);
+}
+
+// ---- tables from elsewhere
+// ------------------------------------------------------------------------------------------------------
+
+static int copy_column(struct hs_column_file *file, const void *elements, size_t count, size_t element)
+{
+    *file = (struct hs_column_file){.element = element, .fd = -1};
+    if (!count)
+        return 0;
+    void *data = mmap(NULL, count * element, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return -ENOMEM;
+    memcpy(data, elements, count * element);
+    file->data = data;
+    file->capacity = count;
+    return 0;
+}
+
+static int copy_info(struct hs_store *store, const struct hs_store_tables *tables)
+{
+    const char *const pairs[2][2] = {{"executable", tables->executable}, {"command", tables->command}};
+    struct hs_stored_info info[2];
+    char *text = NULL;
+    size_t length = 0, count = 0;
+    FILE *stream = open_memstream(&text, &length);
+    if (!stream)
+        return -ENOMEM;
+    putc(0, stream);
+    for (size_t i = 0; i < 2; i++) {
+        if (!pairs[i][1])
+            continue;
+        info[count].key = (uint32_t)ftell(stream);
+        fprintf(stream, "%s%c", pairs[i][0], 0);
+        info[count++].value = (uint32_t)ftell(stream);
+        fprintf(stream, "%s%c", pairs[i][1], 0);
+    }
+    int failed = fclose(stream) ? -ENOMEM : copy_column(&store->strings, text, length, 1);
+    free(text);
+    return failed ? failed : copy_column(&store->info, info, count, sizeof *info);
+}
+
+static int copy_modules(struct hs_store *store, const struct hs_store_tables *tables)
+{
+    store->module_list = calloc(tables->module_count + 1, sizeof *store->module_list);
+    store->module_reach = calloc(tables->module_count + 1, sizeof *store->module_reach);
+    if (!store->module_list || !store->module_reach)
+        return -ENOMEM;
+    uint64_t reach = 0;
+    for (size_t i = 0; i < tables->module_count; i++) {
+        store->module_list[i] = tables->modules[i];
+        reach = tables->modules[i].end > reach ? tables->modules[i].end : reach;
+        store->module_reach[i] = reach;
+    }
+    store->modules.capacity = tables->module_count;
+    return 0;
+}
+
+int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **result)
+{
+    *result = NULL;
+    struct hs_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return -ENOMEM;
+    store->head.summary = tables->summary;
+    store->thread_list = calloc(tables->thread_count + 1, sizeof *store->thread_list);
+    int failed = store->thread_list
+                     ? copy_column(&store->nodes, tables->nodes, tables->node_count, sizeof *tables->nodes)
+                     : -ENOMEM;
+    if (!failed)
+        failed = copy_info(store, tables);
+    if (!failed)
+        failed = copy_modules(store, tables);
+    if (failed) {
+        hs_store__close(store);
+        return failed;
+    }
+    if (tables->thread_count)
+        memcpy(store->thread_list, tables->threads, tables->thread_count * sizeof *store->thread_list);
+    store->threads.capacity = tables->thread_count;
+    *result = store;
+    return 0;
 }
 
 // ---- attaching and removing

@@ -65,9 +65,14 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 
 static bool is_allocator(const char *name, const char *module)
 {
+    // Samplers that are allocators have frames of their own in their dumps.
+    static const char *const modules[] = {"libheapsonde-trace", "libheapsonde-prof", "libjemalloc.so", "libtcmalloc"};
     const char *slash = strrchr(module, '/');
-    if (starts_with(slash ? slash + 1 : module, "libheapsonde-trace"))
-        return true;
+    for (size_t i = 0; i < COUNT(modules); i++) {
+        // A name may be nothing but the module and an offset.
+        if (starts_with(slash ? slash + 1 : module, modules[i]) || starts_with(name, modules[i]))
+            return true;
+    }
     if (is_one_of(name, allocator_names, COUNT(allocator_names)))
         return true;
     for (size_t i = 0; i < COUNT(allocator_prefixes); i++) {

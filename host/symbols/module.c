@@ -4,6 +4,7 @@
 #include "host/symbols/locate.h"
 
 #include <elfutils/libdwelf.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,36 @@ static void take_build_id(struct hs_module_symbols *self, int fd)
     self->description.build_id_length = self->probe.build_id_length;
 }
 
+// How far a segment's addresses in the file lie from its bytes; of the segment that holds the code at `offset`.
+static uint64_t address_of_bytes(Elf *elf, uint64_t offset)
+{
+    size_t count = 0;
+    GElf_Phdr header;
+    GElf_Phdr found = {0};
+    if (elf_getphdrnum(elf, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
+            continue;
+        // Neighbours share a page of the file: the one with code is meant.
+        bool holds = offset >= (header.p_offset & ~(uint64_t)0xfff) && offset < header.p_offset + header.p_filesz;
+        if (holds && (!found.p_type || (header.p_flags & PF_X)))
+            found = header;
+    }
+    return found.p_vaddr - found.p_offset;
+}
+
+static void correct_bias(struct hs_module_symbols *self, int fd)
+{
+    if (!self->description.bias_of_bytes)
+        return;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    if (elf)
+        self->description.bias -= address_of_bytes(elf, self->description.mapped_offset);
+    elf_end(elf);
+}
+
 void hs_module_symbols__open(struct hs_module_symbols *self)
 {
     struct hs_located located;
@@ -90,6 +121,8 @@ void hs_module_symbols__open(struct hs_module_symbols *self)
     self->file = located.path;
     if (located.state == HS_SYMBOLS_FOUND && !self->description.build_id_length)
         take_build_id(self, located.fd);
+    if (located.state == HS_SYMBOLS_FOUND)
+        correct_bias(self, located.fd);
     if (located.state == HS_SYMBOLS_FOUND && report_file(self, located.fd))
         self->state = HS_SYMBOLS_DAMAGED;
 }

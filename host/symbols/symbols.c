@@ -149,10 +149,14 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
 
 // A return address is that of the instruction behind the call, which may belong to another line or function: what is
 // looked up lies within the call. On MIPS an instruction of any line and function stands between the two.
+unsigned hs_call_length(uint16_t machine)
+{
+    return machine == EM_MIPS ? 5 : 1;
+}
+
 static uint64_t call_address(const struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
 {
-    unsigned back = self->options.machine == EM_MIPS ? 5 : 1;
-    return address - module->description.bias - back;
+    return address - module->description.bias - hs_call_length(self->options.machine);
 }
 
 static const char *source_file(struct hs_symbols *self, const struct hs_dwarf_frame *found)
@@ -215,6 +219,23 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module,
     answer = find_answer(self->answers, self->answer_slots, key, return_address);
     *answer = (struct hs_answer){return_address, key, frames};
     self->answer_count++;
+    return frames;
+}
+
+const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct hs_frames *from)
+{
+    struct hs_frames *frames = new_frames(self, from->count);
+    if (!frames)
+        return NULL;
+    struct hs_frame *frame = (struct hs_frame *)(frames + 1);
+    for (uint32_t i = 0; i < from->count; i++) {
+        frame[i] = from->frame[i];
+        frame[i].function = readable_name(self, from->frame[i].function);
+        frame[i].file = from->frame[i].file ? hs_strings__add(self->strings, from->frame[i].file) : NULL;
+        if (!frame[i].function)
+            return NULL;
+        frame[i].role = hs_frame_role(frame[i].function, frame[i].module);
+    }
     return frames;
 }
 

@@ -35,6 +35,10 @@ struct hs_symbols_options {
 struct hs_symbols_module {
     uint64_t start;
     uint64_t bias; // run-time address - address in the file
+    // When only the process's maps are known, bias is the run-time address of the file's first byte. The file then says
+    // at which address its offset `mapped_offset` was linked, and the bias is put right.
+    bool bias_of_bytes;
+    uint64_t mapped_offset; // of its code, in the file
     const char *path;
     const uint8_t *build_id;
     size_t build_id_length;
@@ -86,6 +90,13 @@ int hs_symbols__add_module(struct hs_symbols *symbols, const struct hs_symbols_m
 // The frames of a return address in module `module`; -1: in no module. NULL when memory is exhausted.
 // Valid as long as the session.
 const struct hs_frames *hs_symbols__resolve(struct hs_symbols *symbols, int module, uint64_t return_address);
+
+// Frames whose names come from elsewhere than a file: `frames` with their strings and roles made those of the session.
+// Names may be linker names. NULL when memory is exhausted.
+const struct hs_frames *hs_symbols__named(struct hs_symbols *symbols, const struct hs_frames *frames);
+
+// How far a return address lies behind what is looked up for it. `machine`: ELF e_machine.
+unsigned hs_call_length(uint16_t machine);
 
 size_t hs_symbols__module_count(const struct hs_symbols *symbols);
 enum hs_symbols_state hs_symbols__state(const struct hs_symbols *symbols, size_t module);

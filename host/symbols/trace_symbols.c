@@ -92,8 +92,23 @@ static int add_modules(struct hs_trace_symbols *self)
     return 0;
 }
 
+static int add_described(struct hs_trace_symbols *self, const struct hs_symbols_module *modules)
+{
+    int result = 0;
+    for (size_t i = 0; result >= 0 && i < self->module_count; i++)
+        result = hs_symbols__add_module(self->symbols, &modules[i]);
+    return result < 0 ? result : 0;
+}
+
 struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
                                                   const struct hs_symbols_options *options)
+{
+    return hs_trace_symbols__create_with(store, options, NULL);
+}
+
+struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *store,
+                                                       const struct hs_symbols_options *options,
+                                                       const struct hs_symbols_module *modules)
 {
     struct hs_trace_symbols *self = calloc(1, sizeof(*self));
     if (!self)
@@ -108,7 +123,7 @@ struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
     self->symbols = hs_symbols__create(&used);
     self->frames = calloc(self->node_count + 1, sizeof(*self->frames));
     self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
-    if (self->symbols && self->frames && self->copies && !add_modules(self))
+    if (self->symbols && self->frames && self->copies && !(modules ? add_described(self, modules) : add_modules(self)))
         return self;
     hs_trace_symbols__destroy(self);
     return NULL;
@@ -179,6 +194,12 @@ const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, ui
     if (!self->frames[node])
         self->frames[node] = resolve(self, node);
     return self->frames[node];
+}
+
+void hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames)
+{
+    if (node && node < self->node_count)
+        self->frames[node] = frames;
 }
 
 struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)

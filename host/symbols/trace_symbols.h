@@ -14,12 +14,21 @@ struct hs_trace_symbols;
 // What `options` says about the machine is taken from the store. `store` must outlive the session. NULL: out of memory.
 struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
                                                   const struct hs_symbols_options *options);
+// The same, and the modules are described by somebody who knows more of them: what `modules[i]` says of the store's
+// module i is taken.
+struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *store,
+                                                       const struct hs_symbols_options *options,
+                                                       const struct hs_symbols_module *modules);
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
 
 const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self);
 
 // The frames of one node of the stack table; of a cut mark: one frame that names the reason. Never NULL.
 const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node);
+
+// The node's frames are these, which the caller knows already: what hs_symbols__named or hs_symbols__resolve of the
+// session returned.
+void hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames);
 
 // The symbols behind it; its modules have the numbers that they have in the store.
 struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self);

@@ -4,6 +4,7 @@
 #include "command.h"
 
 #include "host/cli/command.h"
+#include "host/dump/write.h"
 #include "host/export/export.h"
 
 #include <check.h>
@@ -120,12 +121,16 @@ START_TEST(test_every_option_is_parsed)
                 struct hs_arguments arguments;
                 snprintf(command_name, sizeof(command_name), "%s", command->name);
                 char operand[] = "operand";
-                char *argv[] = {command_name, spelling, value, flag ? NULL : operand, NULL};
-                ck_assert_msg(hs_arguments__parse(&arguments, command, flag ? 3 : 4, argv) == HS_PARSE_OK, "%s %s",
+                int operands = command->least_operands > 1 ? command->least_operands : 1;
+                int count = (flag ? 2 : 3) + operands;
+                char *argv[8] = {command_name, spelling, value};
+                for (int k = flag ? 2 : 3; k < count; k++)
+                    argv[k] = operand;
+                ck_assert_msg(hs_arguments__parse(&arguments, command, count, argv) == HS_PARSE_OK, "%s %s",
                               command->name, spelling);
                 ck_assert_int_eq(arguments.given_count, 1);
                 ck_assert_ptr_eq(arguments.given[0].option, option);
-                ck_assert_int_eq(arguments.operand_count, 1);
+                ck_assert_int_eq(arguments.operand_count, operands);
                 ck_assert_str_eq(arguments.operands[0], "operand");
                 hs_arguments__free(&arguments);
             }
@@ -161,9 +166,12 @@ static void expect_completion(const char *line, const char *expected)
 START_TEST(test_completion)
 {
     expect_completion("heapsonde report --sort", "live peak allocated temporary");
-    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES);
-    expect_completion("heapsonde help", "run report export help");
-    expect_completion("heapsonde", "run report export help --help --version");
+    char names[256] = "";
+    for (size_t i = 0; hs_commands[i]; i++)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "", hs_commands[i]->name);
+    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES " " HS_DUMP_OUTPUT_CHOICES);
+    expect_completion("heapsonde help", names);
+    expect_completion("heapsonde", text("%s --help --version", names));
 }
 END_TEST
 

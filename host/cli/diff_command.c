@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/output.h"
+#include "host/cli/subject.h"
+#include "host/dump/compare.h"
+
+#include <string.h>
+
+#define TOP 10
+
+static int check_traces(const struct hs_arguments *arguments)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!hs_is_trace(arguments->operands[i]))
+            continue;
+        hs_complain(arguments->command,
+                    "%s is a trace; heap dumps can be compared, and 'heapsonde export --format pprof' "
+                    "makes one of a trace",
+                    arguments->operands[i]);
+        return HS_EXIT_FAILURE;
+    }
+    return HS_EXIT_OK;
+}
+
+static int check_cost(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
+{
+    for (int i = 0; i < 2 && cost == HS_COST_ALLOCATED; i++) {
+        if (dumps[i]->has_all)
+            continue;
+        hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
+                    dumps[i]->name);
+        return HS_EXIT_USAGE;
+    }
+    return HS_EXIT_OK;
+}
+
+static int write_comparison(FILE *out, const struct hs_arguments *arguments, const struct hs_dump_view *view,
+                            enum hs_cost cost)
+{
+    const char *format = hs_arguments__text(arguments, "format", "text");
+    struct hs_compare_options options = {.cost = cost,
+                                         .top = (unsigned)hs_arguments__number(arguments, "top", TOP),
+                                         .full_stacks = hs_arguments__flag(arguments, "full-stacks")};
+    if (!strcmp(format, "json"))
+        return hs_compare__json(out, view, &options);
+    if (!strcmp(format, "collapsed"))
+        return hs_compare__collapsed(out, view, &options);
+    return hs_compare__text(out, view, &options);
+}
+
+static int compare(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
+{
+    struct hs_dump_view view = {0};
+    struct hs_symbols_options options;
+    struct hs_output output;
+    int result = hs_symbols_options__read(&options, arguments);
+    if (!result)
+        result = hs_dump_view__open(&view, dumps[0], dumps[1], &options);
+    if (!result)
+        result = hs_dump_view__compare(&view);
+    int status = result ? 0 : hs_output__open(&output, arguments, hs_arguments__text(arguments, "output", "-"));
+    if (!result && !status) {
+        result = write_comparison(output.out, arguments, &view, cost);
+        status = hs_output__close(&output, arguments, !result);
+    }
+    if (result)
+        hs_complain(arguments->command, "%s: out of memory", dumps[1]->name);
+    if (!result && !status)
+        hs_trace_symbols__print_problems(view.subject.symbols, stderr, 5);
+    hs_dump_view__close(&view);
+    hs_symbols_options__free(&options);
+    return result ? HS_EXIT_FAILURE : status;
+}
+
+static int diff(const struct hs_arguments *arguments)
+{
+    struct hs_dump *dumps[2] = {NULL, NULL};
+    enum hs_cost cost = hs_cost__parse(hs_arguments__text(arguments, "cost", "live"));
+    int status = check_traces(arguments);
+    for (int i = 0; !status && i < 2; i++)
+        status = hs_open_dump(&dumps[i], arguments, arguments->operands[i]);
+    if (!status)
+        status = check_cost(arguments, dumps, cost);
+    if (!status)
+        status = compare(arguments, dumps, cost);
+    hs_dump__close(dumps[0]);
+    hs_dump__close(dumps[1]);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    {.name = "format",
+     .kind = HS_OPTION_CHOICE,
+     .argument = "FORMAT",
+     .choices = "text json collapsed",
+     .help = "what to write, text when not given; collapsed: one line per stack with the bytes before and after"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "where to write it, standard output when not given"},
+    {.name = "cost",
+     .letter = 'c',
+     .kind = HS_OPTION_CHOICE,
+     .argument = "COST",
+     .choices = "live allocated",
+     .help = "compare what is in use, or what was allocated in all; live when not given"},
+    {.name = "top",
+     .letter = 'n',
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .help = "show this many call sites that grew, and that shrank; 10 when not given"},
+    {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
+    HS_SYMBOL_OPTIONS,
+    {0},
+};
+
+const struct hs_command hs_command_diff = {
+    .name = "diff",
+    .synopsis = "[OPTIONS] BEFORE AFTER",
+    .summary = "say what differs between two heap dumps",
+    .description = "Compares two heap dumps, which may be of different formats, runs and machines: a frame is known by "
+                   "its module (build id, or the name of the file) and its place in it, not by its address.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 2,
+    .most_operands = 2,
+    .options = options,
+    .run = diff,
+};

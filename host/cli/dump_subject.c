@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A heap dump where a trace may be given.
+#include "host/cli/stack_filter.h"
+#include "host/cli/subject.h"
+#include "host/cli/values.h"
+
+#include "format/trace_format.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool hs_is_trace(const char *path)
+{
+    char magic[HS_FILE_MAGIC_LENGTH] = "";
+    struct stat status;
+    // A pipe would lose what is read from it.
+    bool regular = !stat(path, &status) && S_ISREG(status.st_mode);
+    FILE *file = regular ? fopen(path, "rbe") : NULL;
+    size_t got = file ? fread(magic, 1, sizeof(magic), file) : 0;
+    if (file)
+        fclose(file);
+    return got == sizeof(magic) && !memcmp(magic, HS_FILE_MAGIC, sizeof(magic));
+}
+
+int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path)
+{
+    struct hs_error error = {.message = ""};
+    int result = hs_dump__open(path, dump, &error);
+    if (!result)
+        return 0;
+    hs_complain(arguments->command, "%s", error.message);
+    return HS_EXIT_FAILURE;
+}
+
+// ---- restrictions --------------------------------------------------------------------------------------------------
+
+static int check_options(const struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    static const char *const names[] = {"min-size", "max-size", "from", "to"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (hs_arguments__flag(arguments, names[i]))
+            return hs_error__set(error, EINVAL,
+                                 "--%s: %s is a heap dump, which says nothing of single blocks; give a "
+                                 "trace, or leave the option out",
+                                 names[i], opened->subject.path);
+    }
+    return 0;
+}
+
+static int add_thread(struct hs_opened *opened, const char *text, struct hs_error *error)
+{
+    uint64_t number = 0;
+    bool is_number = hs_value__number(text, &number);
+    bool found = false;
+    for (size_t i = 0; i < opened->dump->thread_count; i++) {
+        const struct hs_dump_thread *thread = &opened->dump->thread[i];
+        if (strcmp(thread->name, text) != 0 && !(is_number && thread->uid == number))
+            continue;
+        opened->threads[i] = 1;
+        found = true;
+    }
+    if (found)
+        return 0;
+    return hs_error__set(error, ENOENT, "%s has no thread '%s'; 'heapsonde report --threads %s' lists them",
+                         opened->subject.path, text, opened->subject.path);
+}
+
+static int choose_threads(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    size_t count = 0;
+    const char **names = hs_arguments__texts(arguments, "thread", &count);
+    int result = 0;
+    if (count) {
+        opened->threads = calloc(opened->dump->thread_count + 1, 1);
+        if (!opened->threads)
+            result = hs_error__set(error, ENOMEM, "--thread: out of memory");
+    }
+    for (size_t i = 0; !result && i < count; i++)
+        result = add_thread(opened, names[i], error);
+    free((void *)(uintptr_t)names);
+    return result;
+}
+
+static int choose_stacks(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    const char *pattern = hs_arguments__text(arguments, "function", NULL);
+    if (!pattern)
+        return 0;
+    return hs_stack_filter__by_function(opened->view.subject.symbols, pattern, &opened->stack_words, &opened->stacks,
+                                        error);
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+static int add_up(struct hs_opened *opened)
+{
+    struct hs_dump_choice choice = {.threads = opened->threads, .stacks = opened->stack_words ? &opened->stacks : NULL};
+    return hs_dump_view__add_up(&opened->view, &choice);
+}
+
+int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    int result = hs_dump__open(opened->subject.path, &opened->dump, error);
+    if (!result)
+        result = check_options(opened, arguments, error);
+    if (!result)
+        result = choose_threads(opened, arguments, error);
+    if (result)
+        return result;
+    if (hs_dump_view__open(&opened->view, opened->dump, NULL, &opened->symbols_options))
+        return hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
+    result = choose_stacks(opened, arguments, error);
+    if (!result && add_up(opened))
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
+    const char *restriction = opened->restriction;
+    opened->subject = opened->view.subject;
+    opened->subject.restriction = restriction;
+    return result;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool hs_output__is_standard(const char *path)
+{
+    return !strcmp(path, "-");
+}
+
+// Writes beside the target and renames, so that a failure leaves no half of a file and an old one intact. What is no
+// regular file (a pipe, a device) is written directly.
+static FILE *open_output(const char *path, char **temporary)
+{
+    struct stat status;
+    *temporary = NULL;
+    if (hs_output__is_standard(path))
+        return stdout;
+    if (!stat(path, &status) && !S_ISREG(status.st_mode))
+        return fopen(path, "we");
+    if (asprintf(temporary, "%s.XXXXXX", path) < 0)
+        return NULL;
+    int fd = mkstemp(*temporary);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fd >= 0)
+        fchmod(fd, 0666 & ~mask);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out && fd >= 0)
+        close(fd);
+    if (!out) {
+        int problem = errno;
+        free(*temporary);
+        *temporary = NULL;
+        errno = problem;
+    }
+    return out;
+}
+
+static int close_output(FILE *out, const char *path, char *temporary, bool keep)
+{
+    int problem = 0;
+    if (fflush(out) || ferror(out))
+        problem = errno ? errno : EIO;
+    if (out != stdout && fclose(out) && !problem)
+        problem = errno;
+    if (temporary && !problem && keep && rename(temporary, path))
+        problem = errno;
+    if (temporary && (problem || !keep))
+        unlink(temporary);
+    free(temporary);
+    return problem;
+}
+
+int hs_output__open(struct hs_output *output, const struct hs_arguments *arguments, const char *path)
+{
+    output->path = path;
+    output->out = open_output(path, &output->temporary);
+    if (output->out)
+        return 0;
+    hs_complain(arguments->command, "%s cannot be written: %s; choose another file with -o", path, strerror(errno));
+    return HS_EXIT_FAILURE;
+}
+
+int hs_output__close(struct hs_output *output, const struct hs_arguments *arguments, bool keep)
+{
+    int problem = close_output(output->out, output->path, output->temporary, keep);
+    if (problem && keep)
+        hs_complain(arguments->command, "%s could not be written: %s; make room or choose another file with -o",
+                    output->path, strerror(problem));
+    return problem ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
+bool hs_same_file(const char *a, const char *b)
+{
+    struct stat first;
+    struct stat second;
+    return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where commands write files that are asked for with -o.
+#ifndef HEAPSONDE_HOST_CLI_OUTPUT_H
+#define HEAPSONDE_HOST_CLI_OUTPUT_H
+
+#include "host/cli/command.h"
+
+#include <stdio.h>
+
+struct hs_output {
+    FILE *out;
+    const char *path;
+    char *temporary; // NULL: written directly
+};
+
+// "-" is standard output.
+bool hs_output__is_standard(const char *path);
+
+// Returns 0, or the exit status after a line on standard error. Writes beside the target and renames, so that a failure
+// leaves no half of a file and an old one intact. What is no regular file (a pipe, a device) is written directly.
+int hs_output__open(struct hs_output *output, const struct hs_arguments *arguments, const char *path);
+
+// With `keep` the file takes its place. The same of the result.
+int hs_output__close(struct hs_output *output, const struct hs_arguments *arguments, bool keep);
+
+// Whether both paths lead to one file that exists.
+bool hs_same_file(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/output.h"
+#include "host/cli/subject.h"
+#include "host/dump/write.h"
+
+static int write_symbolized(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
+{
+    struct hs_output output;
+    if (hs_dump__add_names(opened->dump, &opened->view, true)) {
+        hs_complain(arguments->command, "%s: out of memory", opened->subject.path);
+        return HS_EXIT_FAILURE;
+    }
+    int status = hs_output__open(&output, arguments, path);
+    if (status)
+        return status;
+    hs_dump__write(output.out, opened->dump, HS_DUMP_TO_SYMBOLIZED);
+    return hs_output__close(&output, arguments, true);
+}
+
+static int symbolize(const struct hs_arguments *arguments)
+{
+    struct hs_opened opened;
+    const char *path = hs_arguments__text(arguments, "output", "-");
+    const char *input = arguments->operands[0];
+    if (hs_same_file(path, input)) {
+        hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
+        return HS_EXIT_USAGE;
+    }
+    if (hs_is_trace(input)) {
+        hs_complain(arguments->command,
+                    "%s is a trace; 'heapsonde export --format symbolized' makes a heap dump with names of it", input);
+        return HS_EXIT_FAILURE;
+    }
+    int status = hs_opened__open_given(&opened, arguments);
+    if (status)
+        return status;
+    status = write_symbolized(arguments, &opened, path);
+    for (size_t i = 0; i < opened.dump->warning_count; i++)
+        hs_complain(arguments->command, "%s: %s", input, opened.dump->warning[i]);
+    hs_trace_symbols__print_problems(opened.subject.symbols, stderr, 5);
+    hs_opened__close(&opened);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "where to write it, standard output when not given"},
+    HS_SYMBOL_OPTIONS,
+    {0},
+};
+
+const struct hs_command hs_command_symbolize = {
+    .name = "symbolize",
+    .synopsis = "[OPTIONS] DUMP",
+    .summary = "put the names of functions into a heap dump",
+    .description = "Reads a heap dump of any kind and writes it as heap_v2 behind a table with the names of its "
+                   "addresses, inlined calls included. jeprof reads the result without the program, its libraries and "
+                   "its machine: 'jeprof --text FILE'.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = options,
+    .run = symbolize,
+};

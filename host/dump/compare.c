@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/dump/compare.h"
+
+#include "host/dump/summary.h"
+#include "host/report/frames.h"
+#include "host/report/json.h"
+#include "host/report/sites.h"
+#include "host/report/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_FRAMES  6
+#define DEEPEST_STACK 65536u
+
+struct change {
+    uint64_t before, after; // bytes
+    uint64_t blocks_before, blocks_after;
+};
+
+struct text {
+    char text[64];
+};
+
+// ---- numbers -------------------------------------------------------------------------------------------------------
+
+// Where hs_dump_view__compare put them.
+static struct change change_of(const struct hs_total *total, enum hs_cost cost)
+{
+    if (cost == HS_COST_ALLOCATED)
+        return (struct change){total->temporary_bytes, total->allocated_bytes, total->temporary_count,
+                               total->allocated_count};
+    return (struct change){total->peak_bytes, total->live_bytes, total->peak_count, total->live_count};
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static struct text signed_bytes(const struct change *change)
+{
+    struct text text;
+    const char *sign = change->after == change->before ? "" : change->after > change->before ? "+" : "-";
+    snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__bytes(distance(change->after, change->before)).text);
+    return text;
+}
+
+static struct text signed_blocks(const struct change *change)
+{
+    struct text text;
+    uint64_t blocks = distance(change->blocks_after, change->blocks_before);
+    const char *sign = !blocks ? "" : change->blocks_after > change->blocks_before ? "+" : "-";
+    snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__blocks(blocks).text);
+    return text;
+}
+
+// ---- call sites ----------------------------------------------------------------------------------------------------
+
+struct ranking {
+    const struct hs_sites *sites;
+    enum hs_cost cost;
+    bool rounded; // the dumps round differently
+};
+
+// Of a site. What rounding alone can make is no change.
+static struct change change_at(const struct ranking *ranking, size_t index)
+{
+    const struct hs_site *site = &ranking->sites->site[index];
+    struct change change = change_of(&site->sum, ranking->cost);
+    uint64_t rounding = ranking->rounded ? site->stack_count : 0;
+    if (distance(change.before, change.after) <= rounding)
+        change.before = change.after;
+    if (distance(change.blocks_before, change.blocks_after) <= rounding)
+        change.blocks_before = change.blocks_after;
+    return change;
+}
+
+static bool comes_before(const void *context, uint32_t a, uint32_t b)
+{
+    const struct ranking *ranking = context;
+    struct change first = change_at(ranking, a);
+    struct change second = change_at(ranking, b);
+    uint64_t of_first = distance(first.before, first.after);
+    uint64_t of_second = distance(second.before, second.after);
+    return of_first != of_second ? of_first > of_second
+                                 : ranking->sites->site[a].sum.stack < ranking->sites->site[b].sum.stack;
+}
+
+static bool is_wanted(const struct change *change, bool grown)
+{
+    if (change->before != change->after)
+        return grown == (change->after > change->before);
+    return change->blocks_before != change->blocks_after && grown == (change->blocks_after > change->blocks_before);
+}
+
+// The sites that grew, or those that shrank. *sum gets all of them.
+static int choose(struct hs_top *top, const struct ranking *ranking, bool grown, unsigned most, struct change *sum)
+{
+    *sum = (struct change){0};
+    if (hs_top__start(top, most, ranking->sites->count, comes_before, ranking))
+        return -ENOMEM;
+    for (size_t i = 0; i < ranking->sites->count; i++) {
+        struct change change = change_at(ranking, i);
+        if (!is_wanted(&change, grown))
+            continue;
+        sum->before += change.before;
+        sum->after += change.after;
+        sum->blocks_before += change.blocks_before;
+        sum->blocks_after += change.blocks_after;
+        hs_top__offer(top, (uint32_t)i);
+    }
+    hs_top__finish(top);
+    return 0;
+}
+
+// ---- text ----------------------------------------------------------------------------------------------------------
+
+static void print_site(FILE *out, const struct ranking *ranking, uint32_t number, unsigned rank)
+{
+    const struct hs_style *style = hs_style__for(out);
+    const struct hs_site *site = &ranking->sites->site[number];
+    struct change change = change_at(ranking, number);
+    fprintf(out, "%s%4u. %s%s ", style->number, rank, signed_bytes(&change).text, style->plain);
+    if (change.blocks_before || change.blocks_after)
+        fprintf(out, " in %s;", signed_blocks(&change).text);
+    fprintf(out, " %s before, %s after", hs_text__bytes(change.before).text, hs_text__bytes(change.after).text);
+    if (site->stack_count > 1)
+        fprintf(out, "; %s stacks", hs_text__count(site->stack_count).text);
+    putc('\n', out);
+    for (uint32_t i = 0; i < site->frame_count; i++) {
+        fputs("        ", out);
+        hs_frame__print(out, style, site->frames[i]);
+    }
+    if (!site->frame_count)
+        fputs("        [no stack]\n", out);
+    if (site->more)
+        fprintf(out, "        %s...%s\n", style->faint, style->plain);
+}
+
+// Both kinds of sites, chosen before anything is written.
+struct chosen {
+    struct hs_top top[2]; // that grew, that shrank
+    struct change sum[2];
+    struct ranking ranking;
+};
+
+static int choose_both(struct chosen *chosen, const struct hs_dump_view *view, const struct hs_sites *sites,
+                       const struct hs_compare_options *options)
+{
+    *chosen = (struct chosen){.ranking = {sites, options->cost, view->dumps[0]->sampling != view->dumps[1]->sampling}};
+    int result = choose(&chosen->top[0], &chosen->ranking, true, options->top, &chosen->sum[0]);
+    return result ? result : choose(&chosen->top[1], &chosen->ranking, false, options->top, &chosen->sum[1]);
+}
+
+static void free_chosen(struct chosen *chosen)
+{
+    hs_top__free(&chosen->top[0]);
+    hs_top__free(&chosen->top[1]);
+}
+
+static struct change whole_change(const struct chosen *chosen)
+{
+    const struct change *grown = &chosen->sum[0];
+    const struct change *shrunk = &chosen->sum[1];
+    return (struct change){grown->before + shrunk->before, grown->after + shrunk->after,
+                           grown->blocks_before + shrunk->blocks_before, grown->blocks_after + shrunk->blocks_after};
+}
+
+static void print_sites(FILE *out, const struct chosen *chosen, unsigned which)
+{
+    const struct hs_style *style = hs_style__for(out);
+    const struct hs_top *top = &chosen->top[which];
+    if (top->count)
+        fprintf(out, "\n%sCall sites that %s%s (%s)\n", style->heading, which ? "shrank" : "grew", style->plain,
+                signed_bytes(&chosen->sum[which]).text);
+    for (size_t i = 0; i < top->count; i++)
+        print_site(out, &chosen->ranking, top->number[i], (unsigned)i + 1);
+}
+
+static void print_dump(FILE *out, const char *title, const struct hs_dump *dump, uint64_t bytes, uint64_t blocks,
+                       const char *what)
+{
+    const struct hs_style *style = hs_style__for(out);
+    char text[256];
+    hs_dump__describe(dump, text, sizeof(text));
+    fprintf(out, "%s%-13s%s ", style->heading, title, style->plain);
+    hs_text__print(out, dump->name, strlen(dump->name));
+    fprintf(out, ": %s", hs_text__bytes(bytes).text);
+    if (blocks)
+        fprintf(out, " in %s", hs_text__blocks(blocks).text);
+    fprintf(out, " %s (%s)\n", what, text);
+    for (size_t i = 0; i < dump->warning_count; i++) {
+        fprintf(out, "%s%-13s%s ", style->heading, "warning", style->plain);
+        hs_text__print(out, dump->warning[i], strlen(dump->warning[i]));
+        putc('\n', out);
+    }
+}
+
+static void print_chosen(FILE *out, const struct hs_dump_view *view, const struct chosen *chosen, const char *what)
+{
+    const struct hs_style *style = hs_style__for(out);
+    struct change change = whole_change(chosen);
+    fprintf(out, "%s%-13s%s ", style->heading, "difference", style->plain);
+    if (!chosen->top[0].count && !chosen->top[1].count) {
+        fputs("none\n", out);
+        return;
+    }
+    bool blocks = view->dumps[0]->has_blocks && view->dumps[1]->has_blocks;
+    fprintf(out, "%s%s%s %s\n", signed_bytes(&change).text, blocks ? " in " : "",
+            blocks ? signed_blocks(&change).text : "", what);
+    print_sites(out, chosen, 0);
+    print_sites(out, chosen, 1);
+}
+
+int hs_compare__text(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
+{
+    struct hs_sites sites;
+    struct chosen chosen;
+    const struct hs_totals *totals = &view->subject.totals;
+    struct change sum = change_of(&totals->sum, options->cost);
+    const char *what = options->cost == HS_COST_ALLOCATED ? "allocated" : "in use";
+    int result =
+        hs_sites__build(&sites, view->subject.symbols, totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
+    if (result)
+        return result;
+    result = choose_both(&chosen, view, &sites, options);
+    if (!result) {
+        print_dump(out, "from", view->dumps[0], sum.before, sum.blocks_before, what);
+        print_dump(out, "to", view->dumps[1], sum.after, sum.blocks_after, what);
+        print_chosen(out, view, &chosen, what);
+    }
+    free_chosen(&chosen);
+    hs_sites__free(&sites);
+    return result;
+}
+
+// ---- JSON ----------------------------------------------------------------------------------------------------------
+
+static void write_change(struct hs_json *json, const struct change *change)
+{
+    hs_json__number(json, "bytes_before", change->before);
+    hs_json__number(json, "bytes_after", change->after);
+    hs_json__number(json, "blocks_before", change->blocks_before);
+    hs_json__number(json, "blocks_after", change->blocks_after);
+}
+
+static void write_site(struct hs_json *json, const struct ranking *ranking, uint32_t number)
+{
+    const struct hs_site *site = &ranking->sites->site[number];
+    struct change change = change_at(ranking, number);
+    hs_json__open_object(json, NULL);
+    write_change(json, &change);
+    hs_json__open_array(json, "frames");
+    for (uint32_t i = 0; i < site->frame_count; i++) {
+        const struct hs_frame *frame = site->frames[i];
+        hs_json__open_object(json, NULL);
+        hs_json__string(json, "function", frame->function);
+        hs_json__string(json, "file", frame->file);
+        hs_json__number(json, "line", frame->line);
+        hs_json__string(json, "module", frame->module);
+        hs_json__close_object(json);
+    }
+    hs_json__close_array(json);
+    hs_json__close_object(json);
+}
+
+static void write_sites(struct hs_json *json, const struct chosen *chosen, unsigned which)
+{
+    hs_json__open_array(json, which ? "shrunk" : "grown");
+    for (size_t i = 0; i < chosen->top[which].count; i++)
+        write_site(json, &chosen->ranking, chosen->top[which].number[i]);
+    hs_json__close_array(json);
+}
+
+int hs_compare__json(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
+{
+    struct hs_json json;
+    struct hs_sites sites;
+    struct chosen chosen;
+    int result = hs_sites__build(&sites, view->subject.symbols, &view->subject.totals,
+                                 options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
+    if (result)
+        return result;
+    result = choose_both(&chosen, view, &sites, options);
+    struct change sum = change_of(&view->subject.totals.sum, options->cost);
+    hs_json__start(&json, out, true);
+    hs_json__open_object(&json, NULL);
+    hs_json__string(&json, "from", view->dumps[0]->name);
+    hs_json__string(&json, "to", view->dumps[1]->name);
+    hs_json__string(&json, "cost", hs_cost__name(options->cost));
+    write_change(&json, &sum);
+    write_sites(&json, &chosen, 0);
+    write_sites(&json, &chosen, 1);
+    hs_json__close_object(&json);
+    free_chosen(&chosen);
+    hs_sites__free(&sites);
+    return result;
+}
+
+// ---- collapsed -----------------------------------------------------------------------------------------------------
+
+static void print_folded(FILE *out, const char *name)
+{
+    for (; *name; name++)
+        putc(*name == ';' ? ':' : (unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
+}
+
+int hs_compare__collapsed(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
+{
+    const struct hs_frame **frames = calloc(DEEPEST_STACK, sizeof(*frames));
+    const struct hs_totals *totals = &view->subject.totals;
+    if (!frames)
+        return -ENOMEM;
+    for (size_t i = 0; i < totals->count; i++) {
+        uint32_t depth = 0;
+        struct change change = change_of(&totals->total[i], options->cost);
+        if (change.before == change.after)
+            continue;
+        uint32_t count =
+            hs_frames__of_stack(view->subject.symbols, totals->total[i].stack, false, frames, DEEPEST_STACK, &depth);
+        for (uint32_t k = count; k-- > 0;) {
+            print_folded(out, frames[k]->function);
+            putc(k ? ';' : ' ', out);
+        }
+        fprintf(out, "%s%" PRIu64 " %" PRIu64 "\n", count ? "" : "[no stack] ", change.before, change.after);
+    }
+    free(frames);
+    return 0;
+}

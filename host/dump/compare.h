@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What differs between two dumps, by call site. Made from a view of both after hs_dump_view__compare. Each function
+// returns 0 or -ENOMEM.
+#ifndef HEAPSONDE_HOST_DUMP_COMPARE_H
+#define HEAPSONDE_HOST_DUMP_COMPARE_H
+
+#include "host/dump/view.h"
+
+#include <stdio.h>
+
+struct hs_compare_options {
+    enum hs_cost cost; // HS_COST_LIVE or HS_COST_ALLOCATED
+    unsigned top;      // call sites that grew, and that shrank
+    bool full_stacks;
+};
+
+int hs_compare__text(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
+int hs_compare__json(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
+// "outermost;...;innermost BEFORE AFTER" for each stack that differs.
+int hs_compare__collapsed(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The modules that the locations of one or two dumps lie in. Those of the second dump are found again in the first
+// one's and get their addresses there.
+#ifndef HEAPSONDE_HOST_DUMP_MODULES_H
+#define HEAPSONDE_HOST_DUMP_MODULES_H
+
+#include "host/dump/dump.h"
+#include "host/store/store.h"
+#include "host/symbols/symbols.h"
+
+struct hs_dump_modules {
+    struct hs_module *module; // by start
+    struct hs_symbols_module *described;
+    size_t count;
+    // private
+    uint64_t *shift[2]; // by mapping: address in `module` - offset in the file
+};
+
+int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump *const *dumps, unsigned dump_count);
+void hs_dump_modules__free(struct hs_dump_modules *modules);
+
+// The address of a location of dump `which` among the modules.
+uint64_t hs_dump_modules__place(const struct hs_dump_modules *modules, unsigned which, const struct hs_dump *dump,
+                                const struct hs_dump_location *location);
+// Whether an address lies in one of them.
+bool hs_dump_modules__holds(const struct hs_dump_modules *modules, uint64_t address);
+
+#endif

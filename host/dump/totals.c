@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Estimates added up per stack; rounded only then.
+#include "host/dump/view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct sums {
+    uint32_t stack;
+    struct hs_dump_estimate of[2]; // by dump
+};
+
+struct adding {
+    struct sums *sums;
+    size_t count;
+    uint32_t *place; // by node, + 1
+    struct hs_dump_estimate whole[2];
+};
+
+static void add(struct hs_dump_estimate *to, const struct hs_dump_estimate *from)
+{
+    to->live_blocks += from->live_blocks;
+    to->live_bytes += from->live_bytes;
+    to->all_blocks += from->all_blocks;
+    to->all_bytes += from->all_bytes;
+}
+
+static int start(struct adding *adding, const struct hs_dump_view *view)
+{
+    size_t nodes = 0;
+    size_t contexts = 0;
+    hs_store__nodes(view->store, &nodes);
+    for (unsigned which = 0; which < view->dump_count; which++)
+        contexts += view->dumps[which]->context_count;
+    *adding = (struct adding){.sums = calloc(contexts + 1, sizeof(struct sums)),
+                              .place = calloc(nodes + 1, sizeof(uint32_t))};
+    return adding->sums && adding->place ? 0 : -ENOMEM;
+}
+
+static void finish(struct adding *adding)
+{
+    free(adding->sums);
+    free(adding->place);
+}
+
+static void add_counts(struct adding *adding, const struct hs_dump_view *view, unsigned which, size_t context,
+                       const struct hs_dump_counts *counts)
+{
+    uint32_t node = view->nodes[which][context];
+    struct hs_dump_estimate estimate = hs_dump__estimate(view->dumps[which], counts);
+    if (!adding->place[node]) {
+        adding->sums[adding->count].stack = node;
+        adding->place[node] = (uint32_t)++adding->count;
+    }
+    add(&adding->sums[adding->place[node] - 1].of[which], &estimate);
+    add(&adding->whole[which], &estimate);
+}
+
+static uint64_t whole_number(double value)
+{
+    return value < 0x1p63 ? (uint64_t)llround(value) : (uint64_t)1 << 63;
+}
+
+static void round_sums(struct hs_total *total, const struct hs_dump_estimate *of, bool compared)
+{
+    const struct hs_dump_estimate *last = &of[compared ? 1 : 0];
+    *total = (struct hs_total){.stack = total->stack,
+                               .lifetime_min = UINT64_MAX,
+                               .live_bytes = whole_number(last->live_bytes),
+                               .live_usable = whole_number(last->live_bytes),
+                               .live_count = whole_number(last->live_blocks),
+                               .allocated_bytes = whole_number(last->all_bytes),
+                               .allocated_usable = whole_number(last->all_bytes),
+                               .allocated_count = whole_number(last->all_blocks)};
+    if (!compared)
+        return;
+    total->peak_bytes = whole_number(of[0].live_bytes);
+    total->peak_count = whole_number(of[0].live_blocks);
+    total->temporary_bytes = whole_number(of[0].all_bytes);
+    total->temporary_count = whole_number(of[0].all_blocks);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+// `rounding`: what two formats may make of one number.
+static bool differs(const struct hs_total *total, uint64_t rounding)
+{
+    return distance(total->live_bytes, total->peak_bytes) > rounding ||
+           distance(total->live_count, total->peak_count) > rounding ||
+           distance(total->allocated_bytes, total->temporary_bytes) > rounding ||
+           distance(total->allocated_count, total->temporary_count) > rounding;
+}
+
+// What one of two dumps does not know cannot be compared.
+static void forget(struct hs_total *total, bool blocks, bool all)
+{
+    if (!all)
+        total->allocated_bytes = total->temporary_bytes = 0;
+    if (!all || !blocks)
+        total->allocated_count = total->temporary_count = 0;
+    if (!blocks)
+        total->live_count = total->peak_count = 0;
+}
+
+static bool is_empty(const struct hs_total *total)
+{
+    return !total->live_bytes && !total->live_count && !total->allocated_bytes && !total->allocated_count;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+    const struct hs_total *a = left;
+    const struct hs_total *b = right;
+    return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static int make_totals(struct hs_dump_view *view, const struct adding *adding, bool compared)
+{
+    const struct hs_dump *first = view->dumps[0];
+    const struct hs_dump *last = view->dumps[view->dump_count - 1];
+    uint64_t rounding = first->sampling == last->sampling ? 0 : 1;
+    struct hs_totals *totals = &view->subject.totals;
+    hs_totals__free(totals);
+    *totals = (struct hs_totals){.total = calloc(adding->count + 1, sizeof(struct hs_total))};
+    if (!totals->total)
+        return -ENOMEM;
+    for (size_t i = 0; i < adding->count; i++) {
+        struct hs_total *total = &totals->total[totals->count];
+        total->stack = adding->sums[i].stack;
+        round_sums(total, adding->sums[i].of, compared);
+        forget(total, first->has_blocks && last->has_blocks, first->has_all && last->has_all);
+        totals->count += compared ? differs(total, rounding) : !is_empty(total);
+    }
+    if (totals->count)
+        qsort(totals->total, totals->count, sizeof(*totals->total), compare_stacks);
+    round_sums(&totals->sum, adding->whole, compared);
+    forget(&totals->sum, first->has_blocks && last->has_blocks, first->has_all && last->has_all);
+    return 0;
+}
+
+static void add_dump(struct adding *adding, const struct hs_dump_view *view, unsigned which,
+                     const struct hs_dump_choice *choice)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    const struct hs_set *stacks = choice ? choice->stacks : NULL;
+    bool by_thread = choice && choice->threads;
+    for (size_t i = 0; !by_thread && i < dump->context_count; i++) {
+        if (!stacks || hs_set__has(stacks, view->nodes[which][i]))
+            add_counts(adding, view, which, i, &dump->context[i].counts);
+    }
+    for (size_t i = 0; by_thread && i < dump->share_count; i++) {
+        const struct hs_dump_share *share = &dump->share[i];
+        if (choice->threads[share->thread] && (!stacks || hs_set__has(stacks, view->nodes[which][share->context])))
+            add_counts(adding, view, which, share->context, &share->counts);
+    }
+}
+
+int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice)
+{
+    struct adding adding;
+    int result = start(&adding, view);
+    if (!result) {
+        add_dump(&adding, view, 0, choice);
+        result = make_totals(view, &adding, false);
+    }
+    finish(&adding);
+    return result;
+}
+
+int hs_dump_view__compare(struct hs_dump_view *view)
+{
+    struct adding adding;
+    int result = start(&adding, view);
+    if (!result) {
+        add_dump(&adding, view, 0, NULL);
+        add_dump(&adding, view, 1, NULL);
+        result = make_totals(view, &adding, true);
+    }
+    finish(&adding);
+    return result;
+}

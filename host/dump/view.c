@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/dump/view.h"
+
+#include "host/dump/id_map.h"
+#include "host/dump/machine.h"
+#include "host/dump/modules.h"
+#include "host/dump/summary.h"
+#include "host/store/tables.h"
+#include "host/symbols/strings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Addresses that no module and no program has: names without an address, and addresses that mean something in one of
+// two dumps only.
+#define NAMED_CODE   ((uint64_t)0xff << 56)
+#define FOREIGN_CODE ((uint64_t)0xfe << 56)
+#define LEAST_CODE   4096
+
+struct tree {
+    struct hs_node *nodes;
+    uint64_t *location; // of a node: dump << 32 | location
+    size_t count, room;
+    uint32_t *slots;
+    size_t slot_count; // a power of two
+};
+
+// ---- the tree of stacks --------------------------------------------------------------------------------------------
+
+static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t code)
+{
+    uint64_t hash = (code ^ ((uint64_t)parent << 36) ^ parent) * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(hash >> 24) & (tree->slot_count - 1);
+    while (tree->slots[i] && (tree->nodes[tree->slots[i]].parent != parent || tree->nodes[tree->slots[i]].pc != code))
+        i = (i + 1) & (tree->slot_count - 1);
+    return i;
+}
+
+static int grow_tree(struct tree *tree)
+{
+    size_t room = tree->room ? tree->room * 2 : 4096;
+    struct hs_node *nodes = room < UINT32_MAX ? reallocarray(tree->nodes, room, sizeof(*nodes)) : NULL;
+    if (nodes)
+        tree->nodes = nodes;
+    uint64_t *location = nodes ? reallocarray(tree->location, room, sizeof(*location)) : NULL;
+    if (location)
+        tree->location = location;
+    uint32_t *slots = location ? calloc(2 * room, sizeof(*slots)) : NULL;
+    if (!slots)
+        return -ENOMEM;
+    free(tree->slots);
+    tree->slots = slots;
+    tree->slot_count = 2 * room;
+    tree->room = room;
+    if (!tree->count)
+        tree->nodes[tree->count++] = (struct hs_node){0};
+    for (uint32_t i = 1; i < tree->count; i++)
+        slots[slot_of(tree, nodes[i].parent, nodes[i].pc)] = i;
+    return 0;
+}
+
+static bool has_names(const struct hs_dump_view *view, uint64_t location)
+{
+    return view->dumps[location >> 32]->location[(uint32_t)location].line_count;
+}
+
+// The node of a frame below its caller's; 0: out of memory.
+static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint32_t parent, uint64_t location)
+{
+    uint64_t code = view->codes[location >> 32][(uint32_t)location];
+    if (tree->count == tree->room && grow_tree(tree))
+        return 0;
+    uint32_t *slot = &tree->slots[slot_of(tree, parent, code)];
+    if (!*slot) {
+        *slot = (uint32_t)tree->count++;
+        tree->nodes[*slot] = (struct hs_node){.pc = code, .parent = parent, .depth = tree->nodes[parent].depth + 1};
+        tree->location[*slot] = location;
+    } else if (!has_names(view, tree->location[*slot]) && has_names(view, location)) {
+        tree->location[*slot] = location;
+    }
+    return *slot;
+}
+
+static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    view->nodes[which] = calloc(dump->context_count + 1, sizeof(uint32_t));
+    if (!view->nodes[which])
+        return -ENOMEM;
+    for (size_t i = 0; i < dump->context_count; i++) {
+        const struct hs_dump_context *context = &dump->context[i];
+        uint32_t node = 0;
+        for (uint32_t k = context->depth; k-- > 0;) {
+            node = node_of(tree, view, node, (uint64_t)which << 32 | dump->frames[context->first + k]);
+            if (!node)
+                return -ENOMEM;
+        }
+        view->nodes[which][i] = node;
+    }
+    return 0;
+}
+
+// ---- where locations lie -------------------------------------------------------------------------------------------
+
+// Equal chains of names are one place.
+static uint64_t named_code(struct hs_dump_view *view, const struct hs_dump *dump,
+                           const struct hs_dump_location *location, struct hs_id_map *known)
+{
+    char text[1024];
+    size_t used = 0;
+    for (uint32_t i = 0; i < location->line_count && used < sizeof(text) - 1; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used, "%s--", dump->line[location->first_line + i].function);
+    if (!location->line_count)
+        snprintf(text, sizeof(text), "0x%llx", (unsigned long long)location->address);
+    const char *name = hs_strings__add(view->strings, text);
+    uint32_t number = name ? hs_id_map__find(known, (uintptr_t)name) : UINT32_MAX;
+    if (name && number == UINT32_MAX) {
+        number = (uint32_t)known->count;
+        if (hs_id_map__set(known, (uintptr_t)name, number))
+            return 0;
+    }
+    return name ? NAMED_CODE + ((uint64_t)number << 4) : 0;
+}
+
+static uint64_t code_of(struct hs_dump_view *view, unsigned which, const struct hs_dump_location *location,
+                        const struct hs_dump_modules *modules, struct hs_id_map *known)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    if (!location->has_address || location->address < LEAST_CODE)
+        return named_code(view, dump, location, known);
+    uint64_t code = hs_dump_modules__place(modules, which, dump, location);
+    // An address in no module is another one in every process, but the same in dumps of one process.
+    bool outside = location->mapping == HS_DUMP_NONE;
+    return outside && which && hs_dump_modules__holds(modules, code) ? code ^ FOREIGN_CODE : code;
+}
+
+static int place_locations(struct hs_dump_view *view, const struct hs_dump_modules *modules, unsigned call_length)
+{
+    struct hs_id_map known = {0};
+    int result = 0;
+    for (unsigned which = 0; !result && which < view->dump_count; which++) {
+        const struct hs_dump *dump = view->dumps[which];
+        view->codes[which] = calloc(dump->location_count + 1, sizeof(uint64_t));
+        view->frames[which] = calloc(dump->location_count + 1, sizeof(struct hs_frames *));
+        if (!view->codes[which] || !view->frames[which])
+            result = -ENOMEM;
+        for (size_t i = 0; !result && i < dump->location_count; i++) {
+            uint64_t code = code_of(view, which, &dump->location[i], modules, &known);
+            result = code ? 0 : -ENOMEM;
+            view->codes[which][i] = code + call_length;
+        }
+    }
+    hs_id_map__free(&known);
+    return result;
+}
+
+// ---- store and symbols ---------------------------------------------------------------------------------------------
+
+static int list_threads(struct hs_store_tables *tables, const struct hs_dump *dump)
+{
+    struct hs_thread *threads = calloc(dump->thread_count + 1, sizeof(*threads));
+    if (!threads)
+        return -ENOMEM;
+    for (size_t i = 0; i < dump->thread_count; i++)
+        threads[i] = (struct hs_thread){(uint32_t)i, (uint32_t)dump->thread[i].uid, 0, dump->thread[i].name};
+    tables->threads = threads;
+    tables->thread_count = dump->thread_count;
+    return 0;
+}
+
+static int make_store(struct hs_dump_view *view, const struct tree *tree, const struct hs_dump_modules *modules,
+                      struct hs_dump_machine machine)
+{
+    const struct hs_dump *dump = view->dumps[view->dump_count - 1];
+    struct hs_store_tables tables = {.nodes = tree->nodes,
+                                     .node_count = tree->count,
+                                     .modules = modules->module,
+                                     .module_count = modules->count,
+                                     .executable = *dump->executable ? dump->executable : NULL,
+                                     .command = hs_dump__fact(dump, "command")};
+    tables.summary.machine = machine.machine;
+    tables.summary.pointer_size = machine.pointer_size;
+    tables.summary.byte_order = machine.byte_order;
+    int result = list_threads(&tables, dump);
+    if (!result)
+        result = hs_store__of_tables(&tables, &view->store);
+    free((void *)(uintptr_t)tables.threads);
+    view->subject.store = view->store;
+    return result;
+}
+
+// The same functions without files and lines.
+static const struct hs_frames *bare(struct hs_dump_view *view, const struct hs_frames *frames)
+{
+    struct hs_frame *copies = calloc(frames->count, sizeof(*copies));
+    if (!copies)
+        return NULL;
+    for (uint32_t i = 0; i < frames->count; i++) {
+        copies[i] = frames->frame[i];
+        copies[i].file = NULL;
+        copies[i].line = 0;
+    }
+    const struct hs_frames *result =
+        hs_symbols__named(hs_trace_symbols__session(view->subject.symbols), &(struct hs_frames){copies, frames->count});
+    free(copies);
+    return result;
+}
+
+// What the symbols of modules do not know: names that dumps brought along.
+static int name_nodes(struct hs_dump_view *view, const struct tree *tree)
+{
+    for (uint32_t node = 1; node < tree->count; node++) {
+        uint64_t location = tree->location[node];
+        if (!has_names(view, location) && tree->nodes[node].pc < FOREIGN_CODE && !view->by_name)
+            continue;
+        const struct hs_frames *frames = hs_dump_view__location(view, (unsigned)(location >> 32), (uint32_t)location);
+        if (frames && view->by_name)
+            frames = bare(view, frames);
+        if (!frames)
+            return -ENOMEM;
+        hs_trace_symbols__set(view->subject.symbols, node, frames);
+    }
+    return 0;
+}
+
+static bool has_only_names(const struct hs_dump *dump)
+{
+    for (size_t i = 0; i < dump->location_count; i++) {
+        if (!dump->location[i].has_address)
+            return true;
+    }
+    return false;
+}
+
+static struct hs_dump_machine machine_of(const struct hs_dump_view *view)
+{
+    struct hs_dump_machine machine = hs_dump__machine(view->dumps[0]);
+    return machine.machine || view->dump_count < 2 ? machine : hs_dump__machine(view->dumps[1]);
+}
+
+static int build(struct hs_dump_view *view, struct tree *tree, struct hs_dump_modules *modules,
+                 const struct hs_symbols_options *options)
+{
+    struct hs_dump_machine machine = machine_of(view);
+    view->strings = hs_strings__create();
+    int result = view->strings ? hs_dump_modules__find(modules, view->dumps, view->dump_count) : -ENOMEM;
+    if (!result)
+        result = place_locations(view, modules, hs_call_length(machine.machine));
+    if (!result)
+        result = grow_tree(tree);
+    for (unsigned which = 0; !result && which < view->dump_count; which++)
+        result = add_dump(tree, view, which);
+    if (!result)
+        result = make_store(view, tree, modules, machine);
+    if (result)
+        return result;
+    view->subject.symbols = hs_trace_symbols__create_with(view->store, options, modules->described);
+    return view->subject.symbols ? name_nodes(view, tree) : -ENOMEM;
+}
+
+int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, const struct hs_dump *second,
+                       const struct hs_symbols_options *options)
+{
+    struct tree tree = {0};
+    struct hs_dump_modules modules = {0};
+    *view = (struct hs_dump_view){.dumps = {first, second}, .dump_count = second ? 2 : 1};
+    view->by_name = second && has_only_names(first) != has_only_names(second);
+    view->subject.path = first->name;
+    view->subject.kind = hs_dump_kind(first);
+    view->subject.context = first;
+    int result = build(view, &tree, &modules, options);
+    free(tree.nodes);
+    free(tree.location);
+    free(tree.slots);
+    hs_dump_modules__free(&modules);
+    if (result)
+        hs_dump_view__close(view);
+    return result;
+}
+
+void hs_dump_view__close(struct hs_dump_view *view)
+{
+    hs_totals__free(&view->subject.totals);
+    hs_trace_symbols__destroy(view->subject.symbols);
+    if (view->store)
+        hs_store__close(view->store);
+    for (unsigned which = 0; which < 2; which++) {
+        free(view->nodes[which]);
+        free(view->codes[which]);
+        free(view->frames[which]);
+    }
+    hs_strings__destroy(view->strings);
+    *view = (struct hs_dump_view){0};
+}
+
+// ---- names ---------------------------------------------------------------------------------------------------------
+
+static const char *module_path(const struct hs_dump_view *view, unsigned which, const struct hs_dump_location *location)
+{
+    return location->mapping == HS_DUMP_NONE ? "" : view->dumps[which]->mapping[location->mapping].path;
+}
+
+static const struct hs_frames *name(struct hs_dump_view *view, unsigned which, uint32_t index)
+{
+    struct hs_symbols *session = hs_trace_symbols__session(view->subject.symbols);
+    const struct hs_dump *dump = view->dumps[which];
+    const struct hs_dump_location *location = &dump->location[index];
+    uint32_t count = location->line_count ? location->line_count : 1;
+    struct hs_frame *frames = calloc(count, sizeof(*frames));
+    char text[32];
+    if (!frames)
+        return NULL;
+    snprintf(text, sizeof(text), "0x%llx", (unsigned long long)location->address);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hs_dump_line *line =
+            i < location->line_count ? &dump->line[location->first_line + i] : &(struct hs_dump_line){.function = ""};
+        bool named = *line->function;
+        frames[i] = (struct hs_frame){.function = named ? line->function : text,
+                                      .file = line->file,
+                                      .line = line->line,
+                                      .inlined = i + 1 < count,
+                                      .kind = named ? HS_FRAME_NAMED : HS_FRAME_ADDRESS,
+                                      .module = module_path(view, which, location),
+                                      .address = location->address};
+    }
+    const struct hs_frames *result = hs_symbols__named(session, &(struct hs_frames){frames, count});
+    free(frames);
+    return result;
+}
+
+const struct hs_frames *hs_dump_view__location(struct hs_dump_view *view, unsigned which, uint32_t location)
+{
+    const struct hs_frames **frames = &view->frames[which][location];
+    uint64_t code = view->codes[which][location];
+    if (*frames)
+        return *frames;
+    if (view->dumps[which]->location[location].line_count || code >= FOREIGN_CODE) {
+        *frames = name(view, which, location);
+        return *frames;
+    }
+    size_t count = 0;
+    const struct hs_module *modules = hs_store__modules(view->store, &count);
+    const struct hs_module *module = hs_store__module_at(view->store, code, 0);
+    *frames = hs_symbols__resolve(hs_trace_symbols__session(view->subject.symbols),
+                                  module ? (int)(module - modules) : -1, code);
+    return *frames;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A dump as the subject of reports and exports: its stacks as one tree, its modules with their symbols, its estimates
+// as per-stack totals. Two dumps make one view when they are compared: equal frames of both are one, wherever the
+// modules lay in memory. A module is known by its build id, without one by the name of its file.
+#ifndef HEAPSONDE_HOST_DUMP_VIEW_H
+#define HEAPSONDE_HOST_DUMP_VIEW_H
+
+#include "host/dump/dump.h"
+#include "host/report/report.h"
+
+struct hs_dump_view {
+    struct hs_subject subject; // its totals are those of hs_dump_view__add_up
+    const struct hs_dump *dumps[2];
+    unsigned dump_count;
+    bool by_name; // one of two dumps has names without addresses: frames are compared by the functions' names alone
+    // private
+    struct hs_store *store;
+    struct hs_strings *strings;
+    uint32_t *nodes[2];                 // by context
+    uint64_t *codes[2];                 // by location: its address in the store
+    const struct hs_frames **frames[2]; // by location; NULL: not asked yet
+};
+
+// `second` may be NULL. The dumps must outlive the view. What `options` says about the machine is taken from the dumps.
+int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, const struct hs_dump *second,
+                       const struct hs_symbols_options *options);
+void hs_dump_view__close(struct hs_dump_view *view);
+
+// What to add up: NULL: all.
+struct hs_dump_choice {
+    const uint8_t *threads;      // by thread: whether it is wanted; NULL: whole contexts
+    const struct hs_set *stacks; // NULL: all
+};
+
+// Fills the subject's totals from the first dump.
+int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice);
+
+// For two dumps: live_* is what the second has in use, peak_* what the first one has; allocated_* and temporary_*
+// likewise. Stacks for which nothing differs are left out; the sum counts them.
+int hs_dump_view__compare(struct hs_dump_view *view);
+
+// The frames of a location of dump `which`, innermost first. NULL: out of memory.
+const struct hs_frames *hs_dump_view__location(struct hs_dump_view *view, unsigned which, uint32_t location);
+
+#endif

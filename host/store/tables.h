@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A store without rows: stacks, modules and threads that come from elsewhere than a trace, such as a heap dump. What
+// needs only those (symbols, reports of per-stack totals, exports) works with it as with an imported trace.
+#ifndef HEAPSONDE_STORE_TABLES_H
+#define HEAPSONDE_STORE_TABLES_H
+
+#include "host/store/store.h"
+
+struct hs_store_tables {
+    const struct hs_node *nodes; // [0] is the empty stack; parents before their children
+    size_t node_count;
+    const struct hs_module *modules; // by start
+    size_t module_count;
+    const struct hs_thread *threads; // by stream
+    size_t thread_count;
+    struct hs_summary summary;
+    const char *executable, *command; // NULL: unknown
+};
+
+// Copies the tables; the strings of modules and threads must outlive the store. 0 or -ENOMEM.
+int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **store);
+
+#endif
