@@ -23,7 +23,7 @@ struct hs_prof_options hs_prof_options = {
     .unbias = true,
     .lg_sample = 19,
     .lg_interval = -1,
-    .max_frames = 128,
+    .max_frames = 1024,
     .stats_interval = -1,
     .prefix = "jeprof",
 };

@@ -39,7 +39,7 @@ struct hs_prof_options {
     bool time_high;            // prof_time_resolution:high
     uint64_t lg_sample;        // lg_prof_sample, 0..63
     int64_t lg_interval;       // lg_prof_interval, -1: off
-    uint32_t max_frames;       // prof_bt_max
+    uint32_t max_frames;       // prof_bt_max; the walker itself keeps no more than 1024 (800)
     int64_t recent_max;        // prof_recent_alloc_max, -1: no limit
     char prefix[HS_PROF_PATH]; // prof_prefix
     bool abort, abort_conf, confirm_conf, stats_print;

@@ -133,7 +133,10 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
 {
     if (UNLIKELY(!thread->memo) && !hs_sampler__remember_stacks(thread))
         return 0;
-    uint32_t stack = hs_sites_recall(thread->sites, caller);
+    uint32_t stack;
+    if (UNLIKELY(hs_hooks.backtrace != NULL) && (stack = hs_events__stack_by_hook(thread)) != 0)
+        return stack;
+    stack = hs_sites_recall(thread->sites, caller);
     if (stack)
         return stack;
     struct hs_memo *memo = thread->memo;
@@ -144,6 +147,8 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
         thread->node_cache->alone_as = 0;
         stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->tid);
     }
+    if (UNLIKELY(memo->depth > hs_prof_options.max_frames) && stack)
+        stack = hs_events__innermost(thread, hs_prof_options.max_frames);
     if (stack)
         hs_sites_learn(thread->sites, memo, caller, stack);
     return stack;
@@ -176,11 +181,15 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
 {
     struct hs_sample sample = {.block = (uintptr_t)block, .usable = usable, .requested = requested};
     uint32_t stack = stack_of(thread, caller);
+    if (UNLIKELY(hs_prof_options.sys_thread_name))
+        HS_SYSTEM2(SYS_prctl, 16, thread->name); // PR_GET_NAME: 16 bytes with the NUL
     if (!hs_table__lock())
         return;
-    if (!stack || !enter(thread, &sample, stack))
-        hs_sampler.dropped++;
+    bool entered = stack && enter(thread, &sample, stack);
+    hs_sampler.dropped += !entered;
     hs_table__unlock();
+    if (UNLIKELY(hs_hooks.sample != NULL) && entered)
+        hs_events__tell_sample(block, requested, usable, stack);
 }
 
 // ---- the slow path of an allocation ---------------------------------------------------------------------------------
@@ -291,6 +300,16 @@ static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_
     return stack;
 }
 
+// The program's hook may allocate and free: that is not sampled.
+static void tell_free(struct hs_sampler_thread *thread, uintptr_t block, size_t usable)
+{
+    if (!thread->ready || thread->inside)
+        return;
+    thread->inside = 1;
+    hs_events__tell_free((const void *)block, usable);
+    thread->inside = 0;
+}
+
 void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, uintptr_t block)
 {
     if (put_off(block))
@@ -299,9 +318,12 @@ void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct 
     if (!hs_table__lock())
         return;
     uint32_t index = hs_samples__take(block);
+    uint64_t usable = index ? hs_samples__at(index)->usable : 0;
     if (index)
         settle(index, thread, stack);
     hs_table__unlock();
+    if (UNLIKELY(hs_hooks.sample_free != NULL) && index)
+        tell_free(thread, block, (size_t)usable);
 }
 
 struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintptr_t block)
@@ -330,9 +352,14 @@ void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample t
 {
     if (!taken.index || !hs_table__lock())
         return;
-    if (taken.life == state.life)
+    bool known = taken.life == state.life;
+    uintptr_t block = known ? hs_samples__at(taken.index)->block : 0;
+    uint64_t usable = known ? hs_samples__at(taken.index)->usable : 0;
+    if (known)
         settle(taken.index, thread, 0);
     hs_table__unlock();
+    if (UNLIKELY(hs_hooks.sample_free != NULL) && known)
+        tell_free(thread, block, (size_t)usable);
 }
 
 // ---- control --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The names of mallctl() as a tree of tables. The place of a node in its table is its number in a MIB; the tables
+// follow the order of jemalloc 5.3.0, so that the numbers are the same.
+#ifndef HEAPSONDE_SHIMS_PROF_NODES_H
+#define HEAPSONDE_SHIMS_PROF_NODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_NODE_DEPTH = 7, HS_ARENAS_ALL = 4096, HS_ARENAS_DESTROYED = 4097 };
+
+enum hs_node_type {
+    HS_TYPE_BOOL,
+    HS_TYPE_UNSIGNED, // 32 bits
+    HS_TYPE_SIZE,     // size_t, ssize_t
+    HS_TYPE_64,       // uint64_t, int64_t
+    HS_TYPE_TEXT,     // const char *
+    HS_TYPE_POINTER,  // of functions, too
+    HS_TYPE_NONE,
+};
+
+enum hs_node_access {
+    HS_ACCESS_BRANCH,    // has children
+    HS_ACCESS_INDEX,     // stands for any number that `accepts` takes; has children
+    HS_ACCESS_READ,      // read only
+    HS_ACCESS_WRITE,     // write only
+    HS_ACCESS_BOTH,      // read, write, or both: what is read was there before the write
+    HS_ACCESS_EITHER,    // read or write, not both at once
+    HS_ACCESS_CALL,      // neither: something is done
+    HS_ACCESS_UNCHECKED, // the same, and whatever is passed is ignored
+    HS_ACCESS_OWN,       // `write` sees to everything
+    HS_ACCESS_ABSENT,    // has a number and is not there
+};
+
+// One mallctl() call.
+struct hs_call {
+    const struct hs_node *node;
+    const size_t *mib;
+    size_t depth;
+    void *old;
+    size_t *old_length;
+    const void *new;
+    size_t new_length;
+};
+
+struct hs_node {
+    char name[28]; // an index has none
+    uint8_t type, access, child_count;
+    bool needs_prof; // ENOENT with opt.prof:false
+    union {
+        const struct hs_node *children;
+        uint64_t (*read)(const struct hs_call *call); // pointers as integers
+        const void *value;                            // what is read when `write` is HS_READS_VALUE
+    } of;
+    union {
+        bool (*accepts)(const struct hs_call *call, size_t index);
+        // Called twice: before anything is read, to say whether the value is acceptable, and with `commit` to take it.
+        // `value` is 0 when the caller passes none.
+        int (*write)(const struct hs_call *call, uint64_t value, bool commit);
+    } by;
+};
+
+#define HS_NODE_COUNT(table) (sizeof(table) / sizeof *(table))
+#define HS_BRANCH(name, table)                                                                                         \
+    {                                                                                                                  \
+        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_NODE_COUNT(table), false, {.children = table},                        \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+#define HS_INDEX(table, accepts_)                                                                                      \
+    {                                                                                                                  \
+        "", HS_TYPE_NONE, HS_ACCESS_INDEX, HS_NODE_COUNT(table), false, {.children = table},                           \
+        {                                                                                                              \
+            .accepts = accepts_                                                                                        \
+        }                                                                                                              \
+    }
+#define HS_LEAF(name, type, access, needs_prof, read_, write_)                                                         \
+    {                                                                                                                  \
+        name, type, access, 0, needs_prof, {.read = read_},                                                            \
+        {                                                                                                              \
+            .write = write_                                                                                            \
+        }                                                                                                              \
+    }
+#define HS_READS(name, type, read_) HS_LEAF(name, type, HS_ACCESS_READ, false, read_, NULL)
+#define HS_VALUE(name, type, value_)                                                                                   \
+    {                                                                                                                  \
+        name, type, HS_ACCESS_READ, 0, false, {.value = value_},                                                       \
+        {                                                                                                              \
+            .write = hs_node__reads_value                                                                              \
+        }                                                                                                              \
+    }
+#define HS_ABSENT(name) HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, false, NULL, NULL)
+
+#pragma GCC visibility push(hidden)
+extern const struct hs_node hs_nodes_root;
+
+// The branches that have files of their own.
+extern const struct hs_node hs_nodes_opt[], hs_nodes_prof[], hs_nodes_thread_prof[], hs_nodes_stats[],
+    hs_nodes_experimental[];
+enum {
+    HS_OPT_NODES = 67,
+    HS_PROF_NODES = 11,
+    HS_THREAD_PROF_NODES = 2,
+    HS_STATS_NODES = 11,
+    HS_EXPERIMENTAL_NODES = 7
+};
+
+// Marks nodes made with HS_VALUE.
+int hs_node__reads_value(const struct hs_call *call, uint64_t value, bool commit);
+
+// Does what a call of a leaf asks for; 0 or an errno value.
+int hs_node__run(const struct hs_call *call);
+
+// Hands out `size` bytes as a call asks for them: 0, or EINVAL when that is not the length it gave.
+int hs_node__give(const struct hs_call *call, const void *value, size_t size);
+
+// Whether an arena of that number exists, with the two that stand for sets.
+bool hs_node__is_arena(const struct hs_call *call, size_t index);
+
+uint64_t hs_node__zero(const struct hs_call *call);
+uint64_t hs_node__page(const struct hs_call *call);
+
+// ---- stats ----------------------------------------------------------------------------------------------------------
+
+// What stats.* read since epoch was last written.
+struct hs_statistics_values {
+    uint64_t epoch;
+    size_t allocated, active, resident, mapped;
+    uint64_t total_allocated, total_deallocated;
+};
+
+struct hs_statistics_values hs_statistics__values(void);
+void hs_statistics__refresh(void);
+#pragma GCC visibility pop
+
+#endif
