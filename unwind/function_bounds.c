@@ -75,6 +75,7 @@ struct builder {
     struct text code; // where instructions are: .text, or all that is executable
     uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
     uintptr_t gp;     // MIPS: what the global pointer holds in all of the module; 0: not known
+    uintptr_t bias;   // of the module; 0 where it is not known
 };
 
 static void mark(const struct builder *builder, uintptr_t address)
@@ -121,11 +122,23 @@ static void mark_symbols(const struct builder *builder, const struct hs_module *
         mark(builder, code_address(builder, bias + function.address));
 }
 
+// MIPS makes addresses of two parts. The upper one comes from the table of addresses and may lead into the first
+// instructions of a function.
+static bool is_upper_part(const struct builder *builder, uintptr_t pointer)
+{
+#ifdef HS_ARCH_GLOBAL_POINTER
+    return !(uint16_t)(pointer - builder->bias);
+#else
+    (void)builder, (void)pointer;
+    return false;
+#endif
+}
+
 // What may be a pointer to a function. Labels within functions have pointers, too.
 static void mark_pointer(const struct builder *builder, uintptr_t pointer)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
-    if ((pointer & bit) == bit && looks_like_start(builder, address))
+    if ((pointer & bit) == bit && !is_upper_part(builder, pointer) && looks_like_start(builder, address))
         mark(builder, address);
 }
 
@@ -433,6 +446,7 @@ static void build(struct builder *builder, const struct hs_module *module)
     uintptr_t bias;
     bool found = false;
     if (hs_module_bias(module, &bias)) {
+        builder->bias = bias;
         mark_symbols(builder, module, bias);
         mark(builder, process_entry(module, bias));
         found = find_code(builder, module, bias, &builder->code);
@@ -486,7 +500,7 @@ static const struct index *build_index(const struct hs_decoder *decoder, const s
         atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);
         return NULL;
     }
-    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL, 0};
+    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL, 0, 0};
     build(&builder, module);
     index->file = file;
     index->size = text_size(text);
