@@ -165,7 +165,9 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
 {
     const struct hs_command *command = arguments->command;
     if (arguments->operand_count < command->least_operands) {
-        const char *what = command->operand == HS_OPERAND_PROGRAM ? "a program to run" : "a trace file";
+        const char *what = command->operand == HS_OPERAND_PROGRAM   ? "a program to run"
+                           : command->operand == HS_OPERAND_CONTROL ? "a process, or 'list'"
+                                                                    : "a trace file";
         hs_complain(command, "needs %s: heapsonde %s %s", what, command->name, command->synopsis);
         return HS_PARSE_WRONG;
     }

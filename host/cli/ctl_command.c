@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/output.h"
+#include "host/cli/values.h"
+#include "host/ctl/client.h"
+#include "host/ctl/find.h"
+#include "host/ctl/pages.h"
+#include "host/ctl/status.h"
+#include "host/report/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_PID 4194304
+
+struct job {
+    const struct hs_arguments *arguments;
+    struct hs_ctl_process process;
+    const char *operand; // behind the action, NULL: none
+};
+
+static int fail(const struct job *job, const struct hs_error *error)
+{
+    hs_complain(job->arguments->command, "%s", error->message);
+    return HS_EXIT_FAILURE;
+}
+
+static int ask(const struct job *job, const char *request, struct hs_ctl_answer *answer)
+{
+    struct hs_error error;
+    return hs_ctl__ask(job->process.socket, request, answer, &error) ? fail(job, &error) : HS_EXIT_OK;
+}
+
+// ---- start and stop -------------------------------------------------------------------------------------------------
+
+static void session_request(const struct job *job, const char *word, char *request, size_t size)
+{
+    const char *session = hs_arguments__text(job->arguments, "session", "");
+    snprintf(request, size, "%s%s%s", word, *session ? " " : "", session);
+}
+
+static int start(const struct job *job)
+{
+    char request[128];
+    char result[32] = "";
+    char time[40];
+    struct hs_ctl_answer answer;
+    session_request(job, "start", request, sizeof(request));
+    int status = ask(job, request, &answer);
+    if (status)
+        return status;
+    hs_ctl_answer__text(&answer, "result", result, sizeof(result));
+    hs_ctl_time(hs_ctl_answer__number(&answer, "since_ns"), time);
+    if (!strcmp(result, "started"))
+        puts("sampling is active now");
+    else if (!strcmp(result, "joined"))
+        printf("already active since %s; goes on until this session ends, too\n", time);
+    else
+        printf("already active since %s; nothing changed\n", time);
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+static int stop(const struct job *job)
+{
+    char request[128] = "stop-all";
+    char result[32] = "";
+    char text[1200];
+    struct hs_ctl_answer answer;
+    if (!hs_arguments__flag(job->arguments, "all"))
+        session_request(job, "stop", request, sizeof(request));
+    int status = ask(job, request, &answer);
+    if (status)
+        return status;
+    hs_ctl_answer__text(&answer, "result", result, sizeof(result));
+    if (!strcmp(result, "stopped"))
+        puts("sampling is off now; what was sampled is kept");
+    else if (!strcmp(result, "still-active"))
+        printf("still active for other sessions (%s); 'stop --all' ends them\n",
+               hs_ctl_sessions(&answer, text, sizeof(text)));
+    else
+        printf("already off since %s; nothing changed\n",
+               hs_ctl_time(hs_ctl_answer__number(&answer, "since_ns"), text));
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+// ---- dumps ----------------------------------------------------------------------------------------------------------
+
+// Over the socket, to a file of this user.
+static int fetch_dump(const struct job *job, const char *path)
+{
+    char request[64];
+    struct hs_ctl_answer answer;
+    struct hs_output output;
+    snprintf(request, sizeof(request), "get-dump %s", hs_arguments__text(job->arguments, "format", "heap_v2"));
+    int status = ask(job, request, &answer);
+    if (status)
+        return status;
+    status = hs_output__open(&output, job->arguments, path);
+    if (!status) {
+        if (answer.body_length)
+            fwrite(answer.body, 1, answer.body_length, output.out);
+        status = hs_output__close(&output, job->arguments, true);
+    }
+    hs_ctl_answer__free(&answer);
+    return status;
+}
+
+// The process writes it; a relative path is this command's.
+static int dump(const struct job *job)
+{
+    char request[PATH_MAX + 16] = "dump";
+    char folder[PATH_MAX] = "";
+    char path[PATH_MAX] = "";
+    struct hs_ctl_answer answer;
+    const char *output = hs_arguments__text(job->arguments, "output", NULL);
+    if (output)
+        return fetch_dump(job, output);
+    if (job->operand && job->operand[0] != '/' && !getcwd(folder, sizeof(folder))) {
+        hs_complain(job->arguments->command, "the current folder cannot be read: %s", strerror(errno));
+        return HS_EXIT_FAILURE;
+    }
+    if (job->operand)
+        snprintf(request, sizeof(request), "dump %s%s%s", folder, *folder ? "/" : "", job->operand);
+    int status = ask(job, request, &answer);
+    if (status)
+        return status;
+    hs_ctl_answer__text(&answer, "path", path, sizeof(path));
+    puts(path);
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+// ---- the others -----------------------------------------------------------------------------------------------------
+
+static int status(const struct job *job)
+{
+    struct hs_ctl_answer answer;
+    int result = ask(job, "status", &answer);
+    if (result)
+        return result;
+    if (hs_arguments__flag(job->arguments, "json"))
+        hs_ctl_status__json(stdout, &job->process, &answer);
+    else
+        hs_ctl_status__text(stdout, &job->process, &answer);
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+static int reset(const struct job *job)
+{
+    struct hs_ctl_answer answer;
+    int result = ask(job, "reset", &answer);
+    if (result)
+        return result;
+    puts("every sample is forgotten; counting begins anew");
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+static int rate(const struct job *job)
+{
+    char request[64];
+    uint64_t bytes = 0;
+    struct hs_ctl_answer answer;
+    if (!job->operand || !hs_value__size(job->operand, &bytes) || bytes == 0) {
+        hs_complain(job->arguments->command, "rate needs the mean number of bytes between samples, such as 64K or 1; "
+                                             "'status' says what it is now");
+        return HS_EXIT_USAGE;
+    }
+    snprintf(request, sizeof(request), "rate %llu", (unsigned long long)bytes);
+    int result = ask(job, request, &answer);
+    if (result)
+        return result;
+    printf("one sample in %s now, in %s before; what was sampled keeps its weight\n", hs_text__bytes(bytes).text,
+           hs_text__bytes(hs_ctl_answer__number(&answer, "before")).text);
+    hs_ctl_answer__free(&answer);
+    return HS_EXIT_OK;
+}
+
+// ---- serve ----------------------------------------------------------------------------------------------------------
+
+static bool is_gone(const struct hs_ctl_process *process)
+{
+    pid_t pid = 0;
+    uid_t user = 0;
+    return hs_ctl__owner(process->socket, &pid, &user) != 0 || pid != process->pid;
+}
+
+// Until a signal ends it, or the process has ended.
+static void wait_for_end(const struct job *job, const sigset_t *signals)
+{
+    struct timespec second = {.tv_sec = 1};
+    while (sigtimedwait(signals, NULL, &second) < 0) {
+        if (kill(job->process.pid, 0) && errno == ESRCH && is_gone(&job->process)) {
+            hs_complain(job->arguments->command, "process %ld has ended", (long)job->process.pid);
+            return;
+        }
+    }
+}
+
+static int serve(const struct job *job)
+{
+    sigset_t signals;
+    struct hs_http_server *server = NULL;
+    struct hs_error error;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    struct hs_ctl_pages *pages = hs_ctl_pages__create(&job->process);
+    const char *token = hs_arguments__text(job->arguments, "token", getenv("HEAPSONDE_TOKEN"));
+    struct hs_http_options options = {.listen = hs_arguments__text(job->arguments, "listen", "127.0.0.1:0"),
+                                      .token = token,
+                                      .pages = hs_ctl_page_table,
+                                      .context = pages};
+    int result = pages ? hs_http__start(&server, &options, &error) : hs_error__set(&error, ENOMEM, "out of memory");
+    if (!result) {
+        printf("%s\n", hs_http__address(server));
+        fflush(stdout);
+        wait_for_end(job, &signals);
+        hs_http__stop(server);
+    }
+    if (pages)
+        hs_ctl_pages__destroy(pages);
+    return result ? fail(job, &error) : HS_EXIT_OK;
+}
+
+// ---- the command ----------------------------------------------------------------------------------------------------
+
+static const struct action {
+    const char *name;
+    int (*run)(const struct job *job);
+    bool takes_operand;
+    const char *options; // that it takes, with a space on either side
+} actions[] = {
+    {"start", start, false, " session "},
+    {"stop", stop, false, " session all "},
+    {"dump", dump, true, " output format "},
+    {"status", status, false, " json "},
+    {"reset", reset, false, " "},
+    {"rate", rate, true, " "},
+    {"serve", serve, false, " listen token "},
+    {0},
+};
+
+static const struct action *find_action(const char *name)
+{
+    for (const struct action *action = actions; action->name; action++)
+        if (!strcmp(action->name, name))
+            return action;
+    return NULL;
+}
+
+static int list(const struct hs_arguments *arguments)
+{
+    struct hs_ctl_process *processes = NULL;
+    size_t count = 0;
+    struct hs_error error;
+    if (hs_ctl__list(&processes, &count, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        free(processes);
+        return HS_EXIT_FAILURE;
+    }
+    if (hs_arguments__flag(arguments, "json"))
+        hs_ctl_status__list_json(stdout, processes, count);
+    else if (count)
+        hs_ctl_status__list(stdout, processes, count);
+    else
+        fputs("no process of this user can be controlled; those can that have libheapsonde-prof.so and prof:true or "
+              "experimental_hs_control:true in MALLOC_CONF\n",
+              stderr);
+    free(processes);
+    return HS_EXIT_OK;
+}
+
+static bool check_options(const struct hs_arguments *arguments, const char *action, const char *known)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        char word[40];
+        const char *name = arguments->given[i].option->name;
+        snprintf(word, sizeof(word), " %s ", name);
+        if (!strcmp(name, "socket") || strstr(known, word))
+            continue;
+        hs_complain(arguments->command, "%s does not take --%s; see 'heapsonde ctl --help'", action, name);
+        return false;
+    }
+    return true;
+}
+
+static bool find_process(struct job *job, const char *number)
+{
+    uint64_t pid = 0;
+    struct hs_error error;
+    const char *socket = hs_arguments__text(job->arguments, "socket", NULL);
+    if (!hs_value__number(number, &pid) || pid == 0 || pid > MOST_PID) {
+        hs_complain(job->arguments->command, "'%s' is no process number; 'heapsonde ctl list' lists processes", number);
+        return false;
+    }
+    job->process = (struct hs_ctl_process){.pid = (pid_t)pid};
+    if (socket)
+        snprintf(job->process.socket, sizeof(job->process.socket), "%s", socket);
+    else if (hs_ctl__find(&job->process, (pid_t)pid, &error)) {
+        fail(job, &error);
+        return false;
+    }
+    return true;
+}
+
+// PID ACTION [OPERAND], and for those used to it, ACTION PID.
+static int ctl(const struct hs_arguments *arguments)
+{
+    struct job job = {.arguments = arguments};
+    char **words = arguments->operands;
+    if (!strcmp(words[0], "list")) {
+        if (arguments->operand_count == 1)
+            return check_options(arguments, "list", " json ") ? list(arguments) : HS_EXIT_USAGE;
+        hs_complain(arguments->command, "list takes nothing behind it");
+        return HS_EXIT_USAGE;
+    }
+    const char *number = words[0];
+    const struct action *action = find_action(number);
+    if (action && arguments->operand_count > 1)
+        number = words[1];
+    else if (!action && arguments->operand_count > 1)
+        action = find_action(words[1]);
+    if (!action || arguments->operand_count < 2) {
+        hs_complain(arguments->command,
+                    "needs a process and one of: start stop dump status reset rate serve; or 'list'");
+        return HS_EXIT_USAGE;
+    }
+    job.operand = words[2];
+    if (job.operand && !action->takes_operand) {
+        hs_complain(arguments->command, "%s does not know what to do with '%s'", action->name, job.operand);
+        return HS_EXIT_USAGE;
+    }
+    if (!check_options(arguments, action->name, action->options))
+        return HS_EXIT_USAGE;
+    return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
+}
+
+static const struct hs_option options[] = {
+    {.name = "session",
+     .letter = 's',
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "start, stop: for this session only; sampling goes on until every session has ended"},
+    {.name = "all", .letter = 'a', .help = "stop: end every session"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "dump: fetch it and write it here, - for standard output, instead of letting the process write it"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = HS_OPTION_CHOICE,
+     .argument = "FORMAT",
+     .choices = "heap_v2 text proto symbolized collapsed",
+     .help = "dump with --output: in this format, heap_v2 when not given"},
+    {.name = "json", .help = "status, list: write JSON, sizes in bytes, times in nanoseconds since 1970"},
+    {.name = "listen",
+     .kind = HS_OPTION_TEXT,
+     .argument = "ADDRESS:PORT",
+     .help = "serve: listen there, 127.0.0.1:0 when not given; with port 0 the kernel chooses one"},
+    {.name = "token",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TOKEN",
+     .help =
+         "serve: answer only who sends 'Authorization: Bearer TOKEN' or ?token=TOKEN; needed for addresses that other "
+         "machines reach; HEAPSONDE_TOKEN when not given"},
+    {.name = "socket",
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "the control socket, where it is not in its usual place"},
+    {0},
+};
+
+const struct hs_command hs_command_ctl = {
+    .name = "ctl",
+    .synopsis = "[OPTIONS] list | PID start|stop|dump [FILE]|status|reset|rate BYTES|serve",
+    .summary = "switch sampling in a running process, take dumps, serve them over HTTP",
+    .description =
+        "Controls a process that has libheapsonde-prof.so, without code in the program: start and stop switch "
+        "sampling, "
+        "also where prof:true was not given; dump writes what is live and prints the file's name; reset forgets every "
+        "sample; rate changes how rare samples are and loses none. To start what is active, or to stop what is not, is "
+        "answered and changes nothing. The process has a control socket when it was started with prof:true or "
+        "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. serve prints an address and "
+        "answers there, until it is interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and "
+        "/mtev/memory.json as libmtev does.",
+    .operand = HS_OPERAND_CONTROL,
+    .least_operands = 1,
+    .most_operands = 3,
+    .options = options,
+    .run = ctl,
+};

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/ctl/pages.h"
+
+#include "host/ctl/addresses.h"
+#include "host/ctl/client.h"
+#include "host/ctl/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hs_ctl_pages {
+    struct hs_ctl_process process;
+    struct hs_addresses *addresses; // of the last maps
+};
+
+struct hs_ctl_pages *hs_ctl_pages__create(const struct hs_ctl_process *process)
+{
+    struct hs_ctl_pages *pages = calloc(1, sizeof(*pages));
+    if (pages)
+        pages->process = *process;
+    return pages;
+}
+
+void hs_ctl_pages__destroy(struct hs_ctl_pages *pages)
+{
+    hs_addresses__destroy(pages->addresses);
+    free(pages);
+}
+
+// ---- answers --------------------------------------------------------------------------------------------------------
+
+static int ask(struct hs_ctl_pages *pages, const char *request, struct hs_ctl_answer *answer, struct hs_error *error)
+{
+    return hs_ctl__ask(pages->process.socket, request, answer, error);
+}
+
+// The body of the process's answer becomes that of the page.
+static void pass_on(struct hs_http_answer *page, struct hs_ctl_answer *answer, const char *type)
+{
+    page->body = malloc(answer->body_length + 1);
+    if (page->body && answer->body)
+        memcpy(page->body, answer->body, answer->body_length);
+    page->length = page->body ? answer->body_length : 0;
+    page->status = page->body ? 200 : 500;
+    page->type = type;
+    hs_ctl_answer__free(answer);
+}
+
+static void ask_and_pass_on(struct hs_ctl_pages *pages, const char *request, struct hs_http_answer *page,
+                            const char *type)
+{
+    struct hs_ctl_answer answer;
+    struct hs_error error;
+    if (ask(pages, request, &answer, &error))
+        hs_http_answer__text(page, 502, "%s\n", error.message);
+    else
+        pass_on(page, &answer, type);
+}
+
+// ---- libmtev --------------------------------------------------------------------------------------------------------
+
+static void switch_active(struct hs_ctl_pages *pages, bool active, struct hs_http_answer *page)
+{
+    struct hs_ctl_answer answer;
+    int result = ask(pages, active ? "start" : "stop-all", &answer, NULL);
+    if (result) {
+        hs_http_answer__text(page, 500, "%s", strerror(-result));
+        return;
+    }
+    hs_ctl_answer__free(&answer);
+    hs_http_answer__text(page, 200, "Profiling is %s\n", active ? "activated" : "deactivated");
+}
+
+static void mtev_dump(struct hs_ctl_pages *pages, struct hs_http_answer *page)
+{
+    struct hs_ctl_answer answer;
+    int result = ask(pages, "get-dump heap_v2", &answer, NULL);
+    if (result)
+        hs_http_answer__text(page, 500, "%s", strerror(-result));
+    else
+        pass_on(page, &answer, "application/x-jemalloc-heap-profile");
+}
+
+static void mtev_state(struct hs_ctl_pages *pages, struct hs_http_answer *page)
+{
+    struct hs_ctl_answer answer;
+    struct hs_error error;
+    char *text = NULL;
+    size_t length = 0;
+    if (ask(pages, "status", &answer, &error)) {
+        hs_http_answer__text(page, 500, "%s\n", error.message);
+        return;
+    }
+    FILE *out = open_memstream(&text, &length);
+    if (out) {
+        hs_ctl_status__flags(out, &answer);
+        fclose(out);
+    }
+    hs_ctl_answer__free(&answer);
+    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = length};
+}
+
+static void mtev_heap_profile(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    const char *active = hs_http_request__parameter(request, "active");
+    const char *dump = hs_http_request__parameter(request, "trigger_dump");
+    if (active)
+        switch_active(context, !strcmp(active, "true"), page);
+    else if (dump && !strcmp(dump, "true"))
+        mtev_dump(context, page);
+    else
+        mtev_state(context, page);
+}
+
+static void mtev_memory(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    struct hs_ctl_answer answer;
+    (void)request;
+    if (!ask(context, "stats", &answer, NULL)) {
+        pass_on(page, &answer, "application/json");
+        return;
+    }
+    hs_http_answer__text(page, 200, "{}\n");
+    page->type = "application/json";
+}
+
+// ---- pprof ----------------------------------------------------------------------------------------------------------
+
+static void pprof_heap(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    char line[64];
+    const char *format = hs_http_request__parameter(request, "format");
+    // The one format that jeprof, gperftools' pprof and Go's all read.
+    if (!format || !*format)
+        format = "text";
+    if (strlen(format) > 16 || format[strspn(format, "abcdefghijklmnopqrstuvwxyz_0123456789")]) {
+        hs_http_answer__text(page, 400, "the formats are heap_v2, text, proto, symbolized and collapsed\n");
+        return;
+    }
+    snprintf(line, sizeof(line), "get-dump %s", format);
+    ask_and_pass_on(context, line, page, strcmp(format, "proto") ? "text/plain" : "application/octet-stream");
+}
+
+// The kernel ends every argument with a NUL; readers of the page want a line for each.
+static void pprof_command_line(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    (void)request;
+    ask_and_pass_on(context, "cmdline", page, "text/plain");
+    for (size_t i = 0; page->status == 200 && i < page->length; i++)
+        if (!page->body[i])
+            page->body[i] = '\n';
+}
+
+static void pprof_has_symbols(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    (void)context;
+    (void)request;
+    hs_http_answer__text(page, 200, "num_symbols: 1\n");
+}
+
+// The maps change with dlopen: files are only looked at again when they did.
+static int refresh_addresses(struct hs_ctl_pages *pages, struct hs_error *error)
+{
+    struct hs_ctl_answer answer;
+    int result = ask(pages, "maps", &answer, error);
+    if (result)
+        return result;
+    const char *maps = answer.body ? answer.body : "";
+    if (!pages->addresses || strcmp(hs_addresses__maps(pages->addresses), maps)) {
+        char *copy = strdup(maps);
+        hs_addresses__destroy(pages->addresses);
+        pages->addresses = copy ? hs_addresses__create(pages->process.pid, copy) : NULL;
+    }
+    hs_ctl_answer__free(&answer);
+    return pages->addresses ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+}
+
+static void print_symbols(struct hs_ctl_pages *pages, FILE *out, const char *text)
+{
+    while (*text) {
+        char *end;
+        if (text[0] != '0' || (text[1] | 0x20) != 'x') {
+            text++;
+            continue;
+        }
+        uint64_t address = strtoull(text, &end, 16);
+        char *name = NULL;
+        size_t length = 0;
+        FILE *names = open_memstream(&name, &length);
+        if (names) {
+            hs_addresses__print(pages->addresses, names, address);
+            fclose(names);
+        }
+        if (length)
+            fprintf(out, "%.*s\t%s\n", (int)(end - text), text, name);
+        free(name);
+        text = end > text ? end : text + 1;
+    }
+}
+
+static void pprof_symbol(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    struct hs_ctl_pages *pages = context;
+    struct hs_error error;
+    char *text = NULL;
+    size_t length = 0;
+    if (refresh_addresses(pages, &error)) {
+        hs_http_answer__text(page, 502, "%s\n", error.message);
+        return;
+    }
+    FILE *out = open_memstream(&text, &length);
+    if (out) {
+        print_symbols(pages, out, request->body);
+        fclose(out);
+    }
+    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = length};
+}
+
+static void overview(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    struct hs_ctl_pages *pages = context;
+    char name[64];
+    (void)request;
+    hs_ctl__name(pages->process.pid, name, sizeof(name));
+    hs_http_answer__text(page, 200,
+                         "heapsonde serves process %ld (%s)\n\n"
+                         "/mtev/heap_profile                    state\n"
+                         "/mtev/heap_profile?active=true        switch sampling on; any other value: off\n"
+                         "/mtev/heap_profile?trigger_dump=true  a dump\n"
+                         "/mtev/memory.json                     statistics\n"
+                         "/pprof/heap                           a dump for jeprof and pprof\n",
+                         (long)pages->process.pid, name);
+}
+
+const struct hs_http_page hs_ctl_page_table[] = {
+    {"GET", "/", overview},
+    {"GET", "/mtev/heap_profile", mtev_heap_profile},
+    {"GET", "/mtev/memory.json", mtev_memory},
+    {"GET", "/pprof/heap", pprof_heap},
+    {"GET", "/pprof/cmdline", pprof_command_line},
+    {"GET", "/pprof/symbol", pprof_has_symbols},
+    {"POST", "/pprof/symbol", pprof_symbol},
+    {0},
+};

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/server/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { MOST_CONNECTIONS = 64, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
+#define MOST_BODY ((size_t)16 << 20)
+
+struct hs_http_server {
+    struct MHD_Daemon *daemon;
+    const struct hs_http_page *pages;
+    void *context;
+    char *token;
+    char address[128];
+};
+
+// What a POST has sent so far.
+struct upload {
+    char *bytes;
+    size_t length, size;
+    bool too_long;
+};
+
+const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
+{
+    const char *value = NULL;
+    size_t length = 0;
+    if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value,
+                                      &length) != MHD_YES)
+        return NULL;
+    return value ? value : "";
+}
+
+void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int length = vasprintf(&answer->body, format, list);
+    va_end(list);
+    if (length < 0)
+        answer->body = NULL;
+    answer->length = length < 0 ? 0 : (size_t)length;
+    answer->status = status;
+    answer->type = "text/plain";
+}
+
+// ---- who may ask ----------------------------------------------------------------------------------------------------
+
+// Takes the same time wherever they differ.
+static bool same_token(const char *given, const char *token)
+{
+    size_t length = strlen(given);
+    size_t wanted = strlen(token);
+    unsigned difference = length != wanted;
+    for (size_t i = 0; i < length; i++)
+        difference |= (unsigned char)given[i] ^ (unsigned char)token[i % wanted];
+    return !difference;
+}
+
+static bool has_token(const struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    static const char scheme[] = "Bearer ";
+    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *parameter = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+    if (header && !strncasecmp(header, scheme, sizeof(scheme) - 1))
+        return same_token(header + sizeof(scheme) - 1, server->token);
+    return parameter && same_token(parameter, server->token);
+}
+
+static bool is_loopback_host(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t length = strlen(names[i]);
+        if (!strncasecmp(host, names[i], length) && (!host[length] || host[length] == ':'))
+            return true;
+    }
+    return !strncmp(host, "127.", 4) && host[strspn(host, "0123456789.:")] == 0;
+}
+
+// Other sites' pages can make a browser on this machine ask, and their names can lead to it.
+static bool is_own_request(struct MHD_Connection *connection)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+    if (host && !is_loopback_host(host))
+        return false;
+    if (site && strcmp(site, "none") && strcmp(site, "same-origin"))
+        return false;
+    return !origin || (!strncmp(origin, "http://", 7) && is_loopback_host(origin + 7));
+}
+
+// ---- requests -------------------------------------------------------------------------------------------------------
+
+static enum MHD_Result reply(struct MHD_Connection *connection, struct hs_http_answer *answer, const char *allow)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
+                                        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        free(answer->body);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (allow)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+    enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text, const char *allow)
+{
+    struct hs_http_answer answer = {0};
+    hs_http_answer__text(&answer, status, "%s\n", text);
+    return reply(connection, &answer, allow);
+}
+
+static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const struct upload *upload)
+{
+    const char *wanted = !strcmp(method, "HEAD") ? "GET" : method;
+    const char *allowed = NULL;
+    if (server->token && !has_token(server, connection))
+        return refuse(connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
+    if (!server->token && !is_own_request(connection))
+        return refuse(connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
+    for (const struct hs_http_page *page = server->pages; page->method; page++) {
+        if (strcmp(page->path, path))
+            continue;
+        if (!strcmp(page->method, wanted)) {
+            struct hs_http_answer answer = {0};
+            struct hs_http_request request = {connection, path, upload->bytes ? upload->bytes : "", upload->length};
+            page->serve(server->context, &request, &answer);
+            return reply(connection, &answer, NULL);
+        }
+        allowed = allowed ? "GET, POST" : page->method;
+    }
+    if (allowed)
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way", allowed);
+    return refuse(connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
+}
+
+static void take_upload(struct upload *upload, const char *bytes, size_t length)
+{
+    if (upload->too_long || length > MOST_BODY - upload->length) {
+        upload->too_long = true;
+        return;
+    }
+    if (upload->length + length + 1 > upload->size) {
+        size_t size = 2 * (upload->length + length + 1);
+        char *more = realloc(upload->bytes, size);
+        if (!more) {
+            upload->too_long = true;
+            return;
+        }
+        upload->bytes = more;
+        upload->size = size;
+    }
+    memcpy(upload->bytes + upload->length, bytes, length);
+    upload->length += length;
+    upload->bytes[upload->length] = 0;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                              const char *version, const char *data, size_t *size, void **state)
+{
+    (void)version;
+    struct upload *upload = *state;
+    if (!upload) {
+        *state = calloc(1, sizeof(*upload));
+        return *state ? MHD_YES : MHD_NO;
+    }
+    if (*size) {
+        take_upload(upload, data, *size);
+        *size = 0;
+        return MHD_YES;
+    }
+    if (upload->too_long)
+        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
+    return serve_page(context, connection, url, method, upload);
+}
+
+static void completed(void *context, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode why)
+{
+    (void)context;
+    (void)connection;
+    (void)why;
+    struct upload *upload = *state;
+    if (upload)
+        free(upload->bytes);
+    free(upload);
+    *state = NULL;
+}
+
+// ---- the server -----------------------------------------------------------------------------------------------------
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static bool parse_address(const char *text, union address *address)
+{
+    char host[64];
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    char *end;
+    if (!colon || !length || length >= sizeof(host) || colon[1] < '0' || colon[1] > '9')
+        return false;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    if (*end || port > 65535)
+        return false;
+    memcpy(host, text, length);
+    host[length] = 0;
+    memset(address, 0, sizeof(*address));
+    if (!strcmp(host, "localhost"))
+        strcpy(host, "127.0.0.1");
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host[length - 1] = 0;
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = htons((uint16_t)port);
+        return inet_pton(AF_INET6, host + 1, &address->v6.sin6_addr) == 1;
+    }
+    address->v4.sin_family = AF_INET;
+    address->v4.sin_port = htons((uint16_t)port);
+    return inet_pton(AF_INET, host, &address->v4.sin_addr) == 1;
+}
+
+static bool is_loopback(const union address *address)
+{
+    if (address->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+    return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+static void write_address(struct hs_http_server *server, const union address *address)
+{
+    char host[64] = "";
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    bool v6 = address->any.sa_family == AF_INET6;
+    inet_ntop(address->any.sa_family, v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, host,
+              sizeof(host));
+    snprintf(server->address, sizeof(server->address), v6 ? "http://[%s]:%u" : "http://%s:%u", host,
+             info ? (unsigned)info->port : 0);
+}
+
+int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error)
+{
+    union address address;
+    *server = NULL;
+    if (!parse_address(options->listen, &address))
+        return hs_error__set(error, EINVAL,
+                             "%s is no address; give one such as 127.0.0.1:8080, [::1]:8080 or 127.0.0.1:0",
+                             options->listen);
+    if (!is_loopback(&address) && !(options->token && *options->token))
+        return hs_error__set(error, EACCES,
+                             "%s can be reached from other machines; it needs a --token, or listen on 127.0.0.1",
+                             options->listen);
+    struct hs_http_server *self = calloc(1, sizeof(*self));
+    if (!self)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    self->pages = options->pages;
+    self->context = options->context;
+    self->token = options->token && *options->token ? strdup(options->token) : NULL;
+    if (options->token && *options->token && !self->token) {
+        hs_http__stop(self);
+        return hs_error__set(error, ENOMEM, "out of memory");
+    }
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+    self->daemon =
+        MHD_start_daemon(flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                         (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
+    if (!self->daemon) {
+        int problem = errno ? errno : EIO;
+        hs_http__stop(self);
+        return hs_error__set(error, problem, "%s: %s", options->listen, strerror(problem));
+    }
+    write_address(self, &address);
+    *server = self;
+    return 0;
+}
+
+const char *hs_http__address(const struct hs_http_server *server)
+{
+    return server->address;
+}
+
+void hs_http__stop(struct hs_http_server *server)
+{
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    free(server->token);
+    free(server);
+}

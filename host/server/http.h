@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A small HTTP server: pages in a table, one thread, bounded requests. It listens on loopback; any other address needs
+// a token, which clients send as "Authorization: Bearer TOKEN" or as the parameter "token". Without one, requests are
+// only taken that name a loopback host and come from no other site's page.
+#ifndef HEAPSONDE_HOST_SERVER_HTTP_H
+#define HEAPSONDE_HOST_SERVER_HTTP_H
+
+#include "host/store/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_http_request {
+    void *connection; // the library's
+    const char *path;
+    const char *body; // of a POST, ended by a NUL
+    size_t body_length;
+};
+
+// A parameter of the query: "" when it has no value, NULL when it is not there.
+const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name);
+
+struct hs_http_answer {
+    unsigned status;
+    const char *type; // Content-Type, a constant
+    char *body;       // from malloc; the server frees it
+    size_t length;
+};
+
+// Fills the answer with a line of text.
+void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct hs_http_page {
+    const char *method; // "GET" (which also answers HEAD), "POST"
+    const char *path;
+    void (*serve)(void *context, const struct hs_http_request *request, struct hs_http_answer *answer);
+};
+
+struct hs_http_server;
+
+struct hs_http_options {
+    const char *listen;               // ADDRESS:PORT, [ADDRESS]:PORT; port 0: the kernel chooses one
+    const char *token;                // NULL: none
+    const struct hs_http_page *pages; // method NULL ends them
+    void *context;
+};
+
+// 0, or a negative errno with the reason. The server runs in a thread of its own; pages are served one at a time.
+int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error);
+
+// "http://127.0.0.1:4711"
+const char *hs_http__address(const struct hs_http_server *server);
+void hs_http__stop(struct hs_http_server *server);
+
+#endif
