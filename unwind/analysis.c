@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/analysis.h"
 
+#include "unwind/code_ahead.h"
+#include "unwind/code_state.h"
+
 enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, CASES_MAX = 16384 };
 enum { BODIES_MAX = 8, REVIVALS_MAX = 64 };
 
-enum value_kind { VALUE_UNKNOWN, VALUE_CONSTANT, VALUE_CFA, VALUE_ENTRY };
-
-// VALUE_CFA: the CFA + number. VALUE_ENTRY: what register `number` held at the entry.
-struct value {
-    int32_t number;
-    uint32_t kind;
-};
-
-struct state {
-    struct value registers[HS_DECODER_REGISTERS];
-    int32_t slots[HS_DECODER_REGISTERS]; // from the CFA, of the registers in `saved`
-    uint64_t saved;
-    uint32_t context; // the decoder's
-};
-
 struct place {
     uintptr_t address;
-    struct state state;
+    struct hs_code_state state;
 };
 
 struct body {
     uint32_t calls;
-    struct state state;
+    struct hs_code_state state;
 };
 
 struct analysis {
@@ -38,7 +26,7 @@ struct analysis {
     bool guessed; // what was found started in a state that was not proven
     bool revived; // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
-    struct state result;
+    struct hs_code_state result;
     struct place pending[PENDING_MAX];
     struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
@@ -57,160 +45,6 @@ static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
 size_t hs_analysis_memory_size(const struct hs_decoder *decoder, size_t size)
 {
     return sizeof(struct analysis) + 3 * bitmap_size(decoder, size);
-}
-
-// --- states
-
-static uint64_t register_bit(unsigned number)
-{
-    return UINT64_C(1) << number;
-}
-
-static bool matters(const struct hs_decoder *decoder, unsigned number)
-{
-    return number == decoder->ra || decoder->callee_saved & register_bit(number) ||
-           (decoder->ra_of_stubs && number == decoder->ra_of_stubs);
-}
-
-static void entry_state(const struct hs_decoder *decoder, struct state *state)
-{
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
-        state->registers[i] = (struct value){(int32_t)i, VALUE_ENTRY};
-        state->slots[i] = 0;
-    }
-    state->registers[decoder->sp] = (struct value){decoder->entry_sp_from_cfa, VALUE_CFA};
-    state->saved = 0;
-    state->context = 0;
-}
-
-static struct value unknown(void)
-{
-    return (struct value){0, VALUE_UNKNOWN};
-}
-
-static struct value sum(struct value a, int32_t number)
-{
-    if (a.kind == VALUE_ENTRY)
-        return number ? unknown() : a;
-    int32_t result;
-    if (a.kind == VALUE_UNKNOWN || __builtin_add_overflow(a.number, number, &result))
-        return unknown();
-    return (struct value){result, a.kind};
-}
-
-static struct value sum_of_values(struct value a, struct value b)
-{
-    if (b.kind == VALUE_CONSTANT)
-        return sum(a, b.number);
-    return a.kind == VALUE_CONSTANT ? sum(b, a.number) : unknown();
-}
-
-static struct value difference(struct value a, struct value b)
-{
-    if (b.kind != VALUE_CONSTANT || b.number == INT32_MIN)
-        return unknown();
-    return sum(a, -b.number);
-}
-
-static struct value computed(const struct state *state, const struct hs_effect *effect)
-{
-    struct value source = state->registers[effect->source];
-    switch ((enum hs_effect_kind)effect->kind) {
-    case HS_EFFECT_SET:
-        return (struct value){effect->value, VALUE_CONSTANT};
-    case HS_EFFECT_ADD:
-        return sum(source, effect->value);
-    case HS_EFFECT_ADD_REGISTER:
-        return sum_of_values(source, state->registers[effect->other]);
-    case HS_EFFECT_SUB_REGISTER:
-        return difference(source, state->registers[effect->other]);
-    case HS_EFFECT_OR:
-        if (source.kind == VALUE_CONSTANT)
-            return (struct value){source.number | effect->value, VALUE_CONSTANT};
-        return unknown();
-    case HS_EFFECT_SHIFT_LEFT:
-        if (source.kind == VALUE_CONSTANT && effect->value >= 0 && effect->value < 32)
-            return (struct value){(int32_t)((uint32_t)source.number << effect->value), VALUE_CONSTANT};
-        return unknown();
-    default:
-        return unknown();
-    }
-}
-
-static void store(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
-{
-    struct value base = state->registers[effect->source], stored = state->registers[effect->reg];
-    int32_t slot;
-    if (base.kind != VALUE_CFA || stored.kind != VALUE_ENTRY ||
-        __builtin_add_overflow(base.number, effect->value, &slot))
-        return;
-    unsigned number = (unsigned)stored.number;
-    bool in_frame = slot < 0; // what is above is the caller's
-    if (!in_frame || !matters(decoder, number) || state->saved & register_bit(number))
-        return;
-    state->saved |= register_bit(number);
-    state->slots[number] = slot;
-}
-
-static struct value loaded(const struct state *state, const struct hs_effect *effect)
-{
-    struct value base = state->registers[effect->source];
-    unsigned number = effect->reg;
-    if (base.kind == VALUE_CFA && state->saved & register_bit(number) &&
-        (int64_t)base.number + effect->value == state->slots[number])
-        return (struct value){(int32_t)number, VALUE_ENTRY};
-    return unknown();
-}
-
-static bool in_registers(const struct hs_effect *effect)
-{
-    return effect->reg < HS_DECODER_REGISTERS && effect->source < HS_DECODER_REGISTERS &&
-           effect->other < HS_DECODER_REGISTERS;
-}
-
-static void apply(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
-{
-    if (effect->kind == HS_EFFECT_STORE)
-        store(decoder, state, effect);
-    else if (effect->kind == HS_EFFECT_LOAD)
-        state->registers[effect->reg] = loaded(state, effect);
-    else
-        state->registers[effect->reg] = computed(state, effect);
-}
-
-// What may not be executed: a change of sp belongs to an epilogue that returns, other results are not known.
-static void apply_conditional(const struct hs_decoder *decoder, struct state *state, const struct hs_effect *effect)
-{
-    if (effect->kind != HS_EFFECT_STORE && effect->reg != decoder->sp)
-        state->registers[effect->reg] = unknown();
-}
-
-static bool leaves(const struct hs_instruction *instruction)
-{
-    return instruction->flow == HS_FLOW_RETURN || instruction->flow == HS_FLOW_INDIRECT ||
-           instruction->flow == HS_FLOW_STOP;
-}
-
-static void apply_all(const struct hs_decoder *decoder, struct state *state, const struct hs_instruction *instruction)
-{
-    if (instruction->conditional && leaves(instruction))
-        return; // where the path goes on, it has not been executed
-    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
-        const struct hs_effect *effect = &instruction->effects[i];
-        if (!in_registers(effect))
-            continue;
-        if (instruction->conditional)
-            apply_conditional(decoder, state, effect);
-        else
-            apply(decoder, state, effect);
-    }
-}
-
-static void apply_call(const struct hs_decoder *decoder, struct state *state)
-{
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++)
-        if (i != decoder->sp && !(decoder->callee_saved & register_bit(i)))
-            state->registers[i] = unknown();
 }
 
 // --- places
@@ -250,7 +84,7 @@ static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32
            instruction->size;
 }
 
-static void queue(struct analysis *analysis, uintptr_t address, const struct state *state)
+static void queue(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
     address -= address % analysis->decoder->alignment; // of ARM: bit 0 says Thumb
     if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX)
@@ -287,7 +121,8 @@ static bool case_target(const struct analysis *analysis, const struct hs_instruc
     return true;
 }
 
-static void queue_cases(struct analysis *analysis, const struct hs_instruction *instruction, const struct state *state)
+static void queue_cases(struct analysis *analysis, const struct hs_instruction *instruction,
+                        const struct hs_code_state *state)
 {
     uintptr_t target;
     for (uint32_t i = 0; i < instruction->case_count && analysis->cases_left; i++, analysis->cases_left--)
@@ -296,7 +131,7 @@ static void queue_cases(struct analysis *analysis, const struct hs_instruction *
 }
 
 // Puts off what comes after a call. False when there is no room.
-static bool queue_continuation(struct analysis *analysis, uintptr_t address, const struct state *state)
+static bool queue_continuation(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
     if (analysis->continuation_count == CONTINUATIONS_MAX)
         return false;
@@ -323,28 +158,28 @@ static bool next_place(struct analysis *analysis, struct place *place)
     return true;
 }
 
-static bool is_base(const struct state *state, unsigned number)
+static bool is_base(const struct hs_code_state *state, unsigned number)
 {
-    return state->registers[number].kind == VALUE_CFA;
+    return state->registers[number].kind == HS_VALUE_CFA;
 }
 
 // Whether a call could be made from here: the return address is kept, and sp or the frame pointer leads to it.
-static bool has_frame(const struct hs_decoder *decoder, const struct state *state)
+static bool has_frame(const struct hs_decoder *decoder, const struct hs_code_state *state)
 {
     return (is_base(state, decoder->sp) || is_base(state, decoder->fp)) &&
-           (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & register_bit(decoder->ra));
+           (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & hs_register_bit(decoder->ra));
 }
 
-static bool same_value(struct value a, struct value b)
+static bool same_value(struct hs_code_value a, struct hs_code_value b)
 {
     return a.kind == b.kind && a.number == b.number;
 }
 
 // A function that has given its frame back jumps to another one.
-static void note_switch(struct analysis *analysis, uintptr_t address, const struct state *state)
+static void note_switch(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
     const struct hs_decoder *decoder = analysis->decoder;
-    struct value entry_sp = {decoder->entry_sp_from_cfa, VALUE_CFA};
+    struct hs_code_value entry_sp = {decoder->entry_sp_from_cfa, HS_VALUE_CFA};
     if (!has_frame(decoder, state) || same_value(state->registers[decoder->sp], entry_sp))
         return;
     struct place *place = &analysis->switches[analysis->switch_count++ % SWITCHES_MAX];
@@ -352,7 +187,7 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
     place->state = *state;
 }
 
-static void note_call(struct analysis *analysis, const struct state *state)
+static void note_call(struct analysis *analysis, const struct hs_code_state *state)
 {
     unsigned sp = analysis->decoder->sp;
     if (!has_frame(analysis->decoder, state))
@@ -371,7 +206,7 @@ static void note_call(struct analysis *analysis, const struct state *state)
 
 // --- paths
 
-static void find(struct analysis *analysis, const struct state *state)
+static void find(struct analysis *analysis, const struct hs_code_state *state)
 {
     analysis->result = *state;
     analysis->found = true;
@@ -384,12 +219,12 @@ static bool asked_for(const struct analysis *analysis, uintptr_t address, const 
 }
 
 // Executes the instruction in the delay slot. Returns its size, 0 when it cannot be decoded.
-static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, struct state *state)
+static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, struct hs_code_state *state)
 {
     struct hs_instruction instruction;
     if (!decode_at(analysis, address, &state->context, &instruction))
         return 0;
-    apply_all(analysis->decoder, state, &instruction);
+    hs_code_state__run(analysis->decoder, state, &instruction);
     if (asked_for(analysis, address, &instruction))
         find(analysis, state);
     return instruction.size;
@@ -397,14 +232,14 @@ static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, str
 
 // Where control goes on in a straight line after `instruction`; false when it does not.
 static bool flow_on(struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction,
-                    struct state *state)
+                    struct hs_code_state *state)
 {
     queue_cases(analysis, instruction, state);
     switch ((enum hs_flow)instruction->flow) {
     case HS_FLOW_NEXT:
         return true;
     case HS_FLOW_CALL:
-        apply_call(analysis->decoder, state);
+        hs_code_state__call(analysis->decoder, state);
         note_call(analysis, state);
         return true;
     case HS_FLOW_BRANCH:
@@ -424,7 +259,7 @@ static bool flow_on(struct analysis *analysis, uintptr_t address, const struct h
 }
 
 // One instruction. False: the path ends.
-static bool run_instruction(struct analysis *analysis, uintptr_t *address, struct state *state)
+static bool run_instruction(struct analysis *analysis, uintptr_t *address, struct hs_code_state *state)
 {
     struct hs_instruction instruction;
     if (!decode_at(analysis, *address, &state->context, &instruction))
@@ -434,8 +269,8 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
         return false;
     }
     uintptr_t next = *address + instruction.size;
-    struct state untaken;
-    apply_all(analysis->decoder, state, &instruction);
+    struct hs_code_state untaken;
+    hs_code_state__run(analysis->decoder, state, &instruction);
     if (instruction.delay_slot) {
         if (instruction.likely)
             untaken = *state;
@@ -453,14 +288,14 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
     return goes_on;
 }
 
-static void run_path(struct analysis *analysis, uintptr_t address, struct state *state)
+static void run_path(struct analysis *analysis, uintptr_t address, struct hs_code_state *state)
 {
     while (inside(analysis, address) && set(analysis->visited, bit_of(analysis, address)))
         if (!run_instruction(analysis, &address, state) || is_data(analysis, address))
             return;
 }
 
-static void run_all(struct analysis *analysis, uintptr_t address, const struct state *start)
+static void run_all(struct analysis *analysis, uintptr_t address, const struct hs_code_state *start)
 {
     struct place place = {address, *start};
     do {
@@ -557,7 +392,7 @@ static struct starts find_starts(const struct analysis *analysis, uintptr_t from
     return starts;
 }
 
-static const struct state *nearest_switch(const struct analysis *analysis, uintptr_t before)
+static const struct hs_code_state *nearest_switch(const struct analysis *analysis, uintptr_t before)
 {
     const struct place *nearest = NULL;
     for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++) {
@@ -568,7 +403,7 @@ static const struct state *nearest_switch(const struct analysis *analysis, uintp
     return nearest ? &nearest->state : NULL;
 }
 
-static const struct state *most_common_body(const struct analysis *analysis)
+static const struct hs_code_state *most_common_body(const struct analysis *analysis)
 {
     const struct body *most = NULL;
     for (uint32_t i = 0; i < analysis->body_count; i++)
@@ -577,7 +412,7 @@ static const struct state *most_common_body(const struct analysis *analysis)
     return most ? &most->state : NULL;
 }
 
-static bool states_agree(const struct state *known, const struct state *state, unsigned base)
+static bool states_agree(const struct hs_code_state *known, const struct hs_code_state *state, unsigned base)
 {
     if (!same_value(known->registers[base], state->registers[base]))
         return false;
@@ -587,7 +422,7 @@ static bool states_agree(const struct state *known, const struct state *state, u
     return true;
 }
 
-static bool all_switches_agree(const struct analysis *analysis, const struct state *state, unsigned base)
+static bool all_switches_agree(const struct analysis *analysis, const struct hs_code_state *state, unsigned base)
 {
     for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++)
         if (!states_agree(&analysis->switches[i].state, state, base))
@@ -597,7 +432,7 @@ static bool all_switches_agree(const struct analysis *analysis, const struct sta
 
 // Whether all calls and switches of the function, as far as it is known, agree with `state` on what register `base`
 // holds and on where registers are saved.
-static bool all_bodies_agree(const struct analysis *analysis, const struct state *state, unsigned base)
+static bool all_bodies_agree(const struct analysis *analysis, const struct hs_code_state *state, unsigned base)
 {
     bool any = analysis->body_count || analysis->switch_count;
     if (!is_base(state, base) || !any || analysis->body_count == BODIES_MAX || analysis->switch_count > SWITCHES_MAX)
@@ -609,7 +444,7 @@ static bool all_bodies_agree(const struct analysis *analysis, const struct state
 }
 
 // What unreached code starts with: the state of another place, as far as it holds in all of the function.
-static void take_state(struct analysis *analysis, const struct state *known, struct state *state)
+static void take_state(struct analysis *analysis, const struct hs_code_state *known, struct hs_code_state *state)
 {
     const struct hs_decoder *decoder = analysis->decoder;
     // There arguments are pushed for calls, so that sp is not the same at all of them.
@@ -619,7 +454,7 @@ static void take_state(struct analysis *analysis, const struct state *known, str
     if (all_bodies_agree(analysis, known, decoder->sp) || (pushes && all_switches_agree(analysis, known, decoder->sp)))
         return;
     if (all_bodies_agree(analysis, known, decoder->fp))
-        state->registers[decoder->sp] = unknown();
+        state->registers[decoder->sp] = hs_value_unknown();
     else
         analysis->guessed = true;
 }
@@ -630,17 +465,17 @@ static bool revive(struct analysis *analysis, bool last)
 {
     uintptr_t from = unreached_start(analysis);
     struct starts starts = find_starts(analysis, from);
-    struct state state;
+    struct hs_code_state state;
     analysis->revived = true;
     if (from > analysis->at)
         return false;
     if (starts.function && !analysis->code->entered) {
         analysis->guessed = true;
-        entry_state(analysis->decoder, &state);
+        hs_code_state__at_entry(analysis->decoder, &state);
         run_all(analysis, starts.function, &state);
         return true;
     }
-    const struct state *known = nearest_switch(analysis, from);
+    const struct hs_code_state *known = nearest_switch(analysis, from);
     if (!known)
         known = most_common_body(analysis);
     if (!known && analysis->switch_count) // the only one is behind
@@ -655,22 +490,23 @@ static bool revive(struct analysis *analysis, bool last)
 // --- the answer
 
 // sp before the frame pointer before any other register that calls preserve.
-static bool describe_cfa(const struct hs_decoder *decoder, const struct state *state, struct hs_code_frame *frame)
+static bool describe_cfa(const struct hs_decoder *decoder, const struct hs_code_state *state,
+                         struct hs_code_frame *frame)
 {
     frame->bases = 0;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
-        if (state->registers[i].kind != VALUE_CFA || state->registers[i].number == INT32_MIN ||
-            !(i == decoder->sp || decoder->callee_saved & register_bit(i)))
+        if (state->registers[i].kind != HS_VALUE_CFA || state->registers[i].number == INT32_MIN ||
+            !(i == decoder->sp || decoder->callee_saved & hs_register_bit(i)))
             continue;
-        frame->bases |= register_bit(i);
+        frame->bases |= hs_register_bit(i);
         frame->base_offsets[i] = -state->registers[i].number;
     }
     if (!frame->bases)
         return false;
     unsigned number = (unsigned)__builtin_ctzll(frame->bases);
-    if (frame->bases & register_bit(decoder->fp))
+    if (frame->bases & hs_register_bit(decoder->fp))
         number = decoder->fp;
-    if (frame->bases & register_bit(decoder->sp))
+    if (frame->bases & hs_register_bit(decoder->sp))
         number = decoder->sp;
     frame->cfa_register = (uint8_t)number;
     frame->cfa_offset = frame->base_offsets[number];
@@ -680,8 +516,8 @@ static bool describe_cfa(const struct hs_decoder *decoder, const struct state *s
 // Code that starts threads takes a function and its argument off a stack that nothing else is on.
 static bool is_outermost(const struct analysis *analysis)
 {
-    struct value sp = analysis->result.registers[analysis->decoder->sp];
-    return !analysis->exact && !analysis->guessed && sp.kind == VALUE_CFA &&
+    struct hs_code_value sp = analysis->result.registers[analysis->decoder->sp];
+    return !analysis->exact && !analysis->guessed && sp.kind == HS_VALUE_CFA &&
            sp.number > analysis->decoder->entry_sp_from_cfa;
 }
 
@@ -689,43 +525,42 @@ static bool is_outermost(const struct analysis *analysis)
 // another register.
 static void take_stub_caller(const struct hs_decoder *decoder, struct hs_code_frame *frame)
 {
-    uint64_t other = decoder->ra_of_stubs ? register_bit(decoder->ra_of_stubs) : 0;
-    if (frame->stored & other && !((frame->saved | frame->unchanged) & register_bit(decoder->ra))) {
+    uint64_t other = decoder->ra_of_stubs ? hs_register_bit(decoder->ra_of_stubs) : 0;
+    if (frame->stored & other && !((frame->saved | frame->unchanged) & hs_register_bit(decoder->ra))) {
         frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
-        frame->saved |= register_bit(decoder->ra);
+        frame->saved |= hs_register_bit(decoder->ra);
     }
     frame->saved &= ~other;
     frame->unchanged &= ~other;
 }
 
-static bool is_unchanged(const struct state *state, unsigned number)
+static bool is_unchanged(const struct hs_code_state *state, unsigned number)
 {
-    return state->registers[number].kind == VALUE_ENTRY && state->registers[number].number == (int32_t)number;
+    return state->registers[number].kind == HS_VALUE_ENTRY && state->registers[number].number == (int32_t)number;
 }
 
 // As long as the stack pointer is below the slot.
-static bool holds_slot(const struct hs_decoder *decoder, const struct state *state, unsigned number)
+static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_state *state, unsigned number)
 {
-    struct value sp = state->registers[decoder->sp];
-    return state->saved & register_bit(number) && (sp.kind != VALUE_CFA || state->slots[number] >= sp.number);
+    struct hs_code_value sp = state->registers[decoder->sp];
+    return state->saved & hs_register_bit(number) && (sp.kind != HS_VALUE_CFA || state->slots[number] >= sp.number);
 }
 
-// Whether the register may hold something else than what this path has left in it: the call has overwritten the return
-// address, and what is still in the frame may have been overwritten on another path that leads here.
-static bool is_overwritten(const struct analysis *analysis, unsigned number)
+// A system call may need the frame pointer's register: its value is in another one meanwhile.
+static uint8_t moved_fp(const struct analysis *analysis)
 {
     const struct hs_decoder *decoder = analysis->decoder;
-    const struct state *state = &analysis->result;
-    struct value sp = state->registers[decoder->sp];
-    if (!analysis->exact)
-        return number == decoder->ra;
-    return state->saved & register_bit(number) && (sp.kind != VALUE_CFA || state->slots[number] >= sp.number);
+    const struct hs_code_value *registers = analysis->result.registers;
+    for (unsigned i = 1; analysis->exact && i < HS_DECODER_REGISTERS; i++)
+        if (registers[i].kind == HS_VALUE_ENTRY && registers[i].number == decoder->fp)
+            return (uint8_t)i;
+    return 0;
 }
 
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
-    const struct state *state = &analysis->result;
+    const struct hs_code_state *state = &analysis->result;
     frame->outermost = is_outermost(analysis);
     if (frame->outermost)
         return true;
@@ -735,31 +570,33 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     frame->stored = state->saved;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         frame->slots[i] = state->slots[i];
-        if (!matters(decoder, i) || i == decoder->sp)
+        if (!hs_code_state__matters(decoder, i) || i == decoder->sp)
             continue;
         bool called_out = i == decoder->ra && !analysis->exact; // the call has overwritten it
         // What this path has not changed another path to the same place may have: what was stored holds for both.
         bool unchanged = !called_out && is_unchanged(state, i);
-        if (holds_slot(decoder, state, i) || (state->saved & register_bit(i) && !unchanged))
-            frame->saved |= register_bit(i);
+        if (holds_slot(decoder, state, i) || (state->saved & hs_register_bit(i) && !unchanged))
+            frame->saved |= hs_register_bit(i);
         else if (unchanged)
-            frame->unchanged |= register_bit(i);
+            frame->unchanged |= hs_register_bit(i);
     }
     take_stub_caller(decoder, frame);
+    frame->fp_register = (frame->saved | frame->unchanged) & hs_register_bit(decoder->fp) ? 0 : moved_fp(analysis);
     uint64_t known = frame->saved | frame->unchanged;
-    return decoder->ra == HS_DECODER_NO_REGISTER || known & register_bit(decoder->ra);
+    return decoder->ra == HS_DECODER_NO_REGISTER || known & hs_register_bit(decoder->ra);
 }
 
-static void state_of_frame(const struct hs_decoder *decoder, const struct hs_code_frame *frame, struct state *state)
+static void state_of_frame(const struct hs_decoder *decoder, const struct hs_code_frame *frame,
+                           struct hs_code_state *state)
 {
-    entry_state(decoder, state);
+    hs_code_state__at_entry(decoder, state);
     state->saved = frame->stored;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         state->slots[i] = frame->slots[i];
         if (frame->bases >> i & 1)
-            state->registers[i] = (struct value){-frame->base_offsets[i], VALUE_CFA};
+            state->registers[i] = (struct hs_code_value){-frame->base_offsets[i], HS_VALUE_CFA};
         else if (!(frame->unchanged >> i & 1))
-            state->registers[i] = unknown();
+            state->registers[i] = hs_value_unknown();
     }
 }
 
@@ -767,7 +604,7 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
                 struct hs_code_frame *frame)
 {
     struct analysis *analysis = memory;
-    struct state start;
+    struct hs_code_state start;
     analysis->decoder = decoder;
     analysis->code = code;
     analysis->at = at;
@@ -783,13 +620,15 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     if (code->entered)
         state_of_frame(decoder, code->entered, &start);
     else
-        entry_state(decoder, &start);
+        hs_code_state__at_entry(decoder, &start);
     analysis->guessed = code->entered && code->entered->guessed;
     run_all(analysis, code->entered ? code->entry : code->address, &start);
-    for (int i = 1; i <= REVIVALS_MAX && !analysis->found; i++)
-        if (!revive(analysis, i == REVIVALS_MAX))
-            return false;
+    for (int i = 1; i <= REVIVALS_MAX && !analysis->found && revive(analysis, i == REVIVALS_MAX);)
+        i++;
     frame->guessed = analysis->guessed;
     frame->unreached = analysis->revived;
-    return analysis->found && describe(analysis, frame);
+    bool known = analysis->found && describe(analysis, frame);
+    bool proven = known && !frame->guessed && !(exact && frame->unreached);
+    const struct hs_frame_question question = {decoder, code, at, exact};
+    return proven || hs_code_ahead(&question, frame) || known;
 }
