@@ -10,15 +10,7 @@
 // Where modules go that only the second dump has: no program uses these addresses.
 #define SECOND_MODULES ((uint64_t)1 << 60)
 #define PAGE           4096u
-
-struct finding {
-    struct hs_dump_modules *modules;
-    const struct hs_dump *const *dumps;
-    struct hs_strings *strings;
-    struct hs_id_map by_key; // of the first dump
-    uint8_t *used;           // by mapping of the dump at hand: a location lies in it
-    uint64_t next;           // free address for a module of the second dump
-};
+#define MOST_PARTS     64 // of a file: no real one is mapped in more
 
 struct group { // neighbouring mappings of one file
     size_t first, behind;
@@ -26,6 +18,19 @@ struct group { // neighbouring mappings of one file
     bool used;
 };
 
+struct finding {
+    struct hs_dump_modules *modules;
+    const struct hs_dump *const *dumps;
+    struct hs_strings *strings;
+    struct hs_id_map by_key; // of the first dump
+    struct hs_id_map seen;   // by name: how often the dump at hand had it
+    uint8_t *used;           // by mapping of the dump at hand: a location lies in it
+    struct group *groups;    // by module of the first dump
+    uint64_t next;           // free address for a module of the second dump
+};
+
+// What a module is known by. Of those of one name, such as a file that is mapped twice, the first is that of the other
+// dump's first, and so on.
 static const char *key_of(struct finding *finding, const struct hs_dump_mapping *mapping)
 {
     char text[160];
@@ -33,7 +38,15 @@ static const char *key_of(struct finding *finding, const struct hs_dump_mapping 
     for (uint32_t i = 0; i < mapping->build_id_length && used < sizeof(text) - 4; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%02x", mapping->build_id[i]);
     const char *slash = strrchr(mapping->path, '/');
-    return hs_strings__add(finding->strings, used ? text : slash ? slash + 1 : mapping->path);
+    const char *name = hs_strings__add(finding->strings, used ? text : slash ? slash + 1 : mapping->path);
+    uint32_t before = name ? hs_id_map__find(&finding->seen, (uintptr_t)name) : 0;
+    before = before == UINT32_MAX ? 0 : before;
+    if (!name || hs_id_map__set(&finding->seen, (uintptr_t)name, before + 1))
+        return NULL;
+    if (!before)
+        return name;
+    snprintf(text, sizeof(text), "%p %u", (const void *)name, before);
+    return hs_strings__add(finding->strings, text);
 }
 
 static int mark_used(struct finding *finding, const struct hs_dump *dump)
@@ -54,7 +67,8 @@ static struct group next_group(const struct finding *finding, const struct hs_du
 {
     const struct hs_dump_mapping *mapping = dump->mapping;
     struct group group = {first, first + 1, first, finding->used[first]};
-    for (; group.behind < dump->mapping_count; group.behind++) {
+    bool nameless = !*mapping[first].path;
+    for (; !nameless && group.behind < dump->mapping_count && group.behind - first < MOST_PARTS; group.behind++) {
         size_t i = group.behind;
         if (strcmp(mapping[i].path, mapping[first].path) != 0 || mapping[i].offset < mapping[i - 1].offset)
             break;
@@ -109,12 +123,28 @@ static int add_first(struct finding *finding, const struct group *group)
     if (!key)
         return -ENOMEM;
     uint32_t number = (uint32_t)finding->modules->count;
-    if (*key && hs_id_map__find(&finding->by_key, (uintptr_t)key) == UINT32_MAX &&
-        hs_id_map__set(&finding->by_key, (uintptr_t)key, number))
+    if (hs_id_map__set(&finding->by_key, (uintptr_t)key, number))
         return -ENOMEM;
+    finding->groups[number] = *group;
     add_module(finding, dump, group, 0);
     shift_group(finding, 0, group, 0);
     return 0;
+}
+
+// Parts of a file need not lie as far from each other in memory as in the file: what counts is the part of the first
+// dump's module that holds the same bytes, the one at the same place if there are several.
+static uint64_t shift_of(const struct finding *finding, uint32_t module, const struct hs_dump_mapping *of, size_t place)
+{
+    const struct group *group = &finding->groups[module];
+    const struct hs_dump_mapping *mapping = finding->dumps[0]->mapping;
+    const struct hs_dump_mapping *same = &mapping[group->first + place];
+    if (place < group->behind - group->first && same->offset == of->offset)
+        return same->start - same->offset;
+    for (size_t i = group->first; i < group->behind; i++) {
+        if (of->offset - mapping[i].offset < mapping[i].end - mapping[i].start)
+            return mapping[i].start - mapping[i].offset;
+    }
+    return finding->modules->module[module].bias;
 }
 
 static int add_second(struct finding *finding, const struct group *group)
@@ -123,9 +153,9 @@ static int add_second(struct finding *finding, const struct group *group)
     const char *key = key_of(finding, &dump->mapping[group->code]);
     if (!key)
         return -ENOMEM;
-    uint32_t known = *key ? hs_id_map__find(&finding->by_key, (uintptr_t)key) : UINT32_MAX;
+    uint32_t known = hs_id_map__find(&finding->by_key, (uintptr_t)key);
     for (size_t i = group->first; known != UINT32_MAX && i < group->behind; i++)
-        finding->modules->shift[1][i] = finding->modules->module[known].bias;
+        finding->modules->shift[1][i] = shift_of(finding, known, &dump->mapping[i], i - group->first);
     if (known != UINT32_MAX)
         return 0;
     uint64_t start = dump->mapping[group->first].start;
@@ -148,6 +178,7 @@ static int find_in(struct finding *finding, unsigned which)
     if (!finding->modules->shift[which] || mark_used(finding, dump))
         return -ENOMEM;
     int result = 0;
+    hs_id_map__free(&finding->seen);
     for (size_t i = 0; !result && i < dump->mapping_count;) {
         struct group group = next_group(finding, dump, i);
         if (group.used)
@@ -164,13 +195,17 @@ int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump 
     *modules = (struct hs_dump_modules){0};
     modules->module = calloc(most + 1, sizeof(*modules->module));
     modules->described = calloc(most + 1, sizeof(*modules->described));
+    finding.groups = calloc(most + 1, sizeof(*finding.groups));
     finding.strings = hs_strings__create();
-    int result = modules->module && modules->described && finding.strings ? 0 : -ENOMEM;
+    bool ready = modules->module && modules->described && finding.strings && finding.groups;
+    int result = ready ? 0 : -ENOMEM;
     for (unsigned which = 0; !result && which < dump_count; which++)
         result = find_in(&finding, which);
     hs_strings__destroy(finding.strings);
     hs_id_map__free(&finding.by_key);
+    hs_id_map__free(&finding.seen);
     free(finding.used);
+    free(finding.groups);
     return result;
 }
 

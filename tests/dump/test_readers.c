@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What each reader makes of its format, what it says about what is wrong, and that a file may end anywhere.
+#include "host/dump/dump.h"
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST (16u << 20)
+
+static char *read_file(const char *path, size_t *length)
+{
+    char *bytes = NULL;
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s", path);
+    FILE *memory = open_memstream(&bytes, length);
+    for (int byte = getc(file); byte != EOF; byte = getc(file))
+        putc(byte, memory);
+    fclose(memory);
+    fclose(file);
+    return bytes;
+}
+
+static struct hs_dump *open_dump(const char *path)
+{
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    ck_assert_msg(hs_dump__recognise(path), "%s", path);
+    ck_assert_msg(!hs_dump__open(path, &dump, &error), "%s", error.message);
+    return dump;
+}
+
+static const struct hs_dump_location *frame(const struct hs_dump *dump, size_t context, uint32_t depth)
+{
+    ck_assert_uint_lt(context, dump->context_count);
+    ck_assert_uint_lt(depth, dump->context[context].depth);
+    return &dump->location[dump->frames[dump->context[context].first + depth]];
+}
+
+static const char *function(const struct hs_dump *dump, size_t context, uint32_t depth, uint32_t line)
+{
+    const struct hs_dump_location *location = frame(dump, context, depth);
+    ck_assert_uint_lt(line, location->line_count);
+    return dump->line[location->first_line + line].function;
+}
+
+static void expect_counts(const struct hs_dump_counts *counts, uint64_t live_blocks, uint64_t live_bytes,
+                          uint64_t all_blocks, uint64_t all_bytes)
+{
+    ck_assert_uint_eq(counts->live_blocks, live_blocks);
+    ck_assert_uint_eq(counts->live_bytes, live_bytes);
+    ck_assert_uint_eq(counts->all_blocks, all_blocks);
+    ck_assert_uint_eq(counts->all_bytes, all_bytes);
+}
+
+// ---- formats -------------------------------------------------------------------------------------------------------
+
+static void expect_sensord(const struct hs_dump *dump)
+{
+    ck_assert_uint_eq(dump->context_count, 3);
+    expect_counts(&dump->context[0].counts, 4, 4194304, 5, 5242880);
+    expect_counts(&dump->context[1].counts, 3, 4096, 6, 4198304);
+    expect_counts(&dump->context[2].counts, 0, 0, 1, 96);
+    ck_assert_uint_eq(dump->context[0].depth, 4);
+    ck_assert_uint_eq(dump->context[2].depth, 2);
+    // The innermost address is that of the call; behind it are return addresses.
+    ck_assert_uint_eq(frame(dump, 0, 0)->address, 0x5500001233);
+    ck_assert_uint_eq(frame(dump, 0, 1)->address, 0x5500001300);
+    ck_assert_uint_eq(frame(dump, 1, 3)->address, 0x7f80023200);
+    ck_assert_uint_eq(hs_dump__offset(dump, frame(dump, 0, 0)), 0x1233);
+    ck_assert_uint_eq(hs_dump__offset(dump, frame(dump, 2, 0)), 0x45673);
+    ck_assert_str_eq(dump->mapping[frame(dump, 0, 0)->mapping].path, "/opt/bin/sensord");
+    ck_assert_str_eq(dump->mapping[frame(dump, 0, 3)->mapping].path, "/lib/aarch64-linux-gnu/libc.so.6");
+    ck_assert_str_eq(dump->executable, "/opt/bin/sensord");
+    ck_assert_uint_eq(dump->period, 524288);
+    ck_assert_int_eq(dump->sampling, HS_SAMPLING_POISSON);
+    ck_assert(dump->has_all && dump->has_blocks && dump->has_total);
+    ck_assert_uint_eq(dump->warning_count, 0);
+}
+
+START_TEST(test_heap_v2)
+{
+    struct hs_dump *dump = open_dump("data/threads.heap");
+    ck_assert_int_eq(dump->format, HS_DUMP_HEAP_V2);
+    expect_sensord(dump);
+    ck_assert_uint_eq(dump->thread_count, 2);
+    ck_assert_str_eq(dump->thread[0].name, "sensord");
+    ck_assert_str_eq(dump->thread[1].name, "worker of sensors");
+    expect_counts(&dump->thread[1].counts, 2, 4096, 6, 4198400);
+    ck_assert_uint_eq(dump->share_count, 4);
+    ck_assert_uint_eq(dump->share[2].context, 1);
+    ck_assert_uint_eq(dump->share[2].thread, 1);
+    expect_counts(&dump->share[2].counts, 2, 2048, 5, 4196256);
+    ck_assert_str_eq(hs_dump__fact(dump, "command"), "/opt/bin/sensord --once");
+    ck_assert_str_eq(hs_dump__fact(dump, "time"), "2026-11-22 01:02:03 UTC");
+    const struct hs_dump_mapping *mapping = &dump->mapping[frame(dump, 0, 0)->mapping];
+    ck_assert_uint_eq(mapping->build_id_length, 20);
+    ck_assert_uint_eq(mapping->build_id[1], 0x11);
+    hs_dump__close(dump);
+}
+END_TEST
+
+START_TEST(test_heap_profile)
+{
+    struct hs_dump *dump = open_dump("data/older.heap");
+    ck_assert_int_eq(dump->format, HS_DUMP_HEAP_PROFILE);
+    expect_sensord(dump);
+    hs_dump__close(dump);
+    dump = open_dump("data/exact.heap");
+    ck_assert_int_eq(dump->sampling, HS_SAMPLING_NONE);
+    ck_assert_uint_eq(dump->context_count, 2);
+    expect_counts(&dump->context[0].counts, 1, 1024, 3, 3072);
+    struct hs_dump_estimate sum = hs_dump__sum(dump);
+    ck_assert(sum.live_bytes == 2048 && sum.all_bytes == 4096);
+    hs_dump__close(dump);
+}
+END_TEST
+
+START_TEST(test_names)
+{
+    struct hs_dump *dump = open_dump("data/named.heap");
+    ck_assert_int_eq(dump->format, HS_DUMP_HEAP_V2);
+    expect_sensord(dump);
+    ck_assert_str_eq(function(dump, 0, 0, 0), "take_buffer");
+    ck_assert_str_eq(function(dump, 0, 0, 1), "read_sensor");
+    ck_assert_str_eq(function(dump, 1, 0, 0), "std::vector<int>::operator[](unsigned long)");
+    ck_assert_uint_eq(frame(dump, 2, 0)->line_count, 0);
+    ck_assert(!strncmp(dump->text, "heap_v2/524288\n", 15));
+    hs_dump__close(dump);
+}
+END_TEST
+
+START_TEST(test_pprof)
+{
+    struct hs_dump *dump = open_dump("data/named.pb.gz");
+    struct hs_dump *text = open_dump("data/named.heap");
+    ck_assert_int_eq(dump->format, HS_DUMP_PPROF);
+    ck_assert_int_eq(dump->sampling, HS_SAMPLING_NONE);
+    ck_assert_uint_eq(dump->context_count, 3);
+    ck_assert_str_eq(function(dump, 0, 0, 0), "take_buffer");
+    ck_assert_str_eq(function(dump, 0, 2, 0), "main");
+    ck_assert_uint_eq(frame(dump, 0, 0)->address, 0x5500001233);
+    ck_assert_uint_eq(dump->mapping[frame(dump, 0, 0)->mapping].build_id_length, 20);
+    struct hs_dump_estimate ours = hs_dump__sum(dump);
+    struct hs_dump_estimate theirs = hs_dump__sum(text);
+    ck_assert(fabs(ours.live_bytes - theirs.live_bytes) < 2 && fabs(ours.all_bytes - theirs.all_bytes) < 2);
+    ck_assert(fabs(ours.live_blocks - theirs.live_blocks) < 2 && fabs(ours.all_blocks - theirs.all_blocks) < 2);
+    ck_assert_uint_eq(dump->warning_count, 0);
+    hs_dump__close(dump);
+    hs_dump__close(text);
+}
+END_TEST
+
+START_TEST(test_collapsed)
+{
+    struct hs_dump *dump = open_dump("data/stacks.collapsed");
+    ck_assert_int_eq(dump->format, HS_DUMP_COLLAPSED);
+    ck_assert_uint_eq(dump->context_count, 3);
+    ck_assert_str_eq(function(dump, 0, 0, 0), "take_buffer");
+    ck_assert_str_eq(function(dump, 0, 4, 0), "_start");
+    ck_assert_str_eq(function(dump, 1, 0, 0), "std::vector<int>::operator[](unsigned long)");
+    ck_assert_uint_eq(dump->context[1].counts.live_bytes, 4096);
+    // Equal names are one location.
+    ck_assert_uint_eq(dump->frames[dump->context[0].first + 3], dump->frames[dump->context[1].first + 2]);
+    ck_assert(!dump->has_blocks && !dump->has_all);
+    hs_dump__close(dump);
+}
+END_TEST
+
+// ---- estimates -----------------------------------------------------------------------------------------------------
+
+START_TEST(test_estimates)
+{
+    struct hs_dump dump = {.sampling = HS_SAMPLING_POISSON, .period = 524288};
+    struct hs_dump_counts counts = {10, 10 * 4096, 1, 16 << 20};
+    struct hs_dump_estimate estimate = hs_dump__estimate(&dump, &counts);
+    double scale = 1 / (1 - exp(-4096.0 / 524288));
+    ck_assert_double_eq_tol(estimate.live_blocks, 10 * scale, 1e-6);
+    ck_assert_double_eq_tol(estimate.live_bytes, 40960 * scale, 1e-3);
+    ck_assert_double_eq_tol(estimate.all_bytes, 16 << 20, 1e-3);
+    // Nothing, and what makes no sense, stays what it is.
+    counts = (struct hs_dump_counts){0, 0, 0, 100};
+    estimate = hs_dump__estimate(&dump, &counts);
+    ck_assert(estimate.live_bytes == 0 && estimate.live_blocks == 0 && estimate.all_bytes == 100);
+    dump.sampling = HS_SAMPLING_OLDEST;
+    counts = (struct hs_dump_counts){4, 4 * 1024, 1, 1 << 20};
+    estimate = hs_dump__estimate(&dump, &counts);
+    ck_assert_double_eq_tol(estimate.live_bytes, 4 * 524288, 1e-6);
+    ck_assert_double_eq_tol(estimate.all_bytes, 1 << 20, 1e-6);
+}
+END_TEST
+
+// ---- what is wrong -------------------------------------------------------------------------------------------------
+
+static void expect_error(const char *text, const char *message)
+{
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    ck_assert_msg(hs_dump__parse("some.heap", text, strlen(text), LARGEST, &dump, &error) < 0, "no error: %s", text);
+    ck_assert_ptr_null(dump);
+    ck_assert_msg(strstr(error.message, message), "'%s' is not in: %s", message, error.message);
+}
+
+START_TEST(test_errors)
+{
+    expect_error("", "some.heap: the file is empty");
+    expect_error("this is no dump\n", "some.heap: no heap dump");
+    expect_error("heap_v2/\n", "some.heap:1: ");
+    expect_error("heap_v2/12x\n", "some.heap:1: ");
+    expect_error("heap_v2/99999999999999999999\n", "some.heap:1: ");
+    expect_error("heap_v2/1\n  t*: 1: 2 [0: 0]\nnonsense\n", "some.heap:3: neither a stack");
+    expect_error("heap_v2/1\n  t*: 1: [0: 0]\n", "some.heap:2: counts should read");
+    expect_error("heap_v2/1\n@ 0x1 0xg\n  t*: 1: 2 [0: 0]\n", "some.heap:2: '@'");
+    expect_error("heap_v2/1\n@ 0x11111111111111111\n  t*: 1: 2 [0: 0]\n", "some.heap:2: '@'");
+    expect_error("heap_v2/1\n@ 0x1\n@ 0x2\n  t*: 1: 2 [0: 0]\n", "some.heap:2: a stack without");
+    expect_error("heap_v2/1\n@ 0x1\n  t0: 1: 2 [0: 0]\n", "some.heap:3: the line 't*:'");
+    expect_error("heap_v2/1\n@ 0x1\n  t*: 1: 2 [0: 0]\n  t*: 1: 2 [0: 0]\n", "some.heap:4: a second line");
+    expect_error("heap_v2/1\n@ 0x1\nMAPPED_LIBRARIES:\n", "some.heap:2: a stack without");
+    expect_error("heap profile: 1: 2\n", "some.heap:1: ");
+    expect_error("heap profile: 1: 2 [1: 2] @ heap_v2/x\n", "some.heap:1: ");
+    expect_error("heap profile: 1: 2 [1: 2] @ heap_v2/8\n 1: 2 [1: 2] 0x1\n", "some.heap:2: a stack should read");
+    expect_error("--- symbol\n0x12\n---\n--- heap\nheap_v2/1\n", "some.heap:2: a symbol should read");
+    expect_error("--- symbol\nbinary=x\n---\n", "ends before '--- heap'");
+    expect_error("--- symbol\nbinary=x\n---\n--- heap\nheap_v2/x\n", "some.heap:5: ");
+    expect_error("main;f 12\nmain;g\n", "some.heap: no heap dump");
+}
+END_TEST
+
+START_TEST(test_other_profiles)
+{
+    // profile.proto with one type of values, "cpu".
+    static const char profile[] = "\x0a\x04\x08\x01\x10\x02\x12\x02\x12\x00\x32\x00\x32\x03"
+                                  "cpu\x32\x02ns";
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    ck_assert_int_lt(hs_dump__parse("cpu.pb", profile, sizeof(profile) - 1, LARGEST, &dump, &error), 0);
+    ck_assert_msg(strstr(error.message, "cpu.pb: a profile without memory"), "%s", error.message);
+    ck_assert(!hs_dump__recognise("data") && !hs_dump__recognise("missing") && !hs_dump__recognise("/dev/null"));
+    ck_assert_int_lt(hs_dump__open("data", &dump, &error), 0);
+    ck_assert_int_lt(hs_dump__open("missing", &dump, &error), 0);
+    ck_assert_msg(strstr(error.message, "missing: No such file"), "%s", error.message);
+}
+END_TEST
+
+// What unpacks to more than is allowed is refused, whatever is in it.
+START_TEST(test_large_unpacked)
+{
+    size_t length = 0;
+    char *bytes = read_file("data/named.pb.gz", &length);
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    ck_assert_int_eq(hs_dump__parse("bomb", bytes, length, 100, &dump, &error), -EFBIG);
+    ck_assert_msg(strstr(error.message, "bomb: unpacks to more"), "%s", error.message);
+    free(bytes);
+}
+END_TEST
+
+// ---- files that end too early --------------------------------------------------------------------------------------
+
+static bool ends_whole(const char *path, size_t length, const char *bytes)
+{
+    return !strstr(path, ".gz") && length && bytes[length - 1] == '\n';
+}
+
+// Every prefix gives what is complete in it, and never less than a shorter one.
+static void cut_everywhere(const char *path, size_t first_length, bool may_fail)
+{
+    size_t length = 0;
+    size_t contexts = 0;
+    char *bytes = read_file(path, &length);
+    for (size_t cut = first_length; cut <= length; cut++) {
+        struct hs_dump *dump = NULL;
+        struct hs_error error = {.message = ""};
+        char *copy = malloc(cut + 1); // of that very size, for tools that watch over memory
+        memcpy(copy, bytes, cut);
+        int result = hs_dump__parse(path, copy, cut, LARGEST, &dump, &error);
+        ck_assert_msg(!result || may_fail, "%s cut to %zu bytes: %s", path, cut, error.message);
+        ck_assert(result || cut == length || dump->warning_count || ends_whole(path, cut, bytes));
+        if (!result) {
+            ck_assert_uint_ge(dump->context_count, contexts);
+            contexts = dump->context_count;
+        }
+        hs_dump__close(dump);
+        free(copy);
+    }
+    ck_assert_uint_eq(contexts, 3);
+    free(bytes);
+}
+
+START_TEST(test_cut)
+{
+    cut_everywhere("data/threads.heap", strlen("heap_v2/524288\n"), false);
+    cut_everywhere("data/older.heap", strlen("heap profile: 7: 4198400 [12: 9441280] @ heap_v2/524288\n"), false);
+    cut_everywhere("data/stacks.collapsed", strlen("_start;main;read_all;read_sensor;take_buffer 4194304\n"), false);
+    // The type of the first values decides whether it is a profile at all.
+    cut_everywhere("data/named.pb.gz", 1, true);
+}
+END_TEST
+
+START_TEST(test_cut_says_so)
+{
+    static const char text[] = "heap_v2/1\n  t*: 2: 2048 [0: 0]\n@ 0x10 0x20\n  t*: 1: 1024 [0: 0]\n@ 0x30 0x2";
+    struct hs_dump *dump = NULL;
+    ck_assert_int_eq(hs_dump__parse("x", text, sizeof(text) - 1, LARGEST, &dump, NULL), 0);
+    ck_assert_uint_eq(dump->context_count, 1);
+    ck_assert_uint_eq(dump->frame_count, 2);
+    ck_assert_uint_eq(dump->warning_count, 3);
+    ck_assert(strstr(dump->warning[0], "no MAPPED_LIBRARIES"));
+    ck_assert(strstr(dump->warning[1], "within line 5"));
+    ck_assert(strstr(dump->warning[2], "count 2048 bytes, the stacks only 1024"));
+    hs_dump__close(dump);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dump_readers");
+    TCase *tests = tcase_create("dump_readers");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, test_heap_v2);
+    tcase_add_test(tests, test_heap_profile);
+    tcase_add_test(tests, test_names);
+    tcase_add_test(tests, test_pprof);
+    tcase_add_test(tests, test_collapsed);
+    tcase_add_test(tests, test_estimates);
+    tcase_add_test(tests, test_errors);
+    tcase_add_test(tests, test_other_profiles);
+    tcase_add_test(tests, test_large_unpacked);
+    tcase_add_test(tests, test_cut);
+    tcase_add_test(tests, test_cut_says_so);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
