@@ -620,9 +620,17 @@ enum { WINDOW = 32 };
 
 typedef uint32_t read_word(const uint8_t *bytes);
 
+// A stub for lazy binding: ld t9, n(gp); move t3, ra. It comes back where it was called from, not behind its call.
+static bool is_stub(read_word *read, const uint8_t *code, size_t length)
+{
+    return length >= 8 && read(code) >> 16 == 0xdf99 && (read(code + 4) | 8) == 0x03e0782d; // or, daddu
+}
+
 static bool starts_function_bytes(read_word *read, const uint8_t *code, size_t length)
 {
     struct prologue prologue = {0, false};
+    if (is_stub(read, code, length))
+        return true;
     for (size_t i = 0; i < WINDOW && length / 4 > i; i++) {
         uint32_t word = read(code + 4 * i);
         if ((i == 0 && word == 0) || leaves(word))

@@ -242,7 +242,8 @@ START_TEST(starts_of_functions)
         {{0x67bdffe0, 0xffbf0018}, 2}, {{0x67bdffe0, 0x10800003, 0xffbf0018}, 3}, // branches on between
         {{0x03a3e82f, 0xffbf0018}, 2},                                            // a large frame: dsubu sp, sp, v1
         {{0x3c1c0002, 0x0399e02d}, 2}, {{0x3c1c0002, 0x67bdffd0, 0x0399e02d}, 3},
-        {{0x3c070002, 0x00f9382d}, 2}, // another register than gp
+        {{0x3c070002, 0x00f9382d}, 2},                                // another register than gp
+        {{0xdf998010, 0x03e07825}, 2}, {{0xdf998010, 0x03e0782d}, 2}, // stubs
     };
     static const struct code no[] = {
         {{0x00000000, 0x67bdffe0, 0xffbf0018}, 3}, // padding
@@ -254,6 +255,8 @@ START_TEST(starts_of_functions)
         {{0x67bdffe0, 0x10000003, 0xffbf0018}, 3},
         {{0x3c1c0002}, 1},
         {{0x3c070002, 0x0399e02d}, 2},
+        {{0xdf998010, 0x03e07025}, 2},
+        {{0xdf998010}, 1},
     };
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)

@@ -31,6 +31,22 @@ after_call:
         daddiu $sp, $sp, 208
         .size crosses, . - crosses
 
+// Stubs as the linker makes them for lazy binding.
+        .section .text.stubs, "ax", @progbits
+        .macro stub number
+        ld $25, -32752($28)
+        move $15, $31
+        jalr $25
+        daddiu $24, $0, \number
+        .endm
+        .globl second_stub
+        .hidden second_stub
+        stub 8
+second_stub:
+        stub 9
+        stub 10
+        nop
+
         .section .data.pages, "aw", @progbits
         .balign 8
         .globl pages

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The upper part of an address, which leads into a function, does not make a function start there.
+// Where functions start whose code looks like that of two, or the code of two like one: the upper part of an address
+// leads into a function, and stubs for lazy binding follow each other's calls.
 #include "unwind/function_bounds.h"
 #include "unwind/row_find.h"
 #include "unwind/rule_cache.h"
@@ -8,10 +9,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-extern const char crosses[], after_call[];
+extern const char crosses[], after_call[], second_stub[];
 extern const uintptr_t pages[2];
 
-int main(void)
+// Interrupted in a stub: the return address is where it was at the entry.
+static int check_stub(const char *interrupted)
+{
+    struct hs_found_row found = {0};
+    enum hs_row_result result = hs_row_find((uintptr_t)interrupted, true, &found);
+    printf("stub+%d: row: %d%s, CFA r%d+%d, return address %d\n", (int)(interrupted - second_stub), result,
+           found.guessed ? ", guessed" : "", found.row.cfa_register, (int)found.row.cfa_offset,
+           found.row.registers[HS_DWARF_RA].kind);
+    return result != HS_ROW_FOUND || found.guessed || found.row.cfa_register != HS_DWARF_SP || found.row.cfa_offset ||
+           found.row.registers[HS_DWARF_RA].kind != HS_CFI_SAME;
+}
+
+static int check_page(void)
 {
     struct hs_found_row found = {0};
     struct hs_code code = {0};
@@ -24,4 +37,9 @@ int main(void)
            found.row.cfa_register, (int)found.row.cfa_offset);
     return pages[0] % 65536 != 0 || code.address != pages[1] || result != HS_ROW_FOUND || found.guessed ||
            found.row.cfa_offset != 208;
+}
+
+int main(void)
+{
+    return check_page() | check_stub(second_stub) | check_stub(second_stub + 8);
 }
