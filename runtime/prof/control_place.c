@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { BACKLOG = 64, MOST_NAMES = 8 };
+enum { BACKLOG = 64, MOST_NAMES = 8, NOBODY = 65534 };
 
 extern char **environ __attribute__((weak));
 
@@ -38,17 +38,6 @@ void hs_control_place__remember(void)
 
 // ---- the folder -----------------------------------------------------------------------------------------------------
 
-// Nobody but the owner may be able to put another folder in its place.
-static bool is_safe_parent(const char *path, uint32_t user)
-{
-    struct hs_file_status status;
-    if (hs_system_status_of(path, 0, &status) != 0 || !S_ISDIR(status.mode))
-        return false;
-    if (status.user != user && status.user != 0)
-        return false;
-    return !(status.mode & (S_IWGRP | S_IWOTH)) || status.mode & S_ISVTX;
-}
-
 static bool is_private(const char *path, uint32_t user)
 {
     struct hs_file_status status;
@@ -68,12 +57,20 @@ static bool folder_in_runtime(char *path, uint32_t user)
     hs_text__start(&text, path, HS_CONTROL_PATH);
     hs_text__add(&text, runtime_folder);
     struct hs_file_status status;
-    if (!runtime_folder[0] || hs_system_status_of(path, 0, &status) != 0 || status.user != user)
+    if (!runtime_folder[0] || hs_system_status_of(path, 0, &status) != 0 || !S_ISDIR(status.mode))
         return false;
-    if (!is_safe_parent(path, user))
+    if (status.user != user || status.mode & (S_IWGRP | S_IWOTH))
         return false;
     hs_text__add(&text, "/heapsonde");
     return make_private(path, user);
+}
+
+// Whoever may own /tmp, in a namespace or not: its sticky bit keeps everybody else from what we make there.
+static bool is_sticky(const char *path)
+{
+    struct hs_file_status status;
+    return hs_system_status_of(path, 0, &status) == 0 && S_ISDIR(status.mode) &&
+           (!(status.mode & (S_IWGRP | S_IWOTH)) || status.mode & S_ISVTX);
 }
 
 static bool folder_in_tmp(char *path, uint32_t user)
@@ -81,7 +78,7 @@ static bool folder_in_tmp(char *path, uint32_t user)
     struct hs_text text;
     hs_text__start(&text, path, HS_CONTROL_PATH);
     hs_text__add(&text, "/tmp");
-    if (!is_safe_parent(path, user))
+    if (!is_sticky(path))
         return false;
     hs_text__add(&text, "/heapsonde-");
     hs_text__add_number(&text, user);
@@ -187,9 +184,24 @@ static void expand_path(char *path)
     }
 }
 
+// In a user namespace that does not map it, this user looks like every other one that is not mapped: nobody.
+static bool is_told_apart(uint32_t user)
+{
+    static const char everybody[] = "4294967295";
+    char map[128];
+    if (user != NOBODY)
+        return true;
+    size_t length = hs_text__read_file("/proc/self/uid_map", map, sizeof map);
+    while (length && (map[length - 1] == '\n' || map[length - 1] == ' '))
+        map[--length] = 0;
+    return length > sizeof everybody && hs_text__equal(map + length - (sizeof everybody - 1), everybody);
+}
+
 long hs_control_place__bind(char *path)
 {
     uint32_t user = (uint32_t)HS_SYSTEM0(HS_KERNEL_GETEUID);
+    if (!is_told_apart(user))
+        return -EACCES;
     long fd = new_socket();
     if (fd < 0)
         return fd;

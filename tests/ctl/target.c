@@ -5,10 +5,12 @@
 //   fork    forks a child that does the same as this process, without lines, until it is killed: its number
 //   storm   forks 200 children that allocate and end, while two threads allocate: "calm"
 //   nobody  becomes the user nobody: "nobody", or why not
+//   unshare moves into a user namespace of its own, which only a process with one thread can: "unshared", or why not
 //   quit    ends
 #include <errno.h>
 #include <grp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -82,6 +84,11 @@ static const char *become_nobody(void)
     return "nobody";
 }
 
+static const char *move_to_namespace(void)
+{
+    return unshare(CLONE_NEWUSER) ? strerror(errno) : "unshared";
+}
+
 int main(void)
 {
     char line[64];
@@ -98,6 +105,8 @@ int main(void)
             puts(storm());
         } else if (!strcmp(line, "nobody\n")) {
             puts(become_nobody());
+        } else if (!strcmp(line, "unshare\n")) {
+            puts(move_to_namespace());
         }
     }
     return 0;

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -554,9 +555,20 @@ START_TEST(test_stop_and_restart)
 }
 END_TEST
 
+// Where this process sees all users, which control wants to know before it trusts the user nobody.
+static bool sees_everybody(void)
+{
+    char map[128] = "";
+    FILE *file = fopen("/proc/self/uid_map", "r");
+    bool read = file && fgets(map, sizeof map, file);
+    if (file)
+        fclose(file);
+    return read && strstr(map, "4294967295");
+}
+
 START_TEST(test_credentials)
 {
-    if (geteuid() != 0)
+    if (geteuid() != 0 || !sees_everybody())
         return;
     pid_t child = fork();
     if (child == 0) {

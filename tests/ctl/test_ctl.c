@@ -213,12 +213,32 @@ START_TEST(test_other_user)
     expect(
         "setpriv --reuid 65534 --regid 65534 --clear-groups $HEAPSONDE ctl 1 start --socket $PWD/heapsonde/$PID.sock",
         1, "", "Permission denied");
-    // Root controls everybody; the socket of a process that changes its user goes with it.
-    ck_assert_str_eq(tell(&target, "nobody"), "nobody");
+    struct outcome map = run("grep -q 4294967295 /proc/self/uid_map");
+    if (map.status == 0) {
+        // Root controls everybody; the socket of a process that changes its user goes with it.
+        ck_assert_str_eq(tell(&target, "nobody"), "nobody");
+        expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
+        struct stat status;
+        ck_assert_int_eq(stat(text("/tmp/heapsonde-65534/%ld.sock", (long)target.pid), &status), 0);
+        ck_assert_uint_eq(status.st_uid, 65534);
+    }
+    free_outcome(&map);
+    ck_assert_int_eq(end_target(&target, 0), 0);
+}
+END_TEST
+
+// Where the process's user cannot be told from others, there is no control; the process gets what it asked for.
+START_TEST(test_namespace)
+{
+    struct target bare = start_target(NULL, ON);
+    const char *possible = text("%s", tell(&bare, "unshare"));
+    ck_assert_int_eq(end_target(&bare, 0), 0);
+    struct target target = start_target(PATH_SHIM, ON);
     expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
-    struct stat status;
-    ck_assert_int_eq(stat(text("/tmp/heapsonde-65534/%ld.sock", (long)target.pid), &status), 0);
-    ck_assert_uint_eq(status.st_uid, 65534);
+    ck_assert_str_eq(tell(&target, "unshare"), possible);
+    if (!strcmp(possible, "unshared"))
+        expect("$HEAPSONDE ctl $PID status", 1, "", "but no control socket");
+    ck_assert_str_eq(tell(&target, "keep"), "kept");
     ck_assert_int_eq(end_target(&target, 0), 0);
 }
 END_TEST
@@ -408,6 +428,7 @@ int main(void)
     tcase_add_test(tests, test_not_controllable);
     tcase_add_test(tests, test_usage);
     tcase_add_test(tests, test_other_user);
+    tcase_add_test(tests, test_namespace);
     tcase_add_test(tests, test_fork);
     tcase_add_test(tests, test_storm);
     tcase_add_test(tests, test_mtev_pages);
