@@ -8,7 +8,8 @@
 // where in the frame its entry value was stored. Paths start at the entry and follow all branches; the first one to
 // reach an instruction decides. A slot that was stored to stays known: at a call the memory still holds it, even if an
 // earlier path has reloaded the register. Code that no path reaches (switch cases behind a table, landing pads) starts
-// in the state of the indirect jump before it, or else in the state that most calls of the function have.
+// in the state of the indirect jump before it, or else in the state that most calls of the function have. Where that
+// proves nothing, the way from there to the end of the function may: it gives back what the frame is made of.
 //
 // Nothing here depends on the machine that this is compiled for. Work and memory are bounded; any bytes may be code.
 #ifndef HEAPSONDE_UNWIND_ANALYSIS_H
@@ -35,7 +36,9 @@ struct hs_code_frame {
     int32_t slots[HS_DECODER_REGISTERS];
     int32_t cfa_offset; // CFA = register + offset
     uint8_t cfa_register;
-    uint64_t bases; // bit n: CFA = register n + base_offsets[n], too
+    uint8_t
+        fp_register; // where an interrupted frame has the caller's fp, which is neither saved nor unchanged; 0: nowhere
+    uint64_t bases;  // bit n: CFA = register n + base_offsets[n], too
     int32_t base_offsets[HS_DECODER_REGISTERS];
     bool guessed;   // no path from the entry led there
     bool unreached; // the same, but all that is known of the function agrees: not a guess, unless jumps lead in there

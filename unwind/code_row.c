@@ -18,6 +18,8 @@ static void to_row(const struct hs_decoder *decoder, const struct hs_code_frame 
     for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
         if (frame->saved >> i & 1)
             row->registers[i] = (struct hs_cfi_register){frame->slots[i], HS_CFI_AT_OFFSET};
+    if (frame->fp_register && frame->fp_register < HS_DWARF_REGISTERS)
+        row->registers[decoder->fp] = (struct hs_cfi_register){frame->fp_register, HS_CFI_REGISTER};
     if (decoder->ra == HS_DECODER_NO_REGISTER)
         row->registers[HS_DWARF_RA] = (struct hs_cfi_register){decoder->entry_sp_from_cfa, HS_CFI_AT_OFFSET};
 }

@@ -60,6 +60,13 @@ static bool sp_is_cfa(const struct context *context, const struct hs_symbolic *c
 
 static bool classify_fp(const struct context *context, struct hs_symbolic *place)
 {
+#ifdef HS_ARCH_LINK_REGISTER
+    const struct hs_cfi_register *fp = &context->row->registers[HS_DWARF_FP];
+    if (fp->kind == HS_CFI_REGISTER && fp->value >= 0 && fp->value < HS_SIGNAL_REGISTERS) {
+        *place = (struct hs_symbolic){HS_BASE_REGISTER, fp->value, false};
+        return true;
+    }
+#endif
     if (context->row->registers[HS_DWARF_FP].kind != HS_CFI_SAME)
         return classify_place(context, HS_DWARF_FP, place);
     *place = (struct hs_symbolic){HS_BASE_NONE, 0, false};

@@ -16,8 +16,9 @@ enum hs_odd_kind {
     HS_ODD_SIGNAL = 3, // a signal trampoline; argument: where the ucontext is, from sp
 };
 
-// HS_BASE_LINK: not in memory, but in the link register of a frame that was interrupted.
-enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA, HS_BASE_LINK };
+// Not in memory, of a frame that was interrupted: HS_BASE_LINK: in the link register. HS_BASE_REGISTER: in the register
+// whose number is the offset.
+enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA, HS_BASE_LINK, HS_BASE_REGISTER };
 
 // A rule over sp, fp and memory.
 struct hs_odd_rule {

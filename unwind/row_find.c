@@ -86,6 +86,17 @@ static bool planted(const struct hs_found_row *found, uintptr_t pc)
     return starts_function(found, pc) || (found->place.in_module && after_path_end(module, pc));
 }
 
+// Code outside of all modules that is known to have no frame.
+static bool is_leaf(uintptr_t address)
+{
+#ifdef HS_ARCH_IS_LEAF
+    return HS_ARCH_IS_LEAF(address);
+#else
+    (void)address;
+    return false;
+#endif
+}
+
 // Rows that no FDE stands behind.
 static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_row *found)
 {
@@ -96,6 +107,10 @@ static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_row *foun
     if ((!exact && planted(found, pc)) || (in_code && at_start_code(module, pc))) {
         found->row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
         found->row.registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
+        return true;
+    }
+    if (exact && is_leaf(found->address)) {
+        found->row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
         return true;
     }
     return in_code && hs_code_row(module, pc, exact, &found->row, &found->guessed);

@@ -40,16 +40,36 @@ static bool read_return_address(struct hs_walk *walk, const struct hs_odd_rule *
     return hs_stack_memory_read(&walk->memory, slot, pc);
 }
 
+static bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
+{
+    return hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(number), value);
+}
+
+static bool read_frame_pointer(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa, uintptr_t *fp)
+{
+    uintptr_t slot = base_value(walk, odd->fp_base, cfa) + (uintptr_t)(intptr_t)odd->fp_offset;
+#ifdef HS_ARCH_LINK_REGISTER
+    if (odd->fp_base == HS_BASE_REGISTER)
+        return walk->context && read_signal_register(walk, walk->context, (unsigned)odd->fp_offset, fp);
+#endif
+    return odd->fp_base == HS_BASE_NONE || hs_stack_memory_read(&walk->memory, slot, fp);
+}
+
+// Only a frame that was interrupted has registers that can be asked for.
+static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_rule *odd)
+{
+    return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
+}
+
 static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
+    if (needs_all_registers(walk, odd))
+        return hs_step_full(walk);
     uintptr_t cfa = base_value(walk, odd->cfa_base, 0) + (uintptr_t)(intptr_t)odd->cfa_offset;
     if (odd->cfa_deref && !hs_stack_memory_read(&walk->memory, cfa, &cfa))
         return HS_END_BAD_STACK;
     uintptr_t pc, fp = walk->fp;
-    uintptr_t fp_slot = base_value(walk, odd->fp_base, cfa) + (uintptr_t)(intptr_t)odd->fp_offset;
-    if (!read_return_address(walk, odd, cfa, &pc))
-        return HS_END_BAD_STACK;
-    if (odd->fp_base != HS_BASE_NONE && !hs_stack_memory_read(&walk->memory, fp_slot, &fp))
+    if (!read_return_address(walk, odd, cfa, &pc) || !read_frame_pointer(walk, odd, cfa, &fp))
         return HS_END_BAD_STACK;
     // A leaf that was interrupted may have no frame at all.
     if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
@@ -62,11 +82,6 @@ static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-static bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
-{
-    return hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(number), value);
-}
-
 int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 {
     struct hs_walk next = *walk;
@@ -77,6 +92,7 @@ int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 #ifdef HS_ARCH_LINK_REGISTER
     if (!read_signal_register(&next, context, HS_DWARF_RA, &next.link))
         return HS_END_BAD_STACK;
+    next.context = context;
 #endif
 #ifdef HS_SIGNAL_CPSR_PLACE
     uintptr_t cpsr;

@@ -14,8 +14,9 @@ struct hs_walk {
     bool exact;   // pc is where the frame was interrupted, not a return address
     bool guessed; // a guessed rule was used
 #ifdef HS_ARCH_LINK_REGISTER
-    uintptr_t link; // the link register of an exact frame
-    uintptr_t slot; // where pc was read, when a standard rule led here; any readable word otherwise
+    uintptr_t link;    // the link register of an exact frame
+    uintptr_t context; // where the kernel put all its registers, a ucontext_t; 0: not known
+    uintptr_t slot;    // where pc was read, when a standard rule led here; any readable word otherwise
 #endif
     struct hs_stack_memory memory;
 };
@@ -45,7 +46,7 @@ static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers
     walk->fp = start->fp;
     walk->exact = walk->guessed = false;
 #ifdef HS_ARCH_LINK_REGISTER
-    walk->link = 0;
+    walk->link = walk->context = 0;
     walk->slot = start->sp;
 #endif
 }

@@ -37,6 +37,10 @@ enum {
 // Tables know code without the bit that says Thumb.
 #define HS_ARCH_CODE_ADDRESS_MASK (~(uintptr_t)1)
 
+// The kernel's helpers for programs (kuser helpers: barrier, compare and exchange, thread pointer), which have no
+// frame. Nobody has to be able to read their code.
+#define HS_ARCH_IS_LEAF(address) ((address) >= 0xffff0fa0 && (address) < 0xffff1000)
+
 static inline void hs_arch_prepare(void)
 {
 }

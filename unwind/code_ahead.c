@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/code_ahead.h"
+
+#include "unwind/code_state.h"
+
+// Straight on from where the frame is to where the function returns. Nothing is known of what happened before.
+struct ahead {
+    struct hs_code_state state; // HS_VALUE_CFA: from the stack pointer as it is now
+    uint64_t loaded;            // what has been taken off the stack, and from where
+    int32_t places[HS_DECODER_REGISTERS];
+};
+
+static void note_load(struct ahead *ahead, const struct hs_effect *effect)
+{
+    struct hs_code_value base = ahead->state.registers[effect->source];
+    if (effect->kind == HS_EFFECT_STORE)
+        return;
+    ahead->loaded &= ~hs_register_bit(effect->reg);
+    if (effect->kind == HS_EFFECT_LOAD && base.kind == HS_VALUE_CFA &&
+        !__builtin_add_overflow(base.number, effect->value, &ahead->places[effect->reg]))
+        ahead->loaded |= hs_register_bit(effect->reg);
+}
+
+// False: what the instruction does to the frame is not certain.
+static bool pass(const struct hs_decoder *decoder, struct ahead *ahead, const struct hs_instruction *instruction)
+{
+    bool uncertain = instruction->conditional && !hs_code_state__leaves(instruction);
+    if (instruction->conditional && hs_code_state__leaves(instruction))
+        return true; // where the path goes on, it has not been executed
+    for (unsigned i = 0; i < instruction->count && i < HS_EFFECTS_MAX; i++) {
+        const struct hs_effect *effect = &instruction->effects[i];
+        if (!hs_code_state__has_registers(effect))
+            continue;
+        if (uncertain && (effect->reg == decoder->sp || effect->reg == decoder->ra))
+            return false;
+        note_load(ahead, effect);
+        if (uncertain)
+            hs_code_state__apply_conditional(decoder, &ahead->state, effect);
+        else
+            hs_code_state__apply(decoder, &ahead->state, effect);
+    }
+    return true;
+}
+
+static bool decode_at(const struct hs_frame_question *question, uintptr_t address, uint32_t *context,
+                      struct hs_instruction *instruction)
+{
+    size_t offset = address - question->code->address, size = question->code->size;
+    return offset < size &&
+           question->decoder->decode(question->code->bytes + offset, size - offset, address, context, instruction) &&
+           instruction->size;
+}
+
+// The instruction that leaves the function. False: the path cannot be followed to there.
+static bool run_ahead(const struct hs_frame_question *question, struct ahead *ahead, struct hs_instruction *last)
+{
+    enum { INSTRUCTIONS_MAX = 100 };
+    const struct hs_decoder *decoder = question->decoder;
+    uintptr_t address = question->exact ? question->at : question->at + decoder->call_size;
+    for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
+        struct hs_instruction slot;
+        if (!decode_at(question, address, &ahead->state.context, last) || !pass(decoder, ahead, last))
+            return false;
+        address += last->size;
+        if (last->delay_slot) {
+            if (!decode_at(question, address, &ahead->state.context, &slot) || !pass(decoder, ahead, &slot))
+                return false;
+            address += slot.size;
+        }
+        if (last->flow == HS_FLOW_CALL || last->flow == HS_FLOW_STOP)
+            return false; // which may not come back
+        if (last->conditional || last->flow == HS_FLOW_NEXT || last->flow == HS_FLOW_BRANCH)
+            continue;
+        if (last->flow != HS_FLOW_JUMP)
+            return true;
+        address = last->target - last->target % decoder->alignment;
+        ahead->state.context = 0;
+    }
+    return false;
+}
+
+// Where the return address is when the function leaves: what is returned to, or what a function that is jumped to is
+// given. The place is from the CFA.
+static bool return_place_ahead(const struct hs_frame_question *question, const struct ahead *ahead,
+                               const struct hs_instruction *last, int32_t cfa, int32_t *place)
+{
+    const struct hs_decoder *decoder = question->decoder;
+    bool popped = last->flow == HS_FLOW_RETURN && last->count;
+    if (!popped && !(ahead->loaded & hs_register_bit(decoder->ra)))
+        return false;
+    *place = popped ? -(int32_t)decoder->word_size : ahead->places[decoder->ra] - cfa;
+    return *place >= -cfa && *place < 0;
+}
+
+// What was taken off the stack had been there all the time; what was pushed before says nothing.
+static void take_loads(const struct hs_decoder *decoder, const struct ahead *ahead, struct hs_code_frame *frame)
+{
+    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
+        bool counts = i != decoder->ra && decoder->callee_saved & ahead->loaded & hs_register_bit(i);
+        if (!counts || ahead->places[i] < 0 || ahead->places[i] >= frame->cfa_offset)
+            continue;
+        frame->saved |= hs_register_bit(i);
+        frame->slots[i] = ahead->places[i] - frame->cfa_offset;
+    }
+    frame->stored = frame->saved;
+}
+
+bool hs_code_ahead(const struct hs_frame_question *question, struct hs_code_frame *frame)
+{
+    const struct hs_decoder *decoder = question->decoder;
+    struct ahead ahead = {.loaded = 0};
+    struct hs_instruction last;
+    int32_t ra_place = 0;
+    if (decoder->ra == HS_DECODER_NO_REGISTER)
+        return false;
+    hs_code_state__at_entry(decoder, &ahead.state);
+    if (!run_ahead(question, &ahead, &last))
+        return false;
+    struct hs_code_value sp = ahead.state.registers[decoder->sp], ra = ahead.state.registers[decoder->ra];
+    bool kept = question->exact && last.flow == HS_FLOW_RETURN && !last.count && ra.kind == HS_VALUE_ENTRY;
+    if (sp.kind != HS_VALUE_CFA || sp.number < 0 ||
+        (!return_place_ahead(question, &ahead, &last, sp.number, &ra_place) && !kept))
+        return false;
+    *frame = (struct hs_code_frame){.cfa_register = decoder->sp, .cfa_offset = sp.number};
+    frame->bases = hs_register_bit(decoder->sp);
+    frame->base_offsets[decoder->sp] = sp.number;
+    take_loads(decoder, &ahead, frame);
+    frame->slots[decoder->ra] = ra_place;
+    if (ra_place)
+        frame->saved |= hs_register_bit(decoder->ra);
+    else
+        frame->unchanged = hs_register_bit(decoder->ra);
+    return true;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the rest of a function tells of its frame: on the way to where it returns it gives back what it has taken. For
+// places that no path from the function's entry leads to, and for functions that were not called like others.
+#ifndef HEAPSONDE_UNWIND_CODE_AHEAD_H
+#define HEAPSONDE_UNWIND_CODE_AHEAD_H
+
+#include "unwind/analysis.h"
+
+struct hs_frame_question {
+    const struct hs_decoder *decoder;
+    const struct hs_code *code;
+    uintptr_t at; // as for hs_analyse()
+    bool exact;
+};
+
+#pragma GCC visibility push(hidden)
+// False when the way cannot be followed, or proves nothing: then *frame is as before.
+bool hs_code_ahead(const struct hs_frame_question *question, struct hs_code_frame *frame);
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is known of the registers and of the frame at a place in a function's machine code, and what instructions make
+// of it. The state that the analysis carries along.
+#ifndef HEAPSONDE_UNWIND_CODE_STATE_H
+#define HEAPSONDE_UNWIND_CODE_STATE_H
+
+#include "arch/decoder.h"
+
+enum hs_code_value_kind { HS_VALUE_UNKNOWN, HS_VALUE_CONSTANT, HS_VALUE_CFA, HS_VALUE_ENTRY };
+
+// HS_VALUE_CFA: the CFA + number. HS_VALUE_ENTRY: what register `number` held at the entry.
+struct hs_code_value {
+    int32_t number;
+    uint32_t kind;
+};
+
+struct hs_code_state {
+    struct hs_code_value registers[HS_DECODER_REGISTERS];
+    int32_t slots[HS_DECODER_REGISTERS]; // from the CFA, of the registers in `saved`
+    uint64_t saved;
+    uint32_t context; // the decoder's
+};
+
+static inline uint64_t hs_register_bit(unsigned number)
+{
+    return UINT64_C(1) << number;
+}
+
+static inline struct hs_code_value hs_value_unknown(void)
+{
+    return (struct hs_code_value){0, HS_VALUE_UNKNOWN};
+}
+
+#pragma GCC visibility push(hidden)
+// Whether a register is kept track of when it is stored.
+bool hs_code_state__matters(const struct hs_decoder *decoder, unsigned number);
+
+void hs_code_state__at_entry(const struct hs_decoder *decoder, struct hs_code_state *state);
+
+// Whether the effect is of registers that there are.
+bool hs_code_state__has_registers(const struct hs_effect *effect);
+
+void hs_code_state__apply(const struct hs_decoder *decoder, struct hs_code_state *state,
+                          const struct hs_effect *effect);
+
+// The same for what may not be executed: a change of sp belongs to an epilogue that returns, other results are not
+// known.
+void hs_code_state__apply_conditional(const struct hs_decoder *decoder, struct hs_code_state *state,
+                                      const struct hs_effect *effect);
+
+bool hs_code_state__leaves(const struct hs_instruction *instruction);
+
+// All effects of an instruction.
+void hs_code_state__run(const struct hs_decoder *decoder, struct hs_code_state *state,
+                        const struct hs_instruction *instruction);
+
+// What a call leaves.
+void hs_code_state__call(const struct hs_decoder *decoder, struct hs_code_state *state);
+#pragma GCC visibility pop
+
+#endif
