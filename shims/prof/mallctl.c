@@ -125,7 +125,8 @@ int hs_node__run(const struct hs_call *call)
 {
     const struct hs_node *node = call->node;
     bool any_old = call->old || call->old_length, any_new = call->new || call->new_length;
-    if (node->needs_prof && !hs_sampler__is_on())
+    bool needs_prof = node->needs_prof == HS_NEEDS_PROF || (node->needs_prof && call->new);
+    if (needs_prof && !hs_sampler__is_on())
         return ENOENT;
     switch (node->access) {
     case HS_ACCESS_READ:

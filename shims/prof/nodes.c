@@ -208,23 +208,29 @@ static int write_thread_arena(const struct hs_call *call, uint64_t value, bool c
 }
 
 static const struct hs_node thread_cache_nodes[] = {
-    HS_LEAF("enabled", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_cache_enabled, write_cache_enabled),
-    HS_LEAF("flush", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, do_nothing),
+    HS_LEAF("enabled", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_cache_enabled, write_cache_enabled),
+    HS_LEAF("flush", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, do_nothing),
 };
 static const struct hs_node peak_nodes[] = {
     HS_READS("read", HS_TYPE_64, read_peak),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, reset_peak),
+    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, reset_peak),
 };
 static const struct hs_node thread_nodes[] = {
-    HS_LEAF("arena", HS_TYPE_UNSIGNED, HS_ACCESS_BOTH, false, hs_node__zero, write_thread_arena),
+    HS_LEAF("arena", HS_TYPE_UNSIGNED, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, hs_node__zero, write_thread_arena),
     HS_READS("allocated", HS_TYPE_64, read_allocated),
     HS_READS("allocatedp", HS_TYPE_POINTER, read_allocated_pointer),
     HS_READS("deallocated", HS_TYPE_64, read_deallocated),
     HS_READS("deallocatedp", HS_TYPE_POINTER, read_deallocated_pointer),
     HS_BRANCH("tcache", thread_cache_nodes),
     HS_BRANCH("peak", peak_nodes),
-    {"prof", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_THREAD_PROF_NODES, false, {.children = hs_nodes_thread_prof}, {0}},
-    HS_LEAF("idle", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, do_nothing),
+    {"prof",
+     HS_TYPE_NONE,
+     HS_ACCESS_BRANCH,
+     HS_THREAD_PROF_NODES,
+     HS_NEEDS_NOTHING,
+     {.children = hs_nodes_thread_prof},
+     {0}},
+    HS_LEAF("idle", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, do_nothing),
 };
 
 // ---- config ---------------------------------------------------------------------------------------------------------
@@ -279,9 +285,9 @@ static int name_cache(const struct hs_call *call, uint64_t value, bool commit)
 }
 
 static const struct hs_node cache_nodes[] = {
-    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, false, NULL, create_cache),
-    HS_LEAF("flush", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, false, NULL, name_cache),
-    HS_LEAF("destroy", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, false, NULL, name_cache),
+    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_cache),
+    HS_LEAF("flush", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, NULL, name_cache),
+    HS_LEAF("destroy", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, NULL, name_cache),
 };
 
 bool hs_node__is_arena(const struct hs_call *call, size_t index)
@@ -322,17 +328,18 @@ static int write_dss(const struct hs_call *call, uint64_t value, bool commit)
 
 static const struct hs_node arena_nodes[] = {
     HS_READS("initialized", HS_TYPE_BOOL, is_initialized),
-    HS_LEAF("decay", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, give_memory_back),
-    HS_LEAF("purge", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, give_memory_back),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, refuse),
-    HS_LEAF("destroy", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, refuse),
-    HS_LEAF("dss", HS_TYPE_TEXT, HS_ACCESS_BOTH, false, read_dss, write_dss),
-    HS_LEAF("oversize_threshold", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_oversize_threshold,
+    HS_LEAF("decay", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
+    HS_LEAF("purge", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
+    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, refuse),
+    HS_LEAF("destroy", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, refuse),
+    HS_LEAF("dss", HS_TYPE_TEXT, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_dss, write_dss),
+    HS_LEAF("oversize_threshold", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_oversize_threshold,
             write_oversize_threshold),
-    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_dirty_decay, write_dirty_decay),
-    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_muzzy_decay, write_muzzy_decay),
-    HS_LEAF("extent_hooks", HS_TYPE_POINTER, HS_ACCESS_BOTH, false, read_extent_hooks, write_extent_hooks),
-    HS_LEAF("retain_grow_limit", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_retain_grow_limit, write_retain_grow_limit),
+    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_dirty_decay, write_dirty_decay),
+    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_muzzy_decay, write_muzzy_decay),
+    HS_LEAF("extent_hooks", HS_TYPE_POINTER, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_extent_hooks, write_extent_hooks),
+    HS_LEAF("retain_grow_limit", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_retain_grow_limit,
+            write_retain_grow_limit),
 };
 static const struct hs_node arena_index[] = {HS_INDEX(arena_nodes, may_be_arena)};
 
@@ -415,8 +422,8 @@ static const struct hs_node large_nodes[] = {HS_READS("size", HS_TYPE_SIZE, read
 static const struct hs_node large_index[] = {HS_INDEX(large_nodes, is_large)};
 static const struct hs_node arenas_nodes[] = {
     HS_READS("narenas", HS_TYPE_UNSIGNED, read_arena_count),
-    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_dirty_decay, write_dirty_decay),
-    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_muzzy_decay, write_muzzy_decay),
+    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_dirty_decay, write_dirty_decay),
+    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_muzzy_decay, write_muzzy_decay),
     HS_READS("quantum", HS_TYPE_SIZE, read_quantum),
     HS_READS("page", HS_TYPE_SIZE, hs_node__page),
     HS_READS("tcache_max", HS_TYPE_SIZE, read_tcache_max),
@@ -425,8 +432,8 @@ static const struct hs_node arenas_nodes[] = {
     HS_BRANCH("bin", bin_index),
     HS_READS("nlextents", HS_TYPE_UNSIGNED, read_large_classes),
     HS_BRANCH("lextent", large_index),
-    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, false, NULL, create_arena),
-    HS_LEAF("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, false, NULL, look_up),
+    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_arena),
+    HS_LEAF("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, look_up),
 };
 
 // ---- the root -------------------------------------------------------------------------------------------------------
@@ -434,23 +441,24 @@ static const struct hs_node arenas_nodes[] = {
 static const struct hs_node root_nodes[] = {
     // Programs compare it with numbers of jemalloc.
     HS_VALUE("version", HS_TYPE_TEXT, "5.3.0-0-gheapsonde-" HEAPSONDE_VERSION),
-    HS_LEAF("epoch", HS_TYPE_64, HS_ACCESS_OWN, false, NULL, run_epoch),
-    HS_LEAF("background_thread", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_background_thread, write_background_thread),
-    HS_LEAF("max_background_threads", HS_TYPE_SIZE, HS_ACCESS_BOTH, false, read_background_threads,
+    HS_LEAF("epoch", HS_TYPE_64, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_epoch),
+    HS_LEAF("background_thread", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_thread,
+            write_background_thread),
+    HS_LEAF("max_background_threads", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_threads,
             write_background_threads),
     HS_BRANCH("thread", thread_nodes),
     HS_BRANCH("config", config_nodes),
-    {"opt", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_OPT_NODES, false, {.children = hs_nodes_opt}, {0}},
+    {"opt", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_OPT_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_opt}, {0}},
     HS_BRANCH("tcache", cache_nodes),
     HS_BRANCH("arena", arena_index),
     HS_BRANCH("arenas", arenas_nodes),
-    {"prof", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_PROF_NODES, false, {.children = hs_nodes_prof}, {0}},
-    {"stats", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_STATS_NODES, false, {.children = hs_nodes_stats}, {0}},
+    {"prof", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_PROF_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_prof}, {0}},
+    {"stats", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_STATS_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_stats}, {0}},
     {"experimental",
      HS_TYPE_NONE,
      HS_ACCESS_BRANCH,
      HS_EXPERIMENTAL_NODES,
-     false,
+     HS_NEEDS_NOTHING,
      {.children = hs_nodes_experimental},
      {0}},
 };

@@ -34,6 +34,9 @@ enum hs_node_access {
     HS_ACCESS_ABSENT,    // has a number and is not there
 };
 
+// What is ENOENT while profiling is off.
+enum hs_node_needs { HS_NEEDS_NOTHING, HS_NEEDS_PROF, HS_NEEDS_PROF_TO_WRITE };
+
 // One mallctl() call.
 struct hs_call {
     const struct hs_node *node;
@@ -48,7 +51,7 @@ struct hs_call {
 struct hs_node {
     char name[28]; // an index has none
     uint8_t type, access, child_count;
-    bool needs_prof; // ENOENT with opt.prof:false
+    uint8_t needs_prof; // enum hs_node_needs
     union {
         const struct hs_node *children;
         uint64_t (*read)(const struct hs_call *call); // pointers as integers
@@ -65,34 +68,34 @@ struct hs_node {
 #define HS_NODE_COUNT(table) (sizeof(table) / sizeof *(table))
 #define HS_BRANCH(name, table)                                                                                         \
     {                                                                                                                  \
-        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_NODE_COUNT(table), false, {.children = table},                        \
+        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},             \
         {                                                                                                              \
             0                                                                                                          \
         }                                                                                                              \
     }
 #define HS_INDEX(table, accepts_)                                                                                      \
     {                                                                                                                  \
-        "", HS_TYPE_NONE, HS_ACCESS_INDEX, HS_NODE_COUNT(table), false, {.children = table},                           \
+        "", HS_TYPE_NONE, HS_ACCESS_INDEX, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},                \
         {                                                                                                              \
             .accepts = accepts_                                                                                        \
         }                                                                                                              \
     }
-#define HS_LEAF(name, type, access, needs_prof, read_, write_)                                                         \
+#define HS_LEAF(name, type, access, needs, read_, write_)                                                              \
     {                                                                                                                  \
-        name, type, access, 0, needs_prof, {.read = read_},                                                            \
+        name, type, access, 0, needs, {.read = read_},                                                                 \
         {                                                                                                              \
             .write = write_                                                                                            \
         }                                                                                                              \
     }
-#define HS_READS(name, type, read_) HS_LEAF(name, type, HS_ACCESS_READ, false, read_, NULL)
+#define HS_READS(name, type, read_) HS_LEAF(name, type, HS_ACCESS_READ, HS_NEEDS_NOTHING, read_, NULL)
 #define HS_VALUE(name, type, value_)                                                                                   \
     {                                                                                                                  \
-        name, type, HS_ACCESS_READ, 0, false, {.value = value_},                                                       \
+        name, type, HS_ACCESS_READ, 0, HS_NEEDS_NOTHING, {.value = value_},                                            \
         {                                                                                                              \
             .write = hs_node__reads_value                                                                              \
         }                                                                                                              \
     }
-#define HS_ABSENT(name) HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, false, NULL, NULL)
+#define HS_ABSENT(name) HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
 
 #pragma GCC visibility push(hidden)
 extern const struct hs_node hs_nodes_root;

@@ -46,8 +46,6 @@ static int write_active(const struct hs_call *call, uint64_t value, bool commit)
 static int write_thread_active_init(const struct hs_call *call, uint64_t value, bool commit)
 {
     (void)call;
-    if (!is_on())
-        return ENOENT;
     if (commit)
         atomic_store(&hs_sampler.thread_active_init, value != 0);
     return 0;
@@ -56,8 +54,6 @@ static int write_thread_active_init(const struct hs_call *call, uint64_t value, 
 static int write_gdump(const struct hs_call *call, uint64_t value, bool commit)
 {
     (void)call;
-    if (!is_on())
-        return ENOENT;
     if (commit) {
         atomic_store(&hs_sampler.gdump, value != 0);
         hs_sampler__set_rate(hs_sampler.sample_bytes); // every thread comes by and sees it
@@ -153,25 +149,25 @@ static int run_count(const struct hs_call *call, uint64_t value, bool commit)
 }
 
 static const struct hs_node count_nodes[] = {
-    HS_LEAF("live", HS_TYPE_NONE, HS_ACCESS_OWN, true, NULL, run_count),
-    HS_LEAF("accum", HS_TYPE_NONE, HS_ACCESS_OWN, true, NULL, run_count),
+    HS_LEAF("live", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_count),
+    HS_LEAF("accum", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_count),
 };
 static const struct hs_node bin_index[] = {HS_INDEX(count_nodes, accepts_bin)};
 static const struct hs_node large_index[] = {HS_INDEX(count_nodes, accepts_large)};
 static const struct hs_node stats_nodes[] = {HS_BRANCH("bins", bin_index), HS_BRANCH("lextents", large_index)};
 
 const struct hs_node hs_nodes_prof[HS_PROF_NODES] = {
-    HS_LEAF("thread_active_init", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_thread_active_init,
+    HS_LEAF("thread_active_init", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active_init,
             write_thread_active_init),
-    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_active, write_active),
-    HS_LEAF("dump", HS_TYPE_TEXT, HS_ACCESS_WRITE, true, NULL, write_dump),
-    HS_LEAF("gdump", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_gdump, write_gdump),
-    HS_LEAF("prefix", HS_TYPE_TEXT, HS_ACCESS_WRITE, true, NULL, write_prefix),
-    HS_LEAF("reset", HS_TYPE_SIZE, HS_ACCESS_WRITE, true, NULL, write_reset),
+    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_active, write_active),
+    HS_LEAF("dump", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_dump),
+    HS_LEAF("gdump", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_gdump, write_gdump),
+    HS_LEAF("prefix", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_prefix),
+    HS_LEAF("reset", HS_TYPE_SIZE, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_reset),
     HS_READS("interval", HS_TYPE_64, read_interval),
     HS_READS("lg_sample", HS_TYPE_SIZE, read_lg_sample),
-    HS_LEAF("log_start", HS_TYPE_TEXT, HS_ACCESS_WRITE, true, NULL, write_log_start),
-    HS_LEAF("log_stop", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, true, NULL, write_log_stop),
+    HS_LEAF("log_start", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_log_start),
+    HS_LEAF("log_stop", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_PROF, NULL, write_log_stop),
     HS_BRANCH("stats", stats_nodes),
 };
 
@@ -220,8 +216,6 @@ static uint64_t read_thread_active(const struct hs_call *call)
 static int write_thread_active(const struct hs_call *call, uint64_t value, bool commit)
 {
     (void)call;
-    if (!is_on())
-        return ENOENT;
     struct hs_sampler_thread *thread = hs_sampler__self();
     if (!thread)
         return EAGAIN;
@@ -231,8 +225,8 @@ static int write_thread_active(const struct hs_call *call, uint64_t value, bool 
 }
 
 const struct hs_node hs_nodes_thread_prof[HS_THREAD_PROF_NODES] = {
-    HS_LEAF("name", HS_TYPE_TEXT, HS_ACCESS_EITHER, true, read_name, write_name),
-    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, false, read_thread_active, write_thread_active),
+    HS_LEAF("name", HS_TYPE_TEXT, HS_ACCESS_EITHER, HS_NEEDS_PROF, read_name, write_name),
+    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active, write_thread_active),
 };
 
 // ---- experimental.hooks ---------------------------------------------------------------------------------------------
@@ -246,33 +240,37 @@ static void walk(void **frames, unsigned *count, unsigned limit)
 static uint64_t read_backtrace_hook(const struct hs_call *call)
 {
     (void)call;
+    if (!is_on())
+        return 0;
     return (uintptr_t)(hs_hooks.backtrace ? hs_hooks.backtrace : walk);
+}
+
+// Takes the new function of a call; 0 or an errno value.
+static int take_hook(const struct hs_call *call, void *hook, size_t size)
+{
+    if (!is_on())
+        return ENOENT;
+    if (call->new_length != size)
+        return EINVAL;
+    __builtin_memcpy(hook, call->new, size);
+    return 0;
 }
 
 static int run_backtrace_hook(const struct hs_call *call, uint64_t value, bool commit)
 {
     (void)value, (void)commit;
     void (*hook)(void **, unsigned *, unsigned) = NULL;
-    bool reads = call->old || call->old_length;
+    void *before = (void *)(uintptr_t)read_backtrace_hook(call);
     if (!call->old && !call->new)
         return EINVAL;
-    if (call->new) {
-        if (!is_on())
-            return ENOENT;
-        if (call->new_length != sizeof hook)
-            return EINVAL;
-        __builtin_memcpy(&hook, call->new, sizeof hook);
-        if (!hook)
-            return EINVAL;
-    }
-    if (reads) {
-        void *before = (void *)(uintptr_t)read_backtrace_hook(call);
-        int error = hs_node__give(call, &before, sizeof before);
-        if (error)
-            return error;
-    }
-    if (hook)
-        hs_hooks.backtrace = hook == walk ? NULL : hook;
+    int error = hs_node__give(call, &before, sizeof before);
+    if (!error && call->new)
+        error = take_hook(call, &hook, sizeof hook);
+    if (error || !call->new)
+        return error;
+    if (!hook)
+        return EINVAL;
+    hs_hooks.backtrace = hook == walk ? NULL : hook;
     return 0;
 }
 
@@ -284,13 +282,9 @@ static int run_backtrace_hook(const struct hs_call *call, uint64_t value, bool c
         __typeof__(variable + 0) hook = NULL, before = variable;                                                       \
         if (!call->old && !call->new)                                                                                  \
             return EINVAL;                                                                                             \
-        if (call->new && !is_on())                                                                                     \
-            return ENOENT;                                                                                             \
-        if (call->new && call->new_length != sizeof hook)                                                              \
-            return EINVAL;                                                                                             \
-        if (call->new)                                                                                                 \
-            __builtin_memcpy(&hook, call->new, sizeof hook);                                                           \
         int error = hs_node__give(call, &before, sizeof before);                                                       \
+        if (!error && call->new)                                                                                       \
+            error = take_hook(call, &hook, sizeof hook);                                                               \
         if (!error && call->new)                                                                                       \
             variable = hook;                                                                                           \
         return error;                                                                                                  \
@@ -302,11 +296,11 @@ HOOK(sample_free, hs_hooks.sample_free)
 static const struct hs_node hook_nodes[] = {
     HS_ABSENT("install"),
     HS_ABSENT("remove"),
-    HS_LEAF("prof_backtrace", HS_TYPE_POINTER, HS_ACCESS_OWN, false, NULL, run_backtrace_hook),
-    HS_LEAF("prof_dump", HS_TYPE_POINTER, HS_ACCESS_OWN, false, NULL, run_dump_hook),
+    HS_LEAF("prof_backtrace", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_backtrace_hook),
+    HS_LEAF("prof_dump", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_dump_hook),
     HS_ABSENT("safety_check_abort"),
-    HS_LEAF("prof_sample", HS_TYPE_POINTER, HS_ACCESS_OWN, false, NULL, run_sample_hook),
-    HS_LEAF("prof_sample_free", HS_TYPE_POINTER, HS_ACCESS_OWN, false, NULL, run_sample_free_hook),
+    HS_LEAF("prof_sample", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_sample_hook),
+    HS_LEAF("prof_sample_free", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_sample_free_hook),
 };
 
 // ---- experimental.prof_recent ---------------------------------------------------------------------------------------
@@ -347,8 +341,8 @@ static int run_recent_dump(const struct hs_call *call, uint64_t value, bool comm
 }
 
 static const struct hs_node recent_nodes[] = {
-    HS_LEAF("alloc_max", HS_TYPE_SIZE, HS_ACCESS_BOTH, true, read_recent_limit, write_recent_limit),
-    HS_LEAF("alloc_dump", HS_TYPE_NONE, HS_ACCESS_OWN, true, NULL, run_recent_dump),
+    HS_LEAF("alloc_max", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_PROF, read_recent_limit, write_recent_limit),
+    HS_LEAF("alloc_dump", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_recent_dump),
 };
 
 // ---- the rest of experimental: places that keep the numbers right ---------------------------------------------------

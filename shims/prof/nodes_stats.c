@@ -152,7 +152,7 @@ static const struct hs_node global_mutex_nodes[] = {
     HS_BRANCH("prof_recent_alloc", mutex_nodes),
     HS_BRANCH("prof_recent_dump", mutex_nodes),
     HS_BRANCH("prof_stats", mutex_nodes),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, false, NULL, reset_mutexes),
+    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_NOTHING, NULL, reset_mutexes),
 };
 
 static const struct hs_node arena_mutex_nodes[] = {

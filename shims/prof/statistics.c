@@ -12,7 +12,7 @@
 #include "shims/prof/mallctl.h"
 #include "shims/prof/nodes.h"
 
-enum { PIECE = 4096, MARGIN = 256, ROOT_STATS = 11, STATS_ARENAS = 9 };
+enum { PIECE = 4096, MARGIN = 256, ROOT_STATS = 11, STATS_ARENAS = 9, IN_MUTEXES = 5 };
 
 struct printer {
     void (*write)(void *opaque, const char *text);
@@ -157,7 +157,7 @@ static bool is_left_out(const struct printer *printer, const struct hs_node *nod
                     {"mutexes", 'x'}, {"mutex", 'x'},    {"hpa_shard", 'h'}};
     for (unsigned i = 0; i < sizeof sections / sizeof *sections; i++)
         if (hs_text__equal(node->name, sections[i].name))
-            return leaves_out(printer, sections[i].letter);
+            return leaves_out(printer, sections[i].letter) && printer->depth != IN_MUTEXES;
     return false;
 }
 

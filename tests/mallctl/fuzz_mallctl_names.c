@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Any name and any MIB: nothing is read or written outside of what the caller gave. The sampler is left out.
+#include "runtime/prof/control.h"
+#include "runtime/prof/events.h"
+#include "runtime/prof/options.h"
+#include "shims/prof/mallctl.h"
+#include "shims/prof/nodes.h"
+#include "shims/trace/real.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void message(const char *text)
+{
+    (void)text;
+}
+
+void (*hs_prof_options_message)(const char *text) = message;
+void (*hs_prof_options_abort)(const char *text) = message;
+static const char *program;
+const char *const *hs_prof_options_program[2] = {&program, &program};
+
+// ---- what the nodes ask of the rest of the shim ---------------------------------------------------------------------
+
+static struct hs_sampler_thread thread;
+struct hs_sampler hs_sampler;
+struct hs_real hs_real;
+size_t hs_prof_zero_reallocs;
+const struct hs_node hs_nodes_prof[HS_PROF_NODES], hs_nodes_thread_prof[HS_THREAD_PROF_NODES],
+    hs_nodes_experimental[HS_EXPERIMENTAL_NODES];
+
+struct hs_sampler_thread *hs_sampler__self(void)
+{
+    return &thread;
+}
+
+bool hs_sampler__is_on(void)
+{
+    return true;
+}
+
+uint64_t hs_sampler__total_allocated(void)
+{
+    return 2;
+}
+
+uint64_t hs_sampler__total_deallocated(void)
+{
+    return 1;
+}
+
+struct hs_sampler_thread *hs_sampler__thread_at(uint32_t index)
+{
+    (void)index;
+    return &thread;
+}
+
+uint32_t hs_sampler__thread_count(void)
+{
+    return 1;
+}
+
+void *hs_real__find(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+bool hs_real__same_module(const void *a, const void *b)
+{
+    return a == b;
+}
+
+void hs_events__start(void)
+{
+}
+
+void hs_prof_statistics__start(void)
+{
+}
+
+// ---- the target -----------------------------------------------------------------------------------------------------
+
+// Buffers of exactly the size that is said, so that the sanitizer sees every byte too many.
+static void call(const char *name, const size_t *mib, size_t depth, size_t room, bool writes)
+{
+    unsigned char *old = malloc(room ? room : 1), *new = calloc(1, room ? room : 1);
+    size_t length = room;
+    if (name)
+        mallctl(name, old, &length, writes ? new : NULL, writes ? room : 0);
+    else
+        mallctlbymib(mib, depth, old, &length, writes ? new : NULL, writes ? room : 0);
+    if (length > room)
+        abort();
+    free(old);
+    free(new);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    size_t room = data[0] % 17, depth = data[1] % 12;
+    char *name = malloc(size - 1);
+    memcpy(name, data + 2, size - 2);
+    name[size - 2] = 0;
+    size_t *mib = calloc(depth ? depth : 1, sizeof *mib), count = depth;
+    bool found = mallctlnametomib(name, mib, &count) == 0;
+    if (count > depth)
+        abort();
+    if (found)
+        call(NULL, mib, count, room, data[1] & 64);
+    call(name, NULL, 0, room, data[1] & 64);
+    for (size_t i = 0; i < depth && i + 2 < size; i++)
+        mib[i] = data[i + 2] == 255 ? SIZE_MAX : data[i + 2];
+    call(NULL, mib, depth, room, data[1] & 64);
+    free(mib);
+    free(name);
+    return 0;
+}

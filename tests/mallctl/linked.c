@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A program of jemalloc's: it includes jemalloc's header, is linked with jemalloc's library, has a malloc_conf of its
+// own, sets malloc_message and reads what such programs read. It runs with the shim in the place of that library.
+#include <jemalloc/jemalloc.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEMAND(condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
+            failures++;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+enum { BLOCK = 5000, BLOCKS = 50 };
+
+const char *malloc_conf = "prof:true,lg_prof_sample:0,prof_stats:true,narenas:3,prof_prefix:linked,nonsense:1,"
+                          "experimental_hs_control:false";
+
+static int failures;
+static char heard[4096];
+
+static void hear(void *opaque, const char *message)
+{
+    (void)opaque;
+    strncat(heard, message, sizeof heard - strlen(heard) - 1);
+}
+
+static size_t read_size(const char *name)
+{
+    size_t value = 0, length = sizeof value;
+    DEMAND(mallctl(name, &value, &length, NULL, 0) == 0);
+    return value;
+}
+
+static uint64_t read_64(const char *name)
+{
+    uint64_t value = 0;
+    size_t length = sizeof value;
+    DEMAND(mallctl(name, &value, &length, NULL, 0) == 0);
+    return value;
+}
+
+static bool read_bool(const char *name)
+{
+    bool value = false;
+    size_t length = sizeof value;
+    DEMAND(mallctl(name, &value, &length, NULL, 0) == 0);
+    return value;
+}
+
+static bool swap(const char *name, bool value)
+{
+    bool old = false;
+    size_t length = sizeof old;
+    DEMAND(mallctl(name, &old, &length, &value, sizeof value) == 0);
+    return old;
+}
+
+// ---- options and messages -------------------------------------------------------------------------------------------
+
+static void options(void)
+{
+    unsigned arenas = 0;
+    size_t length = sizeof arenas;
+    DEMAND(read_bool("opt.prof"));
+    DEMAND(read_size("opt.lg_prof_sample") == 0);
+    DEMAND(mallctl("opt.narenas", &arenas, &length, NULL, 0) == 0 && arenas == 3);
+    malloc_message = hear;
+    malloc_stats_print(NULL, NULL, "gmdablxeh");
+    malloc_message = NULL;
+    DEMAND(strncmp(heard, "___ Begin jemalloc statistics ___\n", 34) == 0);
+}
+
+// ---- counters -------------------------------------------------------------------------------------------------------
+
+static void counters(void)
+{
+    uint64_t *allocated = NULL, *deallocated = NULL;
+    size_t length = sizeof allocated, epoch = read_64("epoch");
+    DEMAND(mallctl("thread.allocatedp", &allocated, &length, NULL, 0) == 0);
+    DEMAND(mallctl("thread.deallocatedp", &deallocated, &length, NULL, 0) == 0);
+    uint64_t before = *allocated, freed = *deallocated, one = 1;
+    void *block = malloc(1 << 20);
+    size_t usable = malloc_usable_size(block);
+    DEMAND(*allocated - before == usable && read_64("thread.allocated") - before == usable);
+    free(block);
+    DEMAND(*deallocated - freed == usable && read_64("thread.deallocated") - freed == usable);
+
+    block = malloc(10 << 20);
+    size_t stale = read_size("stats.allocated");
+    DEMAND(mallctl("epoch", NULL, NULL, &one, sizeof one) == 0);
+    DEMAND(read_64("epoch") == epoch + 1);
+    DEMAND(read_size("stats.allocated") >= stale);
+    DEMAND(read_size("stats.allocated") >= 10 << 20);
+    DEMAND(read_size("stats.active") >= read_size("stats.allocated"));
+    DEMAND(read_size("stats.resident") >= read_size("stats.active"));
+    DEMAND(read_size("stats.mapped") >= read_size("stats.resident"));
+    free(block);
+
+    DEMAND(mallctl("thread.peak.reset", NULL, NULL, NULL, 0) == 0);
+    block = malloc(3 << 20);
+    DEMAND(read_64("thread.peak.read") >= 3 << 20);
+    free(block);
+    DEMAND(read_64("thread.peak.read") >= 3 << 20);
+}
+
+// ---- profiling ------------------------------------------------------------------------------------------------------
+
+struct class_count {
+    uint64_t requested, blocks;
+};
+
+// The pattern of programs that walk a table: one MIB, its index patched.
+static struct class_count count_of(const char *name, size_t size)
+{
+    size_t mib[7], depth = 7, bins[4], bin_depth = 4, length;
+    struct class_count count = {0, 0};
+    DEMAND(mallctlnametomib(name, mib, &depth) == 0);
+    DEMAND(mallctlnametomib("arenas.bin.0.size", bins, &bin_depth) == 0);
+    for (size_t i = 0; i < 36; i++) {
+        size_t class_size = 0;
+        length = sizeof class_size;
+        bins[2] = i;
+        DEMAND(mallctlbymib(bins, bin_depth, &class_size, &length, NULL, 0) == 0);
+        if (class_size < size)
+            continue;
+        length = sizeof count;
+        mib[3] = i;
+        DEMAND(mallctlbymib(mib, depth, &count, &length, NULL, 0) == 0);
+        break;
+    }
+    return count;
+}
+
+static void class_counts(void)
+{
+    void *blocks[BLOCKS];
+    struct class_count before = count_of("prof.stats.bins.0.live", BLOCK);
+    struct class_count total = count_of("prof.stats.bins.0.accum", BLOCK);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = malloc(BLOCK);
+    struct class_count now = count_of("prof.stats.bins.0.live", BLOCK);
+    DEMAND(now.blocks - before.blocks == BLOCKS && now.requested - before.requested == BLOCKS * BLOCK);
+    for (int i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+    now = count_of("prof.stats.bins.0.live", BLOCK);
+    DEMAND(now.blocks == before.blocks && now.requested == before.requested);
+    now = count_of("prof.stats.bins.0.accum", BLOCK);
+    DEMAND(now.blocks - total.blocks == BLOCKS);
+}
+
+static long file_size(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return -1;
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    fclose(file);
+    return size;
+}
+
+static char hooked[64];
+
+static void dump_hook(const char *path)
+{
+    snprintf(hooked, sizeof hooked, "%s", path);
+}
+
+static void dumps(void)
+{
+    const char *path = "explicit.heap";
+    void (*hook)(const char *) = dump_hook;
+    char name[64];
+    DEMAND(mallctl("experimental.hooks.prof_dump", NULL, NULL, &hook, sizeof hook) == 0);
+    DEMAND(mallctl("prof.dump", NULL, NULL, &path, sizeof path) == 0);
+    DEMAND(file_size(path) > 0 && strcmp(hooked, path) == 0);
+    DEMAND(mallctl("prof.dump", NULL, NULL, NULL, 0) == 0);
+    snprintf(name, sizeof name, "linked.%d.0.m0.heap", (int)getpid());
+    DEMAND(file_size(name) > 0);
+    const char *prefix = "other";
+    DEMAND(mallctl("prof.prefix", NULL, NULL, &prefix, sizeof prefix) == 0);
+    DEMAND(mallctl("prof.dump", NULL, NULL, NULL, 0) == 0);
+    snprintf(name, sizeof name, "other.%d.1.m1.heap", (int)getpid());
+    DEMAND(file_size(name) > 0);
+}
+
+static void switches(void)
+{
+    DEMAND(swap("prof.active", false));
+    struct class_count before = count_of("prof.stats.bins.0.accum", BLOCK);
+    free(malloc(BLOCK));
+    DEMAND(count_of("prof.stats.bins.0.accum", BLOCK).blocks == before.blocks);
+    DEMAND(!swap("prof.active", true));
+    DEMAND(swap("thread.prof.active", false));
+    free(malloc(BLOCK));
+    DEMAND(count_of("prof.stats.bins.0.accum", BLOCK).blocks == before.blocks);
+    DEMAND(!swap("thread.prof.active", true));
+    free(malloc(BLOCK));
+    DEMAND(count_of("prof.stats.bins.0.accum", BLOCK).blocks == before.blocks + 1);
+}
+
+// ---- the log and recent allocations ---------------------------------------------------------------------------------
+
+static char *read_file(const char *path)
+{
+    static char text[1 << 20];
+    FILE *file = fopen(path, "r");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = 0;
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+    unsigned found = 0;
+    while ((text = strstr(text, what)) && ++found)
+        text += strlen(what);
+    return found;
+}
+
+static void *free_it(void *block)
+{
+    free(block);
+    return NULL;
+}
+
+static void allocation_log(void)
+{
+    const char *path = "log.json", *name = "the \"main\" one";
+    pthread_t thread;
+    DEMAND(mallctl("thread.prof.name", NULL, NULL, &name, sizeof name) == 0);
+    DEMAND(mallctl("prof.log_start", NULL, NULL, &path, sizeof path) == 0);
+    for (int i = 0; i < BLOCKS; i++)
+        free(malloc(BLOCK + 1));
+    void *elsewhere = malloc(BLOCK + 1), *kept = malloc(BLOCK + 2);
+    pthread_create(&thread, NULL, free_it, elsewhere);
+    pthread_join(thread, NULL);
+    DEMAND(mallctl("prof.log_stop", NULL, NULL, NULL, 0) == 0);
+    free(kept);
+    char usize[32];
+    elsewhere = malloc(BLOCK + 1);
+    snprintf(usize, sizeof usize, "\"usize\":%zu}", malloc_usable_size(elsewhere));
+    free(elsewhere);
+    const char *text = read_file(path);
+    DEMAND(count(text, usize) >= BLOCKS + 1);
+    DEMAND(count(text, "\"thr_uid\":") == 2);
+    DEMAND(strstr(text, "\"thr_name\":\"the \\\"main\\\" one\"") != NULL);
+    DEMAND(count(text, "{\"info\":{\"duration\":") == 1);
+    DEMAND(strstr(text, "[]") == NULL);
+}
+
+static char recent[1 << 20];
+
+static void collect(void *opaque, const char *text)
+{
+    (void)opaque;
+    free(malloc(100)); // programs do
+    strncat(recent, text, sizeof recent - strlen(recent) - 1);
+}
+
+static void recent_allocations(void)
+{
+    ssize_t limit = 5, old = -9;
+    size_t length = sizeof old;
+    struct {
+        void (*write)(void *opaque, const char *text);
+        void *opaque;
+    } dump = {collect, NULL};
+    DEMAND(mallctl("experimental.prof_recent.alloc_max", &old, &length, &limit, sizeof limit) == 0 && old == 0);
+    void *kept = NULL;
+    for (int i = 0; i < 20; i++) {
+        free(kept);
+        kept = malloc(7000 + (size_t)i);
+    }
+    DEMAND(mallctl("experimental.prof_recent.alloc_dump", NULL, NULL, &dump, sizeof dump) == 0);
+    DEMAND(strstr(recent, "{\"sample_interval\":1,\"recent_alloc_max\":5,\"recent_alloc\":[{\"size\":7015,") == recent);
+    DEMAND(count(recent, "\"released\":true") == 4 && count(recent, "\"released\":false") == 1);
+    DEMAND(strstr(recent, "\"size\":7019") && count(recent, "\"dalloc_trace\":[\"0x") == 4);
+    limit = 0;
+    DEMAND(mallctl("experimental.prof_recent.alloc_max", &old, &length, &limit, sizeof limit) == 0 && old == 5);
+    free(kept);
+}
+
+// ---- hooks ----------------------------------------------------------------------------------------------------------
+
+static const void *sampled, *unsampled;
+static size_t sampled_size;
+static unsigned sampled_frames;
+
+static void sample_hook(const void *block, size_t size, void **frames, unsigned frame_count, size_t usable)
+{
+    (void)frames, (void)usable;
+    free(malloc(10));
+    sampled = block;
+    sampled_size = size;
+    sampled_frames = frame_count;
+}
+
+static void sample_free_hook(const void *block, size_t usable)
+{
+    (void)usable;
+    free(malloc(10));
+    unsampled = block;
+}
+
+static void (*default_backtrace)(void **frames, unsigned *count, unsigned limit);
+static unsigned backtraces;
+
+static void backtrace_hook(void **frames, unsigned *frame_count, unsigned limit)
+{
+    backtraces++;
+    default_backtrace(frames + 1, frame_count, limit - 1);
+    frames[0] = (void *)&backtraces;
+    ++*frame_count;
+}
+
+static void hooks(void)
+{
+    void (*sample)(const void *, size_t, void **, unsigned, size_t) = sample_hook;
+    void (*sample_free)(const void *, size_t) = sample_free_hook;
+    void (*backtrace)(void **, unsigned *, unsigned) = backtrace_hook;
+    void *none = NULL;
+    size_t length = sizeof default_backtrace;
+    DEMAND(mallctl("experimental.hooks.prof_sample", NULL, NULL, &sample, sizeof sample) == 0);
+    DEMAND(mallctl("experimental.hooks.prof_sample_free", NULL, NULL, &sample_free, sizeof sample_free) == 0);
+    void *volatile block = malloc(777);
+    DEMAND(sampled == block && sampled_size == 777 && sampled_frames >= 2);
+    free(block);
+    DEMAND(unsampled == sampled);
+    block = realloc(malloc(1000), 100000);
+    DEMAND(sampled == block && sampled_size == 100000 && unsampled != NULL);
+    free(block);
+    DEMAND(mallctl("experimental.hooks.prof_sample_free", NULL, NULL, &none, sizeof none) == 0);
+    DEMAND(mallctl("experimental.hooks.prof_backtrace", &default_backtrace, &length, &backtrace, sizeof backtrace) ==
+           0);
+    DEMAND(default_backtrace != NULL);
+    block = malloc(778);
+    DEMAND(sampled == block && backtraces == 1 && sampled_frames >= 3);
+    DEMAND(mallctl("experimental.hooks.prof_backtrace", NULL, NULL, &default_backtrace, sizeof default_backtrace) == 0);
+    free(block);
+    free(malloc(779));
+    DEMAND(backtraces == 1);
+    DEMAND(mallctl("experimental.hooks.prof_sample", NULL, NULL, &none, sizeof none) == 0);
+}
+
+// ---- the *allocx family ---------------------------------------------------------------------------------------------
+
+static void extended(void)
+{
+    char *block = mallocx(100, MALLOCX_ZERO | MALLOCX_ALIGN(64));
+    DEMAND(block && (uintptr_t)block % 64 == 0 && block[0] == 0 && block[99] == 0);
+    DEMAND(sallocx(block, 0) >= 100);
+    block = rallocx(block, 10000, MALLOCX_ZERO);
+    DEMAND(block && block[9999] == 0);
+    DEMAND(xallocx(block, 10000, 0, 0) >= 10000);
+    sdallocx(block, 10000, 0);
+    DEMAND(nallocx(100, 0) == 112);
+    dallocx(mallocx(1, 0), 0);
+}
+
+int main(void)
+{
+    options();
+    counters();
+    class_counts();
+    dumps();
+    switches();
+    allocation_log();
+    recent_allocations();
+    hooks();
+    extended();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
