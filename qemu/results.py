@@ -16,7 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 STACKS = re.compile(r"^stacks: (\d+) allocations, (\d+) cut (\{.*\}), (\d+) with a guessed frame, (\d+) show the start")
-TARGET_TESTS = re.compile(r"^(recorder\.|target\.|unwind_|runtime_|format_)")
+TARGET_TESTS = re.compile(r"^(recorder\.|prof\.|target\.|unwind_|runtime_|format_)")
 
 
 class Row:

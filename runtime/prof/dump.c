@@ -151,16 +151,15 @@ static void complain(struct hs_dump_job *job, struct hs_dump_result result)
     hs_prof_options_message(job->message);
 }
 
-// Those that nobody asked for by name say themselves what went wrong. `job` is freed.
-static int finish(struct hs_dump_job *job, enum hs_dump_kind kind, struct hs_dump_result result, uint32_t ticket)
+// Those that nobody asked for by name say themselves what went wrong.
+static void finish(struct hs_dump_job *job, enum hs_dump_kind kind, struct hs_dump_result result, uint32_t ticket)
 {
     unlock(ticket);
-    if (job->name[0])
-        call_hook(job->name);
-    if (result.error && job->name[0] && kind != HS_DUMP_MANUAL)
+    if (!job->name[0])
+        return;
+    call_hook(job->name);
+    if (result.error && kind != HS_DUMP_MANUAL)
         complain(job, result);
-    hs_dump_job__free(job);
-    return result.error;
 }
 
 static int dump_locked(enum hs_dump_kind kind, char *name, uint32_t ticket)
@@ -173,7 +172,9 @@ static int dump_locked(enum hs_dump_kind kind, char *name, uint32_t ticket)
     struct hs_dump_result result = write_automatic(job, kind);
     if (name)
         __builtin_memcpy(name, job->name, sizeof job->name);
-    return finish(job, kind, result, ticket);
+    finish(job, kind, result, ticket);
+    hs_dump_job__free(job);
+    return result.error;
 }
 
 // Dumps that came due while others were written.
@@ -310,10 +311,11 @@ static int final_locked(uint32_t ticket)
         return 0;
     }
     struct hs_dump_result result = write_automatic(job, HS_DUMP_FINAL);
+    finish(job, HS_DUMP_FINAL, result, ticket);
     bool leaks = hs_prof_options.leak && job->has_snapshot && job->snapshot.live.objects;
     if (leaks)
         report_leak(job, !result.error);
-    finish(job, HS_DUMP_FINAL, result, ticket);
+    hs_dump_job__free(job);
     if (!leaks || !hs_prof_options.leak_error)
         return 0;
     hs_prof_options_message("<jemalloc>: Exiting with error code because memory leaks were detected\n");

@@ -23,6 +23,9 @@ int hs_dump__automatic(enum hs_dump_kind kind, char *name);
 // Writes a dump to `path`. 0 or an errno value; prints nothing.
 int hs_dump__to_file(const char *path, enum hs_dump_format format);
 
+// After every dump to a file, also one that failed, hs_hooks.dump (runtime/prof/events.h) is called with the pointer
+// that named it; no lock is held.
+
 // Writes a dump to an open descriptor.
 int hs_dump__to_descriptor(int fd, enum hs_dump_format format);
 
