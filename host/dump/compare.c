@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_FRAMES  6
-#define DEEPEST_STACK 65536u
+#define SHOWN_FRAMES 6
 
 struct change {
     uint64_t before, after; // bytes
@@ -308,25 +307,30 @@ static void print_folded(FILE *out, const char *name)
         putc(*name == ';' ? ':' : (unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
 }
 
+static void print_stack(FILE *out, const struct hs_site *site)
+{
+    for (uint32_t k = site->frame_count; k-- > 0;) {
+        print_folded(out, site->frames[k]->function);
+        putc(k ? ';' : ' ', out);
+    }
+    if (!site->frame_count)
+        fputs("[no stack] ", out);
+}
+
+// Stacks that look the same are one line: whole stacks are sites, too.
 int hs_compare__collapsed(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
 {
-    const struct hs_frame **frames = calloc(DEEPEST_STACK, sizeof(*frames));
-    const struct hs_totals *totals = &view->subject.totals;
-    if (!frames)
-        return -ENOMEM;
-    for (size_t i = 0; i < totals->count; i++) {
-        uint32_t depth = 0;
-        struct change change = change_of(&totals->total[i], options->cost);
+    struct hs_sites sites;
+    struct ranking ranking = {&sites, options->cost, view->dumps[0]->sampling != view->dumps[1]->sampling};
+    int result = hs_sites__build(&sites, view->subject.symbols, &view->subject.totals, UINT32_MAX);
+    for (size_t i = 0; !result && i < sites.count; i++) {
+        struct change change = change_at(&ranking, i);
         if (change.before == change.after)
             continue;
-        uint32_t count =
-            hs_frames__of_stack(view->subject.symbols, totals->total[i].stack, false, frames, DEEPEST_STACK, &depth);
-        for (uint32_t k = count; k-- > 0;) {
-            print_folded(out, frames[k]->function);
-            putc(k ? ';' : ' ', out);
-        }
-        fprintf(out, "%s%" PRIu64 " %" PRIu64 "\n", count ? "" : "[no stack] ", change.before, change.after);
+        print_stack(out, &sites.site[i]);
+        fprintf(out, "%" PRIu64 " %" PRIu64 "\n", change.before, change.after);
     }
-    free(frames);
-    return 0;
+    if (!result)
+        hs_sites__free(&sites);
+    return result;
 }

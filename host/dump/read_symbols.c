@@ -3,21 +3,30 @@
 // The table of names that may stand in front of a dump:
 //   --- symbol
 //   binary=/path/of/program
-//   0x55d0c0ffee inlined--function      addresses as they are looked up: those of the calls
+//   0x55d0c0ffee function--inlined      addresses as they are looked up: those of the calls
 //   ---
 //   --- heap
 #include "host/dump/text.h"
 
+// Where the last name begins.
+static const char *last_name(const char *at, const char *end)
+{
+    for (const char *from = end - 2; from >= at; from--) {
+        if (from[0] == '-' && from[1] == '-')
+            return from + 2;
+    }
+    return at;
+}
+
+// Callers stand before what they call.
 static int add_names(struct hs_scan *scan, uint32_t location, struct hs_line *line)
 {
-    while (line->at < line->end) {
-        const char *end = memmem(line->at, (size_t)(line->end - line->at), "--", 2);
-        const char *next = end ? end + 2 : line->end;
-        struct hs_dump_line name = {
-            .function = hs_dump_builder__string(scan->builder, line->at, (size_t)((end ? end : next) - line->at))};
-        if (!name.function || hs_dump_builder__add_line(scan->builder, location, &name))
+    for (const char *end = line->end; end > line->at;) {
+        const char *start = last_name(line->at, end);
+        struct hs_dump_line name = {.function = hs_dump_builder__string(scan->builder, start, (size_t)(end - start))};
+        if (!name.function || (start < end && hs_dump_builder__add_line(scan->builder, location, &name)))
             return -ENOMEM;
-        line->at = next;
+        end = start > line->at ? start - 2 : line->at;
     }
     return 0;
 }

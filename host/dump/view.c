@@ -131,9 +131,9 @@ static uint64_t code_of(struct hs_dump_view *view, unsigned which, const struct 
     if (!location->has_address || location->address < LEAST_CODE)
         return named_code(view, dump, location, known);
     uint64_t code = hs_dump_modules__place(modules, which, dump, location);
-    // An address in no module is another one in every process, but the same in dumps of one process.
+    // An address in no module must not be taken for one of a module of the other dump.
     bool outside = location->mapping == HS_DUMP_NONE;
-    return outside && which && hs_dump_modules__holds(modules, code) ? code ^ FOREIGN_CODE : code;
+    return outside && hs_dump_modules__holds(modules, code) ? code | FOREIGN_CODE : code;
 }
 
 static int place_locations(struct hs_dump_view *view, const struct hs_dump_modules *modules, unsigned call_length)

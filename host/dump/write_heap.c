@@ -126,10 +126,22 @@ static void print_stack(FILE *out, const struct addresses *addresses, const stru
         fprintf(out, " 0x%" PRIx64, address_of(addresses, addresses->dump->frames[context->first + i]) + (i > 0));
 }
 
+// A line is a line, whatever a name holds.
+static void print_text(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        putc((unsigned char)*text < 0x20 ? '?' : *text, out);
+}
+
 static void print_facts(FILE *out, const struct hs_dump *dump)
 {
-    for (size_t i = 0; i < dump->fact_count; i++)
-        fprintf(out, "# %s: %s\n", dump->fact[i].key, dump->fact[i].value);
+    for (size_t i = 0; i < dump->fact_count; i++) {
+        fputs("# ", out);
+        print_text(out, dump->fact[i].key);
+        fputs(": ", out);
+        print_text(out, dump->fact[i].value);
+        putc('\n', out);
+    }
     if (dump->sampling != HS_SAMPLING_POISSON && dump->period > 1)
         fprintf(out, "# sampled-with-period: %" PRIu64 "\n", dump->period);
 }
@@ -139,8 +151,10 @@ static void print_mappings(FILE *out, const struct hs_dump *dump)
     fputs("\nMAPPED_LIBRARIES:\n", out);
     for (size_t i = 0; i < dump->mapping_count; i++) {
         const struct hs_dump_mapping *mapping = &dump->mapping[i];
-        fprintf(out, "%08" PRIx64 "-%08" PRIx64 " r-%cp %08" PRIx64 " 00:00 0 %s\n", mapping->start, mapping->end,
-                mapping->executable ? 'x' : '-', mapping->offset, mapping->path);
+        fprintf(out, "%08" PRIx64 "-%08" PRIx64 " r-%cp %08" PRIx64 " 00:00 0 ", mapping->start, mapping->end,
+                mapping->executable ? 'x' : '-', mapping->offset);
+        print_text(out, mapping->path);
+        putc('\n', out);
     }
     // What the lines of the kernel have no place for.
     const char *last = NULL;
@@ -151,7 +165,9 @@ static void print_mappings(FILE *out, const struct hs_dump *dump)
         fputs("# build-id: ", out);
         for (uint32_t k = 0; k < mapping->build_id_length; k++)
             fprintf(out, "%02x", mapping->build_id[k]);
-        fprintf(out, " %s\n", mapping->path);
+        putc(' ', out);
+        print_text(out, mapping->path);
+        putc('\n', out);
         last = mapping->path;
     }
 }
@@ -171,7 +187,9 @@ static void write_heap_v2(FILE *out, const struct hs_dump *dump)
         struct hs_dump_counts counts = counts_to_write(dump, &dump->thread[i].counts);
         fprintf(out, "  t%" PRIu64 ": ", dump->thread[i].uid);
         print_counts(out, &counts);
-        fprintf(out, "%s%s\n", *dump->thread[i].name ? " " : "", dump->thread[i].name);
+        fputs(*dump->thread[i].name ? " " : "", out);
+        print_text(out, dump->thread[i].name);
+        putc('\n', out);
     }
     size_t share = 0;
     for (size_t i = 0; i < dump->context_count; i++) {
@@ -229,12 +247,13 @@ static void print_name(FILE *out, const char *name)
 static void print_symbol(FILE *out, const struct hs_dump *dump, const struct addresses *addresses, uint32_t location)
 {
     const struct hs_dump_location *it = &dump->location[location];
-    if (!it->line_count || !*dump->line[it->first_line].function)
+    if (!it->line_count || !*dump->line[it->first_line + it->line_count - 1].function)
         return;
     fprintf(out, "0x%" PRIx64 " ", address_of(addresses, location));
-    for (uint32_t i = 0; i < it->line_count; i++) {
-        fputs(i ? "--" : "", out);
+    // Callers first.
+    for (uint32_t i = it->line_count; i-- > 0;) {
         print_name(out, dump->line[it->first_line + i].function);
+        fputs(i ? "--" : "", out);
     }
     putc('\n', out);
 }
@@ -242,7 +261,9 @@ static void print_symbol(FILE *out, const struct hs_dump *dump, const struct add
 static void write_symbolized(FILE *out, const struct hs_dump *dump)
 {
     struct addresses addresses = find_addresses(dump);
-    fprintf(out, "--- symbol\nbinary=%s\n", *dump->executable ? dump->executable : "unknown");
+    fputs("--- symbol\nbinary=", out);
+    print_text(out, *dump->executable ? dump->executable : "unknown");
+    putc('\n', out);
     for (uint32_t i = 0; i < dump->location_count; i++)
         print_symbol(out, dump, &addresses, i);
     fputs("---\n--- heap\n", out);

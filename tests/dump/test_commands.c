@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The commands on heap dumps: what they say of the dumps in data/, that every format can be made of every other one,
+// and what cannot be done.
+#include "command.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char source[4096]; // the folder that the suite was started in
+
+static void make_data(void)
+{
+    make_work();
+    shell("cp '%s'/data/* .", source);
+}
+
+static void expect_output(const char *file, const char *arguments)
+{
+    struct outcome outcome = run("$HEAPSONDE %s", arguments);
+    ck_assert_msg(outcome.status == 0, "heapsonde %s: status %d\n%s", arguments, outcome.status, outcome.errors);
+    compare_with_file(text("%s/expected/%s", source, file), outcome.output, outcome.output_length);
+    free_outcome(&outcome);
+}
+
+static void expect_part(const char *arguments, const char *part)
+{
+    struct outcome outcome = run("$HEAPSONDE %s", arguments);
+    ck_assert_msg(outcome.status == 0, "heapsonde %s: status %d\n%s", arguments, outcome.status, outcome.errors);
+    ck_assert_msg(strstr(outcome.output, part), "heapsonde %s: '%s' is not in:\n%s", arguments, part, outcome.output);
+    free_outcome(&outcome);
+}
+
+static void expect_complaint(int status, const char *arguments, const char *part)
+{
+    struct outcome outcome = run("$HEAPSONDE %s", arguments);
+    ck_assert_msg(outcome.status == status, "heapsonde %s: status %d", arguments, outcome.status);
+    ck_assert_str_eq(outcome.output, "");
+    ck_assert_msg(strstr(outcome.errors, part), "heapsonde %s: '%s' is not in: %s", arguments, part, outcome.errors);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_report)
+{
+    expect_output("report.txt", "report named.heap");
+    expect_output("tree.txt", "report --tree --sort allocated named.heap");
+    expect_output("modules.txt", "report --modules threads.heap");
+    expect_output("report.json", "report --json named.heap");
+    expect_part("report named.pb.gz", "dump          profile.proto, a sample every 512.0 KiB on average, aarch64");
+    expect_part("report stacks.collapsed", "in use        4.00 MiB\n");
+    expect_part("report --threads threads.heap", "         1  worker of sensors\n");
+    expect_part("report older.heap", "in use        6.13 MiB in 1,158 blocks");
+    expect_part("report exact.heap", "in use        2.00 KiB in 2 blocks\n");
+}
+END_TEST
+
+START_TEST(test_restrictions)
+{
+    // Two blocks of 1 KiB on average, one sampled in 512.
+    expect_part("report --thread 1 named.heap", "in use        1.00 MiB in 1,025 blocks\n");
+    expect_part("report --thread 'worker of sensors' named.heap", "only          thread worker of sensors\n");
+    expect_part("report --thread 0 --thread 1 named.heap", "stacks        3 different ones\n");
+    expect_part("report --function 'take_.*' named.heap", "in use        4.63 MiB in 5 blocks\n");
+    expect_part("report --function 'take_.*' named.heap", "stacks        1 different ones\n");
+    // They hold for what is written, too.
+    shell("$HEAPSONDE export --format symbolized --function take_buffer named.heap -o part 2>/dev/null");
+    expect_part("report part", "stacks        1 different ones\n");
+    shell("$HEAPSONDE export --format pprof --thread 1 named.heap -o part 2>/dev/null");
+    expect_part("report part", "in use        1.00 MiB in 1,025 blocks\n");
+}
+END_TEST
+
+static void expect_no_difference(const char *first, const char *second)
+{
+    expect_part(text("diff %s %s", first, second), "\ndifference    none\n");
+    struct outcome outcome = run("$HEAPSONDE diff --format collapsed %s %s 2>/dev/null", first, second);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_str_eq(outcome.output, "");
+    free_outcome(&outcome);
+}
+
+START_TEST(test_formats)
+{
+    static const char *const files[] = {"threads.heap", "named.heap", "older.heap", "exact.heap", "named.pb.gz"};
+    static const char *const formats[] = {"heap_v2", "heap_profile", "symbolized", "pprof"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        for (size_t k = 0; k < sizeof(formats) / sizeof(formats[0]); k++) {
+            shell("$HEAPSONDE export --format %s %s -o made 2>/dev/null", formats[k], files[i]);
+            expect_no_difference(files[i], "made");
+            expect_part("report made", "in use");
+            // And on from there.
+            shell("$HEAPSONDE export --format %s made -o again 2>/dev/null", formats[(k + 1) % 4]);
+            expect_no_difference(files[i], "again");
+        }
+    }
+    shell("$HEAPSONDE export --format collapsed named.heap -o made 2>/dev/null");
+    expect_no_difference("named.heap", "made");
+    shell("$HEAPSONDE export --format symbolized stacks.collapsed -o made");
+    expect_no_difference("stacks.collapsed", "made");
+    shell("$HEAPSONDE export --format pprof stacks.collapsed -o made");
+    expect_no_difference("stacks.collapsed", "made");
+    shell(
+        "$HEAPSONDE export --format flamegraph named.heap -o graph.svg 2>/dev/null && grep -q take_buffer graph.svg && "
+        "grep -q 'memory in use' graph.svg");
+    expect_part("export --format json named.heap", "\"live_bytes\": 4850787");
+    // What is read from a dump of samples is written as it was.
+    shell(
+        "$HEAPSONDE export --format heap_v2 threads.heap -o made && grep -E '^(heap_v2|@|  t)' threads.heap >wanted && "
+        "grep -E '^(heap_v2|@|  t)' made | diff wanted -");
+}
+END_TEST
+
+START_TEST(test_diff)
+{
+    expect_output("diff.txt", "diff threads.heap moved.heap");
+    expect_output("diff.json", "diff --format json threads.heap moved.heap");
+    expect_output("diff.collapsed", "diff --format collapsed --cost allocated threads.heap moved.heap");
+    expect_part("diff moved.heap threads.heap", "Call sites that shrank (-544.7 KiB)");
+    expect_no_difference("threads.heap", "threads.heap");
+    expect_no_difference("threads.heap", "named.heap");
+    // Without build ids the name of the file decides.
+    shell("sed '/build-id/d' moved.heap >plain.heap; sed '/build-id/d' threads.heap >before.heap");
+    expect_part("diff before.heap plain.heap", "difference    +544.7 KiB in +9 blocks in use\n");
+    shell("sed 's#/opt/bin/sensord#/usr/local/sensord#' plain.heap >elsewhere.heap");
+    expect_part("diff before.heap elsewhere.heap", "difference    +544.7 KiB in +9 blocks in use\n");
+    // Names without addresses are compared by name.
+    expect_part("diff named.heap stacks.collapsed", "1.50 MiB before, 4.00 KiB after");
+}
+END_TEST
+
+START_TEST(test_complaints)
+{
+    expect_complaint(2, "report --sort peak threads.heap", "--sort takes live and allocated");
+    expect_complaint(2, "export --format collapsed --cost temporary threads.heap", "--cost takes live and allocated");
+    expect_complaint(2, "report --sort allocated stacks.collapsed", "prof_accum:true");
+    expect_complaint(2, "diff --cost allocated threads.heap stacks.collapsed", "prof_accum:true");
+    expect_complaint(1, "report --min-size 4K threads.heap", "says nothing of single blocks");
+    expect_complaint(1, "report --thread nobody threads.heap", "no thread 'nobody'");
+    expect_complaint(1, "export --format heap_v2 stacks.collapsed", "names without addresses");
+    expect_complaint(2, "symbolize threads.heap -o threads.heap", "input itself");
+    expect_complaint(2, "diff threads.heap", "BEFORE AFTER");
+    expect_complaint(1, "diff threads.heap missing.heap", "missing.heap: No such file");
+    shell("sed 's/^@ 0x5500001253/@ zz/' threads.heap >wrong.heap");
+    expect_complaint(1, "report wrong.heap", "wrong.heap:14: '@' should be followed by addresses");
+    expect_complaint(1, "symbolize wrong.heap", "wrong.heap:14: ");
+    expect_complaint(1, "diff threads.heap wrong.heap", "wrong.heap:14: ");
+    shell("head -c 700 threads.heap >cut.heap");
+    expect_part("report cut.heap", "\nwarning       ");
+    expect_part("report --json cut.heap", "\"warnings\":");
+}
+END_TEST
+
+int main(void)
+{
+    if (!getcwd(source, sizeof(source)))
+        return 1;
+    setenv("DEBUGINFOD_URLS", "", 1);
+    Suite *suite = suite_create("dump_commands");
+    TCase *tests = tcase_create("dump_commands");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_data, remove_work);
+    tcase_add_test(tests, test_report);
+    tcase_add_test(tests, test_restrictions);
+    tcase_add_test(tests, test_formats);
+    tcase_add_test(tests, test_diff);
+    tcase_add_test(tests, test_complaints);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
