@@ -314,6 +314,9 @@ void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct 
 {
     if (put_off(block))
         return;
+    // The log names the thread, which may have allocated nothing so far.
+    if (UNLIKELY(!thread->ready) && caller && hs_sampler__self())
+        thread = hs_sampler_self;
     uint32_t stack = stack_of_free(thread, caller);
     if (!hs_table__lock())
         return;
