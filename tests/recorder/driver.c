@@ -4,6 +4,7 @@
 // status have to be the same, and what the report says has to be what the counter counted.
 #define _GNU_SOURCE
 #include "tests/recorder/harness.h"
+#include "tests/recorder/profiled.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -128,11 +129,11 @@ static bool ends_as_expected(int status, int expected_status, bool killed)
     return WEXITSTATUS(status) != 98 && WEXITSTATUS(status) != 99;
 }
 
-static void run_line(struct line *line)
+static void run_line(struct line *line, bool profiled)
 {
     struct expectation expectation = {.traces = -1};
     char **options = split(line->options), *variables[32] = {NULL};
-    bool compare_output = true;
+    bool compare_output = true, dump = true, compare_counts = true;
     int variable_count = 0, frame_count = 0, expected_status = -1;
     bool killed = false;
     for (; *options; options++) {
@@ -149,6 +150,10 @@ static void run_line(struct line *line)
             expectation.cut_allowed = true;
         else if (!strcmp(option, "untracked"))
             expectation.untracked = true;
+        else if (!strcmp(option, "undumpable"))
+            dump = false;
+        else if (!strcmp(option, "unprofiled-counts"))
+            compare_counts = false;
         else if (!strcmp(option, "any-output"))
             compare_output = false;
         else if (begins(option, "traces="))
@@ -179,9 +184,15 @@ static void run_line(struct line *line)
             fail("the preparation ends with %s:\n%s", status_text(prepared.status), prepared.output);
     }
     char **command = split(line->command);
-    struct result bare = run(RUN_BARE, text("%s/bare", work), variables, command);
+    char **environment = profiled ? profiled_variables(variables, dump) : variables;
+    struct result bare = run(RUN_BARE, text("%s/bare", work), environment, command);
     if (!ends_as_expected(bare.status, expected_status, killed))
         fail("without the recorder already the program ends with %s:\n%.4000s", status_text(bare.status), bare.output);
+    if (profiled) {
+        compare_counts = compare_counts && !expectation.no_counter && !expectation.inexact;
+        profiled_run(environment, command, &bare, compare_output, compare_counts);
+        return;
+    }
     const char *folder = text("%s/recorded", work);
     struct result recorded =
         run(expectation.no_counter ? RUN_RECORDED_UNCOUNTED : RUN_RECORDED, folder, variables, command);
@@ -235,14 +246,17 @@ static void skip_unsupported(const char *cases, const char *name)
 int main(int count, char **arguments)
 {
     struct line line;
-    if (count != 3) {
-        fprintf(stderr, "usage: %s CASES NAME\n", arguments[0]);
+    bool profiled = count == 4 && !strcmp(arguments[3], "profiled");
+    if (count != 3 && !profiled) {
+        fprintf(stderr, "usage: %s CASES NAME [profiled]\n", arguments[0]);
         return 2;
     }
     if (!line_find(arguments[1], arguments[2], &line))
         fail("%s has no case %s", arguments[1], arguments[2]);
     skip_unsupported(arguments[1], line.name);
-    harness_start(line.name);
+    harness_start(profiled ? text("%s.profiled", line.name) : line.name);
+    if (profiled)
+        path_shim = path_prof_shim;
     if (access(path_shim, R_OK) != 0 || access(path_heapsonde, X_OK) != 0)
         fail("%s and %s have to be built first", path_shim, path_heapsonde);
     if (line.command[0] == '@') {
@@ -253,7 +267,7 @@ int main(int count, char **arguments)
             fail("there is no special case %s", line.command);
         special->run();
     } else {
-        run_line(&line);
+        run_line(&line, profiled);
     }
     return harness_finish();
 }

@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-const char *path_programs = PATH_PROGRAMS, *path_shim = PATH_SHIM, *path_counter = PATH_COUNTER, *path_root = "";
+const char *path_programs = PATH_PROGRAMS, *path_shim = PATH_SHIM, *path_prof_shim = PATH_PROF_SHIM,
+           *path_counter = PATH_COUNTER, *path_root = "";
 const char *const path_heapsonde = PATH_HEAPSONDE, *const path_source = PATH_SOURCE;
 bool cuts_allowed;
 char work[256];
@@ -107,6 +108,7 @@ static void read_environment(void)
     cuts_allowed = cuts && !strcmp(cuts, "allowed");
     place_from_environment(&path_programs, "HEAPSONDE_TEST_PROGRAMS");
     place_from_environment(&path_shim, "HEAPSONDE_TEST_SHIM");
+    place_from_environment(&path_prof_shim, "HEAPSONDE_TEST_PROF_SHIM");
     place_from_environment(&path_counter, "HEAPSONDE_TEST_COUNTER");
     place_from_environment(&path_root, "HEAPSONDE_TEST_ROOT");
 }

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 // Where things are: compile definitions, or for another machine's programs the environment: HEAPSONDE_TEST_PROGRAMS,
-// _SHIM, _COUNTER, _ROOT (the folder in which that machine's files are; empty for this machine's own).
-extern const char *path_programs, *path_shim, *path_counter, *path_root;
+// _SHIM, _PROF_SHIM, _COUNTER, _ROOT (the folder in which that machine's files are; empty for this machine's own).
+extern const char *path_programs, *path_shim, *path_prof_shim, *path_counter, *path_root;
 extern const char *const path_heapsonde, *const path_source;
 
 // HEAPSONDE_TEST_CUTS=allowed: stacks may be cut, and nothing is said of the frames that they hold.
