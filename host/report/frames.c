@@ -83,7 +83,7 @@ uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, b
     for (uint32_t node = stack; node && more; node = hs_trace_symbols__parent(symbols, node)) {
         const struct hs_frames *here = hs_trace_symbols__node(symbols, node);
         for (uint32_t i = 0; i < here->count && more; i++)
-            more = collect(&to, &here->frame[i], skip);
+            more = collect(&to, &here->frame[i], skip) && to.total <= most;
     }
     if (to.skipping && to.standard)
         keep(&to, to.standard);

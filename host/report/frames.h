@@ -14,7 +14,7 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
 
 // Collects up to `most` frames of a stack, innermost first. With `skip`, allocator frames at its inner end and the
 // start of the thread at its outer end are left out, unless nothing else is there. *total gets the number of frames
-// without what is left out.
+// without what is left out, or a number above `most`: frames behind those are not looked up.
 uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total);
 
