@@ -37,8 +37,10 @@ static void begin(void *data)
     hs_hidden_thread__exit();
 }
 
-long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument)
+long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
+                             bool share_descriptors)
 {
+    unsigned long flags = THREAD_FLAGS | (share_descriptors ? CLONE_FILES : 0);
     size_t pointer_at = 0;
     size_t local = thread_local_size(&pointer_at);
     if (local == 0)
@@ -50,7 +52,7 @@ long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size,
     thread->thread_pointer = (uintptr_t)thread->memory + pointer_at;
     struct hs_signal_set before;
     hs_system_block_signals(&before);
-    long tid = hs_arch_clone_thread(THREAD_FLAGS, thread->memory + thread->size, begin, thread);
+    long tid = hs_arch_clone_thread(flags, thread->memory + thread->size, begin, thread);
     hs_system_restore_signals(&before);
     if (tid < 0) {
         hs_memory__unmap(thread->memory, thread->size);

@@ -18,9 +18,11 @@ struct hs_hidden_thread {
     void *argument;
 };
 
-// Starts `main(argument)`, which ends with hs_hidden_thread__exit(). Thread-local
-// variables of this library read as zero in it. Returns 0 or -errno.
-long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument);
+// Starts `main(argument)`, which ends with hs_hidden_thread__exit(). Thread-local variables of this library read as
+// zero in it. Returns 0 or -errno; -EINVAL where threads cannot have descriptors of their own (QEMU's user mode). With
+// `share_descriptors` it has the program's.
+long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
+                             bool share_descriptors);
 
 // In the thread: closes every descriptor that it got from the program, but for `keep` (-1: none). What the program has
 // open must end when the program closes it.

@@ -34,6 +34,7 @@ static struct {
     bool wanted;
     uint32_t pid; // whose thread it is: a vfork child runs in our memory but is another process
     bool forked;
+    bool shares_descriptors;
     struct hs_hidden_thread thread;
     char path[HS_CONTROL_PATH];
 } control;
@@ -182,7 +183,9 @@ static bool accept_one(struct server *server)
     if (fd == -EINTR || fd == -ECONNABORTED)
         return true;
     if (fd < 0) {
-        if (fd != -EAGAIN)
+        if (fd == -EBADF || fd == -ENOTSOCK || fd == -EINVAL)
+            atomic_store(&control.quit, 1); // the program has closed a descriptor that it shares
+        else if (fd != -EAGAIN)
             server->rests_until = hs_clock__monotonic_ns() + REST_NS;
         return false;
     }
@@ -284,8 +287,10 @@ static void thread_main(void *unused)
     (void)unused;
     hs_sampler__be_nobody();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde-ctl");
-    hs_hidden_thread__close_descriptors(-1);
-    take_standard_descriptors();
+    if (!control.shares_descriptors) {
+        hs_hidden_thread__close_descriptors(-1);
+        take_standard_descriptors();
+    }
     if (control.forked)
         hs_futex__wait(&control.quit, 0, FORKED_REST_NS);
     long listener = atomic_load(&control.quit) ? -1 : hs_control_place__bind(control.path);
@@ -307,7 +312,14 @@ static void start_thread(bool forked)
     atomic_store(&control.quit, 0);
     atomic_store(&control.working, 0);
     atomic_store(&control.state, STARTING);
-    if (hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL) < 0)
+    control.shares_descriptors = false;
+    long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, false);
+    // Under an emulator the program would see the descriptors and may close them: only for who asks for the socket.
+    if (result == -EINVAL && hs_prof_options.control_path[0]) {
+        control.shares_descriptors = true;
+        result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, true);
+    }
+    if (result < 0)
         atomic_store(&control.state, ENDED);
 }
 
@@ -333,7 +345,8 @@ void hs_control__after_fork(void)
     hs_hidden_thread__forget(&control.thread);
     atomic_store(&control.state, ENDED);
     control.pid = (uint32_t)hs_system_getpid();
-    if (had)
+    // QEMU's user mode does not survive a thread that a forked child starts.
+    if (had && !control.shares_descriptors)
         start_thread(true);
 }
 
