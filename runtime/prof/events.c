@@ -10,6 +10,7 @@ enum { HOOK_FRAMES = 128 };
 
 _Atomic bool hs_events_wanted, hs_events_want_free_stacks;
 struct hs_hooks hs_hooks;
+void (*hs_events_print_statistics)(void);
 
 static struct hs_class_count live_counts[HS_CLASS_COUNT_LIMIT], total_counts[HS_CLASS_COUNT_LIMIT];
 
@@ -109,6 +110,13 @@ void hs_events__forget(void)
 {
     __builtin_memset(live_counts, 0, sizeof live_counts);
     hs_records__forget();
+}
+
+void hs_events__consider_statistics(uint64_t before, uint64_t now)
+{
+    uint64_t interval = hs_prof_options.stats_interval > 0 ? (uint64_t)hs_prof_options.stats_interval : 1;
+    if (hs_events_print_statistics && now / interval != before / interval)
+        hs_events_print_statistics();
 }
 
 // ---- hooks of the program -------------------------------------------------------------------------------------------

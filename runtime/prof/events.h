@@ -48,6 +48,12 @@ void hs_events__allocated(struct hs_sample *sample, const struct hs_sampler_thre
 // `sample` is about to be given up. `stack`: of the free, 0 when unknown.
 void hs_events__released(const struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack);
 
+// stats_interval: the process's allocations went from `before` to `now` bytes. Outside of the lock.
+void hs_events__consider_statistics(uint64_t before, uint64_t now);
+
+// Prints the statistics; provided by the shim, NULL: nobody does.
+extern void (*hs_events_print_statistics)(void);
+
 // prof.reset: samples and pairs are about to be forgotten.
 void hs_events__forget(void);
 

@@ -205,11 +205,16 @@ static void draw(struct hs_sampler_thread *thread, uint64_t from)
     thread->sample_at = from + hs_weight__wait(&thread->random, hs_sampler.sample_bytes);
 }
 
+static bool is_watched(void)
+{
+    return hs_dump__watches() || hs_prof_options.stats_interval >= 0;
+}
+
 // The next visit: when a sample is due, and before that when somebody watches thresholds.
 static void plan(struct hs_sampler_thread *thread)
 {
     uint64_t next = thread->sample_at;
-    if (hs_dump__watches() && next > thread->allocated + WATCH_BYTES)
+    if (is_watched() && next > thread->allocated + WATCH_BYTES)
         next = thread->allocated + WATCH_BYTES;
     thread->next = next;
     // Whoever changes the rate stores 0 into `next`, perhaps just before the line above.
@@ -231,8 +236,11 @@ static void tell_triggers(struct hs_sampler_thread *thread)
     state.seen_allocated += allocated;
     state.seen_deallocated += deallocated;
     uint64_t live = state.seen_allocated > state.seen_deallocated ? state.seen_allocated - state.seen_deallocated : 0;
+    uint64_t total = state.seen_allocated;
     hs_table__unlock();
     hs_dump__consider(is_active(thread) ? allocated : 0, live);
+    if (UNLIKELY(hs_prof_options.stats_interval >= 0))
+        hs_events__consider_statistics(total - allocated, total);
 }
 
 // A handler that interrupted the profiler, or what it calls, allocates a few blocks; a thread that does so for ever
@@ -270,7 +278,7 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
         if (is_active(thread))
             record(thread, caller, block, requested, usable);
     }
-    if (hs_dump__watches())
+    if (is_watched())
         tell_triggers(thread);
     thread->inside = 0;
     plan(thread);

@@ -420,14 +420,21 @@ static void print_for_control(void (*write)(void *data, const char *text), void 
     print(write, data, "J");
 }
 
+static void print_at_interval(void)
+{
+    malloc_stats_print(NULL, NULL, hs_prof_options.stats_interval_letters);
+}
+
 void hs_prof_statistics__start(void)
 {
     hs_control_statistics = print_for_control;
+    // jemalloc behind us has read the same options.
+    if (!hs_prof_ctl__next())
+        hs_events_print_statistics = print_at_interval;
 }
 
 void hs_prof_ctl__at_exit(void)
 {
-    // jemalloc behind us has read the same option.
     if (hs_prof_options.stats_print && !hs_prof_ctl__next())
         malloc_stats_print(NULL, NULL, hs_prof_options.stats_print_letters);
     hs_events__end();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Any name and any MIB: nothing is read or written outside of what the caller gave. The sampler is left out.
-#include "runtime/prof/control.h"
+#include "runtime/prof/contexts.h"
+#include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
 #include "runtime/prof/options.h"
+#include "runtime/prof/records.h"
 #include "shims/prof/mallctl.h"
 #include "shims/prof/nodes.h"
 #include "shims/trace/real.h"
+#include "unwind/include/heapsonde/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +32,35 @@ static struct hs_sampler_thread thread;
 struct hs_sampler hs_sampler;
 struct hs_real hs_real;
 size_t hs_prof_zero_reallocs;
-const struct hs_node hs_nodes_prof[HS_PROF_NODES], hs_nodes_thread_prof[HS_THREAD_PROF_NODES],
-    hs_nodes_experimental[HS_EXPERIMENTAL_NODES];
+struct hs_hooks hs_hooks;
+void (*volatile hs_dump_hook)(const char *name);
+
+#define NOTHING(name, parameters)                                                                                      \
+    void name parameters                                                                                               \
+    {                                                                                                                  \
+    }
+#define ANSWERS(type, value, name, parameters)                                                                         \
+    type name parameters                                                                                               \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+NOTHING(hs_dump__set_prefix, (const char *prefix))
+NOTHING(hs_sampler__reset, (void))
+NOTHING(hs_sampler__set_rate, (uint64_t bytes))
+NOTHING(hs_table__unlock, (void))
+NOTHING(hs_recent__print, (void (*write)(void *opaque, const char *text), void *opaque))
+ANSWERS(bool, true, hs_table__lock, (void))
+ANSWERS(bool, true, hs_sampler__set_active, (bool active))
+ANSWERS(bool, true, hs_allocation_log__start, (const char *path))
+ANSWERS(bool, true, hs_allocation_log__stop, (void))
+ANSWERS(int, 0, hs_dump__automatic, (enum hs_dump_kind kind, char *name))
+ANSWERS(int, 0, hs_dump__to_file, (const char *path, enum hs_dump_format format))
+ANSWERS(int64_t, 0, hs_recent__limit, (void))
+ANSWERS(int64_t, 0, hs_recent__set_limit, (int64_t limit))
+ANSWERS(int, 0, hs_backtrace, (void **frames, int limit))
+ANSWERS(struct hs_class_count, ((struct hs_class_count){1, 2}), hs_class_counts__live, (uint32_t size_class))
+ANSWERS(struct hs_class_count, ((struct hs_class_count){1, 2}), hs_class_counts__total, (uint32_t size_class))
 
 struct hs_sampler_thread *hs_sampler__self(void)
 {
@@ -103,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
         return 0;
+    hs_prof_options.stats = true;
     size_t room = data[0] % 17, depth = data[1] % 12;
     char *name = malloc(size - 1);
     memcpy(name, data + 2, size - 2);
