@@ -18,7 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-enum { ENDED, STARTING, LISTENING };
+enum { ENDED, STARTING, BINDING, LISTENING };
 enum { MOST_CONNECTIONS = 16, STACK_SIZE = 256 * 1024, PIECE = 16384 };
 
 #define SECOND_NS       1000000000ull
@@ -293,7 +293,10 @@ static void thread_main(void *unused)
     }
     if (control.forked)
         hs_futex__wait(&control.quit, 0, FORKED_REST_NS);
-    long listener = atomic_load(&control.quit) ? -1 : hs_control_place__bind(control.path);
+    uint32_t expected = STARTING;
+    if (!atomic_compare_exchange_strong(&control.state, &expected, BINDING))
+        hs_hidden_thread__exit();
+    long listener = hs_control_place__bind(control.path);
     if (listener >= 0) {
         set_state(LISTENING);
         serve((int)listener);
@@ -360,9 +363,12 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value)
 // Returns the state of the thread, which does not begin to listen any more.
 static uint32_t ask_to_quit(void)
 {
+    uint32_t state = STARTING;
     atomic_store(&control.quit, 1);
     hs_futex__wake(&control.quit, 1);
-    wait_while(&control.state, STARTING);
+    if (atomic_compare_exchange_strong(&control.state, &state, ENDED))
+        return ENDED;
+    wait_while(&control.state, BINDING);
     return atomic_load(&control.state);
 }
 

@@ -5,11 +5,12 @@
 //
 // The socket is PID.sock in $XDG_RUNTIME_DIR/heapsonde, or in /tmp/heapsonde-UID: folders that nobody but their owner
 // can enter, or they are not used. Only the same user and root are answered. Where it cannot be made there is none, and
-// the program never hears of it. The thread shares no descriptor with the program,
-// sleeps until somebody connects, and never waits for a client longer than a few seconds.
+// the program never hears of it. The thread shares no descriptor with the program, sleeps until somebody connects, and
+// never waits for a client longer than a few seconds.
 //
 // Shared words (control.c):
-//   state    ENDED -> STARTING -> LISTENING -> ENDED; from STARTING on written by the thread
+//   state    ENDED -> STARTING -> BINDING -> LISTENING -> ENDED: by the thread, but for STARTING, which ends early
+//            when the process does
 //   quit     set by whoever wants the thread to end
 //   working  1 while a request is carried out; who ends the process waits for it
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_H
