@@ -118,15 +118,16 @@ static bool begins(const char *word, const char *prefix)
     return !strncmp(word, prefix, strlen(prefix));
 }
 
-// Programs end with statuses of their own choice, but those of MUST() and say() in program.h, and signals in lines
-// without "killed", mean that nothing was tested.
+// Programs end with statuses of their own choice, but those of MUST() and say() in program.h, those of a program that
+// cannot be started, and signals in lines without "killed", mean that nothing was tested.
 static bool ends_as_expected(int status, int expected_status, bool killed)
 {
     if (WIFSIGNALED(status) || killed)
         return WIFSIGNALED(status) && killed;
     if (expected_status >= 0)
         return WEXITSTATUS(status) == expected_status;
-    return WEXITSTATUS(status) != 98 && WEXITSTATUS(status) != 99;
+    int end = WEXITSTATUS(status);
+    return end != 98 && end != 99 && end != 126 && end != 127 && end != 255;
 }
 
 static void run_line(struct line *line, bool profiled)

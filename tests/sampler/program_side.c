@@ -1,63 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the shim and the other modules of the profiler would provide.
+// What the shim would provide.
 #include "tests/sampler/program_side.h"
-#include "runtime/prof/dump.h"
-#include "runtime/prof/events.h"
-#include "runtime/prof/size_classes.h"
+#include "runtime/prof/options.h"
 
-struct hs_prof_options hs_prof_options;
-uint64_t test_sample_bytes = 1, test_seed = 1;
-bool test_accum;
-_Atomic bool hs_events_wanted, hs_events_want_free_stacks;
+#include <stdio.h>
+#include <stdlib.h>
 
-void hs_prof_options__begin(void)
+static void print(const char *message)
 {
-    hs_prof_options.prof = hs_prof_options.active = hs_prof_options.thread_active_init = hs_prof_options.unbias = true;
-    hs_prof_options.sample_bytes = test_sample_bytes;
-    hs_prof_options.seed = test_seed;
-    hs_prof_options.accum = test_accum;
+    fputs(message, stderr);
 }
 
-bool hs_dump__watches(void)
+static const char *const nothing = NULL;
+
+static void stop(const char *message)
 {
-    return false;
+    print(message);
+    abort();
 }
 
-void hs_dump__consider(uint64_t allocated, uint64_t live)
-{
-    (void)allocated;
-    (void)live;
-}
+void (*hs_prof_options_message)(const char *message) = print;
+void (*hs_prof_options_abort)(const char *message) = stop;
+const char *const *hs_prof_options_program[2] = {&nothing, &nothing};
 
-void hs_dump__before_fork(void)
+void test_options(const char *options)
 {
-}
-
-void hs_dump__after_fork(bool in_child)
-{
-    (void)in_child;
-}
-
-void hs_events__allocated(struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack)
-{
-    (void)sample;
-    (void)thread;
-    (void)stack;
-}
-
-void hs_events__released(const struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack)
-{
-    (void)sample;
-    (void)thread;
-    (void)stack;
-}
-
-void hs_events__forget(void)
-{
-}
-
-uint64_t hs_size_class(uint64_t size)
-{
-    return size;
+    char all[256];
+    snprintf(all, sizeof all, "prof:true,experimental_hs_seed:1,experimental_hs_control:false,%s", options);
+    setenv("MALLOC_CONF", all, 1);
 }
