@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define SHOWN_FRAMES 6
+#define ROUNDING     1000 // a part of so many
 
 struct change {
     uint64_t before, after; // bytes
@@ -64,13 +65,15 @@ struct ranking {
     bool rounded; // the dumps round differently
 };
 
-// Of a site. What rounding alone can make is no change.
+// Of a site. What rounding alone can make is no change: some formats hold estimates, others whole numbers that have
+// yet to be scaled.
 static struct change change_at(const struct ranking *ranking, size_t index)
 {
     const struct hs_site *site = &ranking->sites->site[index];
     struct change change = change_of(&site->sum, ranking->cost);
     uint64_t rounding = ranking->rounded ? site->stack_count : 0;
-    if (distance(change.before, change.after) <= rounding)
+    uint64_t scaled = ranking->rounded ? rounding + change.before / ROUNDING : 0;
+    if (distance(change.before, change.after) <= scaled)
         change.before = change.after;
     if (distance(change.blocks_before, change.blocks_after) <= rounding)
         change.blocks_before = change.blocks_after;
