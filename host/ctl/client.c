@@ -13,7 +13,8 @@
 
 #define MOST_BYTES      ((size_t)1 << 30)
 #define CONNECT_SECONDS 5
-#define ANSWER_SECONDS  120 // a dump is written in between
+#define ANSWER_SECONDS  15
+#define DUMP_SECONDS    120
 
 static int open_socket(const char *path)
 {
@@ -145,6 +146,10 @@ int hs_ctl__ask(const char *socket, const char *request, struct hs_ctl_answer *a
     if (fd < 0)
         return report_problem(socket, fd, error);
     int result = send_request(fd, request);
+    if (!result && strstr(request, "dump")) {
+        struct timeval dumping = {.tv_sec = DUMP_SECONDS};
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &dumping, sizeof(dumping));
+    }
     if (!result)
         result = receive_all(fd, &bytes, &length);
     close(fd);

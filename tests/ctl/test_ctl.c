@@ -341,7 +341,7 @@ START_TEST(test_pprof_pages)
 }
 END_TEST
 
-START_TEST(test_jeprof)
+START_TEST(test_readers)
 {
     struct target target = start_target(PATH_SHIM, ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
@@ -351,6 +351,14 @@ START_TEST(test_jeprof)
     ck_assert_msg(line != NULL, "%s%s", outcome.output, outcome.errors);
     int64_t bytes = strtoll(strrchr(strtok(strdup(line), "\n"), ' '), NULL, 10);
     ck_assert_msg(bytes >= BYTES && bytes < BYTES + BYTES / 10, "%" PRId64, bytes);
+    free_outcome(&outcome);
+    outcome = run(SERVE("PPROF_TMPDIR=. google-pprof --text $at/pprof/heap"));
+    ck_assert_msg(strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output, outcome.errors);
+    free_outcome(&outcome);
+    outcome = run("command -v go >/dev/null || exit 77; " SERVE(
+        "PPROF_TMPDIR=. go tool pprof -symbolize=remote -top $at/pprof/heap"));
+    ck_assert_msg(outcome.status == 77 || strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output,
+                  outcome.errors);
     free_outcome(&outcome);
     ck_assert_int_eq(end_target(&target, 0), 0);
 }
@@ -433,7 +441,7 @@ int main(void)
     tcase_add_test(tests, test_storm);
     tcase_add_test(tests, test_mtev_pages);
     tcase_add_test(tests, test_pprof_pages);
-    tcase_add_test(tests, test_jeprof);
+    tcase_add_test(tests, test_readers);
     tcase_add_test(tests, test_token);
     tcase_add_test(tests, test_crowd);
     tcase_add_test(tests, test_process_ends);
