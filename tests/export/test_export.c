@@ -100,6 +100,32 @@ START_TEST(test_flamegraph)
 }
 END_TEST
 
+// As a heap dump: what it says is in use is what was live at the end.
+START_TEST(test_profiles)
+{
+    json_t *report = output_as_json("report --json golden.dat");
+    static const char *const formats[] = {"pprof", "symbolized"};
+    for (size_t i = 0; i < 2; i++) {
+        shell("$HEAPSONDE export --format %s --sysroot root golden.dat -o made", formats[i]);
+        json_t *made = output_as_json("report --json made");
+        ck_assert_int_eq(integer(made, "live_bytes"), integer(report, "live_bytes"));
+        ck_assert_int_eq(integer(made, "allocated_bytes"), integer(report, "allocated_bytes"));
+        ck_assert_int_eq(integer(made, "allocations"), integer(report, "allocations"));
+        ck_assert_str_eq(json_string_value(json_object_get(made, "arch")),
+                         json_string_value(json_object_get(report, "arch")));
+        json_decref(made);
+    }
+    shell("$HEAPSONDE export --format collapsed --cost live --sysroot root golden.dat | sed 's/ [0-9]*$//' | sort >one "
+          "&& "
+          "$HEAPSONDE export --format collapsed made | sed 's/ [0-9]*$//' | sort >other && diff one other >&2");
+    struct outcome outcome = run("$HEAPSONDE export --format heap_v2 golden.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "pprof and symbolized hold its names"));
+    free_outcome(&outcome);
+    json_decref(report);
+}
+END_TEST
+
 START_TEST(test_page)
 {
     struct outcome outcome = run("command -v chromium");
@@ -153,6 +179,7 @@ int main(void)
     tcase_add_test(tests, test_sums);
     tcase_add_test(tests, test_json);
     tcase_add_test(tests, test_flamegraph);
+    tcase_add_test(tests, test_profiles);
     tcase_add_test(tests, test_page);
     tcase_add_test(tests, test_output_file);
     suite_add_tcase(suite, tests);
