@@ -206,15 +206,17 @@ static void dump_in_handler(int signal)
 static int run_handler(long count)
 {
     struct sigaction action = {.sa_handler = dump_in_handler, .sa_flags = SA_RESTART};
-    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    struct itimerval once = {{0, 0}, {0, 0}};
     sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &often, NULL);
     int error = 0;
     for (long i = 0; (i < count || handled < 3) && handled >= 0 && !error; i++) {
+        once.it_value.tv_usec = 100 + i * 37 % 3000;
+        setitimer(ITIMER_REAL, &once, NULL);
         do_something(1);
         error = dump("interrupted.heap");
     }
-    setitimer(ITIMER_REAL, &never, NULL);
+    once.it_value.tv_usec = 0;
+    setitimer(ITIMER_REAL, &once, NULL);
     return handled < 0 ? -1 : error;
 }
 
