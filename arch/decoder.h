@@ -86,6 +86,7 @@ struct hs_decoder {
     uint8_t ra_of_stubs;      // holds the caller's return address in functions that stubs call with ra; 0: none
     uint8_t call_size;        // a return address minus this is inside of the call or of its delay slot
     uint64_t callee_saved;    // bit n: register n survives calls
+    uint64_t stub_registers;  // bit n: code that calls pass on their way to a function may change register n
     int8_t entry_sp_from_cfa; // sp - CFA at the entry
     bool data_in_code;        // instructions may say `data`
     uint8_t pointer_bit;      // set in pointers to this kind of code, and to be cleared in them

@@ -6,6 +6,7 @@
 // Straight on from where the frame is to where the function returns. Nothing is known of what happened before.
 struct ahead {
     struct hs_code_state state; // HS_VALUE_CFA: from the stack pointer as it is now
+    uint64_t touched;           // registers that have been written
     uint64_t loaded;            // what has been taken off the stack, and from where
     int32_t places[HS_DECODER_REGISTERS];
 };
@@ -15,6 +16,7 @@ static void note_load(struct ahead *ahead, const struct hs_effect *effect)
     struct hs_code_value base = ahead->state.registers[effect->source];
     if (effect->kind == HS_EFFECT_STORE)
         return;
+    ahead->touched |= hs_register_bit(effect->reg);
     ahead->loaded &= ~hs_register_bit(effect->reg);
     if (effect->kind == HS_EFFECT_LOAD && base.kind == HS_VALUE_CFA &&
         !__builtin_add_overflow(base.number, effect->value, &ahead->places[effect->reg]))
@@ -54,7 +56,7 @@ static bool decode_at(const struct hs_frame_question *question, uintptr_t addres
 // The instruction that leaves the function. False: the path cannot be followed to there.
 static bool run_ahead(const struct hs_frame_question *question, struct ahead *ahead, struct hs_instruction *last)
 {
-    enum { INSTRUCTIONS_MAX = 100 };
+    enum { INSTRUCTIONS_MAX = 200 };
     const struct hs_decoder *decoder = question->decoder;
     uintptr_t address = question->exact ? question->at : question->at + decoder->call_size;
     for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
@@ -92,6 +94,12 @@ static bool return_place_ahead(const struct hs_frame_question *question, const s
     return *place >= -cfa && *place < 0;
 }
 
+// Between a caller and the function that it calls.
+static bool is_stub(const struct hs_decoder *decoder, const struct ahead *ahead, const struct hs_instruction *last)
+{
+    return last->flow == HS_FLOW_INDIRECT && ahead->touched && !(ahead->touched & ~decoder->stub_registers);
+}
+
 // What was taken off the stack had been there all the time; what was pushed before says nothing.
 static void take_loads(const struct hs_decoder *decoder, const struct ahead *ahead, struct hs_code_frame *frame)
 {
@@ -117,7 +125,8 @@ bool hs_code_ahead(const struct hs_frame_question *question, struct hs_code_fram
     if (!run_ahead(question, &ahead, &last))
         return false;
     struct hs_code_value sp = ahead.state.registers[decoder->sp], ra = ahead.state.registers[decoder->ra];
-    bool kept = question->exact && last.flow == HS_FLOW_RETURN && !last.count && ra.kind == HS_VALUE_ENTRY;
+    bool leaves = (last.flow == HS_FLOW_RETURN && !last.count) || is_stub(decoder, &ahead, &last);
+    bool kept = question->exact && leaves && ra.kind == HS_VALUE_ENTRY;
     if (sp.kind != HS_VALUE_CFA || sp.number < 0 ||
         (!return_place_ahead(question, &ahead, &last, sp.number, &ra_place) && !kept))
         return false;

@@ -93,6 +93,8 @@ static void operate(struct hs_instruction *instruction, uint32_t word, uintptr_t
             instruction->flow = HS_FLOW_RETURN; // from an exception
         else if (moves && plain)
             hs_arm_jump_to_register(instruction, word & 15);
+        else if (source == HS_ARM_IP)
+            hs_arm_clobber(instruction, HS_ARM_IP); // a stub
     } else if (constant) {
         operate_constant(instruction, operation, reg, source, expand_immediate(word), pc);
     } else if (plain) {
@@ -430,6 +432,7 @@ const struct hs_decoder hs_decoder_arm = {
     .ra = HS_ARM_LR,
     .call_size = 4,
     .callee_saved = HS_ARM_CALLEE_SAVED,
+    .stub_registers = 1u << HS_ARM_IP,
     .entry_sp_from_cfa = 0,
     .data_in_code = true,
     .decode = decode,

@@ -47,6 +47,8 @@ void hs_arm_set_from_pc(struct hs_instruction *instruction, unsigned reg, uintpt
 void hs_arm_jump_to_register(struct hs_instruction *instruction, unsigned reg)
 {
     instruction->flow = reg == HS_ARM_LR ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;
+    if (reg == HS_ARM_IP) // only what calls pass on their way goes through it, and nobody relies on it after that
+        hs_arm_clobber(instruction, HS_ARM_IP);
 }
 
 static void load_or_store(struct hs_instruction *instruction, unsigned reg, unsigned base, int32_t offset, unsigned how)

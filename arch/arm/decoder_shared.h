@@ -6,7 +6,7 @@
 
 #include "arch/decode_bits.h"
 
-enum { HS_ARM_SP = 13, HS_ARM_LR = 14, HS_ARM_PC = 15, HS_ARM_REGISTERS = 16 };
+enum { HS_ARM_IP = 12, HS_ARM_SP = 13, HS_ARM_LR = 14, HS_ARM_PC = 15, HS_ARM_REGISTERS = 16 };
 
 #define HS_ARM_CALLEE_SAVED 0x2ff0u // r4-r11, sp
 

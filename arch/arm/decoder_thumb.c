@@ -76,13 +76,13 @@ static void low_register_operation(struct hs_instruction *instruction, uint32_t 
         hs_arm_clobber(instruction, half & 7);
 }
 
-static void exchange(struct hs_instruction *instruction, unsigned source, uintptr_t address, bool call)
+static void exchange(struct hs_instruction *instruction, unsigned source, bool call)
 {
     if (call) {
         instruction->flow = HS_FLOW_CALL;
-    } else if (source == HS_ARM_PC) { // into ARM code behind
-        instruction->flow = HS_FLOW_JUMP;
-        instruction->target = (address & ~(uintptr_t)3) + 4;
+    } else if (source == HS_ARM_PC) { // into the ARM code behind: only stubs do so, which then use ip
+        instruction->flow = HS_FLOW_INDIRECT;
+        hs_arm_clobber(instruction, HS_ARM_IP);
     } else {
         hs_arm_jump_to_register(instruction, source);
     }
@@ -108,7 +108,7 @@ static void high_register_operation(struct hs_instruction *instruction, uint32_t
         hs_arm_effect(instruction, HS_EFFECT_ADD, reg, source, 0);
         break;
     default:
-        exchange(instruction, source, address, half & 0x80);
+        exchange(instruction, source, half & 0x80);
     }
 }
 
@@ -744,6 +744,7 @@ const struct hs_decoder hs_decoder_thumb = {
     .ra = HS_ARM_LR,
     .call_size = 2,
     .callee_saved = HS_ARM_CALLEE_SAVED,
+    .stub_registers = 1u << HS_ARM_IP,
     .entry_sp_from_cfa = 0,
     .data_in_code = true,
     .pointer_bit = 1,

@@ -210,8 +210,6 @@ static enum hs_flow flow_of(const cs_insn *insn, bool conditional)
         return HS_FLOW_CALL;
     case ARM_INS_BX:
     case ARM_INS_BXJ:
-        if (thumb && operand_is(insn, 0, ARM_REG_PC))
-            return HS_FLOW_JUMP;
         return operand_is(insn, 0, ARM_REG_LR) ? HS_FLOW_RETURN : HS_FLOW_INDIRECT;
     case ARM_INS_TBB:
     case ARM_INS_TBH:
@@ -265,8 +263,6 @@ static void expect_flow(const cs_insn *insn, struct oracle_view *view)
     view->conditional = conditional && view->flow != HS_FLOW_BRANCH && insn->id != ARM_INS_IT;
     if (view->flow == HS_FLOW_INDIRECT && lr_is_next)
         view->flow = HS_FLOW_CALL;
-    if (view->flow == HS_FLOW_JUMP && insn->id == ARM_INS_BX)
-        view->target = (insn->address & ~UINT64_C(3)) + 4;
     for (unsigned i = 0; is_direct(insn->id) && i < detail->op_count; i++)
         if (detail->operands[i].type == ARM_OP_IMM)
             view->target = (uint64_t)(int64_t)detail->operands[i].imm | to_thumb;

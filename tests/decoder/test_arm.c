@@ -61,6 +61,8 @@ static const struct known arm[] = {
     {0xe12fff1e, "return"},                                                    // bx lr
     {0x012fff1e, "conditional return"},                                        // bxeq lr
     {0xe12fff13, "indirect"},                                                  // bx r3
+    {0xe12fff1c, "indirect r12=?"},                                            // bx ip
+    {0xe08cf00f, "indirect r12=?"},                                            // add pc, ip, pc
     {0xe1a0f00e, "return"},                                                    // mov pc, lr
     {0xe1a0f004, "indirect"},                                                  // mov pc, r4
     {0x908ff103, "conditional indirect"},                                      // addls pc, pc, r3, lsl #2
@@ -185,7 +187,8 @@ static const struct known thumb[] = {
     {0x4798, "call"},                                              // blx r3
     {0x4770, "return"},                                            // bx lr
     {0x4718, "indirect"},                                          // bx r3
-    {0x4778, "jump 0x1004"},                                       // bx pc
+    {0x4778, "indirect r12=?"},                                    // bx pc
+    {0x4760, "indirect r12=?"},                                    // bx ip
     {0x46f7, "return"},                                            // mov pc, lr
     {0x46a7, "indirect"},                                          // mov pc, r4
     {0x449f, "indirect"},                                          // add pc, r3
