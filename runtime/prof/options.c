@@ -457,18 +457,24 @@ static void read_confirm(struct piece key, struct piece value)
 
 // ---- sources --------------------------------------------------------------------------------------------------------
 
+// Of a program that runs with more rights than who called it, the environment is not read.
+static bool has_other_rights(void)
+{
+    return HS_SYSTEM0(SYS_getuid) != HS_SYSTEM0(SYS_geteuid) || HS_SYSTEM0(SYS_getgid) != HS_SYSTEM0(SYS_getegid);
+}
+
 static bool is_secure(void)
 {
     unsigned long vector[128];
     long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return false;
+        return has_other_rights();
     long length = hs_system_read((int)fd, vector, sizeof vector);
     hs_system_close((int)fd);
     for (long i = 0; (i + 2) * (long)sizeof *vector <= length; i += 2)
         if (vector[i] == AT_SECURE)
             return vector[i + 1] != 0;
-    return false;
+    return has_other_rights();
 }
 
 static const char *value_in(const char *entry)

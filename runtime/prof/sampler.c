@@ -207,7 +207,16 @@ static void draw(struct hs_sampler_thread *thread, uint64_t from)
 
 static bool is_watched(void)
 {
-    return hs_dump__watches() || hs_prof_options.stats_interval >= 0;
+    return hs_dump__watches() || hs_prof_options.stats_interval >= 0 ||
+           atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed);
+}
+
+// thread.peak, as exact as visits are frequent.
+static void note_peak(struct hs_sampler_thread *thread)
+{
+    int64_t now = (int64_t)(thread->allocated - thread->deallocated - thread->peak_base);
+    if (now > (int64_t)thread->peak_highest)
+        thread->peak_highest = (uint64_t)now;
 }
 
 // The next visit: when a sample is due, and before that when somebody watches thresholds.
@@ -278,6 +287,8 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
         if (is_active(thread))
             record(thread, caller, block, requested, usable);
     }
+    if (UNLIKELY(atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed)))
+        note_peak(thread);
     if (is_watched())
         tell_triggers(thread);
     thread->inside = 0;

@@ -71,6 +71,7 @@ struct hs_sampler {
     _Atomic bool active; // prof.active
     _Atomic bool thread_active_init;
     _Atomic bool gdump;
+    _Atomic bool peaks;       // somebody looks at thread.peak
     uint64_t sample_bytes;    // mean bytes between samples now; under the table's lock for writing
     uint64_t reset_at_ns;     // CLOCK_REALTIME of the last start or reset
     uint64_t active_since_ns; // CLOCK_REALTIME of the last change of `active`, or of the start

@@ -182,6 +182,8 @@ static int reset_peak(const struct hs_call *call, uint64_t value, bool commit)
     struct hs_sampler_thread *thread = self();
     thread->peak_base = thread->allocated - thread->deallocated;
     thread->peak_highest = 0;
+    atomic_store_explicit(&hs_sampler.peaks, true, memory_order_relaxed);
+    thread->next = 0; // the sampler comes by, and from then on often
     return 0;
 }
 

@@ -109,6 +109,10 @@ static void counters(void)
     block = malloc(3 << 20);
     DEMAND(read_64("thread.peak.read") >= 3 << 20);
     free(block);
+    block = malloc(5 << 20);
+    free(block);
+    DEMAND(read_64("thread.peak.read") >= 5 << 20);
+    DEMAND(read_64("thread.peak.read") < 6 << 20);
     DEMAND(read_64("thread.peak.read") >= 3 << 20);
 }
 
