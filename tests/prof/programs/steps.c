@@ -101,7 +101,8 @@ static void *leak_in_thread(void *unused)
 {
     (void)unused;
     do_something(1);
-    pthread_barrier_wait(&everyone);
+    pthread_barrier_wait(&everyone); // all have allocated
+    pthread_barrier_wait(&everyone); // the dump is written
     return NULL;
 }
 
@@ -117,6 +118,7 @@ static int run_threads(long count)
             printf("only %ld threads\n", i);
             return EAGAIN;
         }
+    pthread_barrier_wait(&everyone);
     int error = dump("threads.heap");
     pthread_barrier_wait(&everyone);
     for (long i = 0; i < count; i++)
