@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -165,6 +166,31 @@ static inline long hs_system_limit(int resource, struct hs_limit *limit)
 static inline long hs_system_readlink(const char *path, char *buffer, size_t size)
 {
     return HS_SYSTEM4(SYS_readlinkat, -100, path, buffer, size);
+}
+
+// The files below /proc/self say nothing once the program's first thread has ended; those below /proc/thread-self still
+// do. They come second, since QEMU's user mode shows the program's own view in the former only.
+static inline long hs_system_open_own(const char *self, const char *thread_self)
+{
+    char byte;
+    long fd = hs_system_open(self, O_RDONLY | O_CLOEXEC, 0);
+    if (fd >= 0 && hs_system_pread((int)fd, &byte, 1, 0) == 1)
+        return fd;
+    long other = hs_system_open(thread_self, O_RDONLY | O_CLOEXEC, 0);
+    if (other < 0)
+        return fd;
+    if (fd >= 0)
+        hs_system_close((int)fd);
+    return other;
+}
+
+#define HS_SYSTEM_OPEN_OWN(name) hs_system_open_own("/proc/self/" name, "/proc/thread-self/" name)
+
+// The path of the program; its length, not terminated.
+static inline long hs_system_executable(char *buffer, size_t size)
+{
+    long length = hs_system_readlink("/proc/self/exe", buffer, size);
+    return length > 0 ? length : hs_system_readlink("/proc/thread-self/exe", buffer, size);
 }
 
 static inline long hs_system_clock(int clock, struct hs_time *time)

@@ -223,7 +223,7 @@ void hs_config__hide_preload(void)
 
 static const char *executable_name(char *buffer, size_t size)
 {
-    long length = hs_system_readlink("/proc/self/exe", buffer, size - 1);
+    long length = hs_system_executable(buffer, size - 1);
     buffer[length > 0 ? length : 0] = 0;
     return length > 0 ? hs_text__base_name(buffer) : "unknown";
 }

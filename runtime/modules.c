@@ -167,7 +167,7 @@ static bool scan(void)
     static struct group group; // under the stack table's lock
     if (!modules.table)
         modules.table = hs_memory__map(MODULES_LIMIT * sizeof *modules.table);
-    long fd = hs_system_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    long fd = HS_SYSTEM_OPEN_OWN("maps");
     if (fd >= 0 && !modules.table)
         hs_system_close((int)fd);
     if (fd < 0 || !modules.table)

@@ -71,7 +71,7 @@ static void add_info(struct hs_meta_writer *writer, const char *key, const char 
 static void add_process_info(struct hs_meta_writer *writer)
 {
     static char text[4096]; // under process.lock
-    long length = hs_system_readlink("/proc/self/exe", text, sizeof text - 1);
+    long length = hs_system_executable(text, sizeof text - 1);
     text[length > 0 ? length : 0] = 0;
     add_info(writer, "executable", text);
     size_t size = hs_text__read_file("/proc/self/cmdline", text, sizeof text);

@@ -87,16 +87,24 @@ void hs_text__add_number(struct hs_text *text, uint64_t number)
         hs_text__add_character(text, digits[--count]);
 }
 
-size_t hs_text__read_file(const char *path, char *buffer, size_t size)
+static size_t read_all(long fd, char *buffer, size_t size)
 {
-    long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return buffer[0] = 0;
     size_t length = 0;
-    for (long got; length < size - 1; length += (size_t)got)
+    for (long got; fd >= 0 && length < size - 1; length += (size_t)got)
         if ((got = hs_system_read((int)fd, buffer + length, size - 1 - length)) <= 0)
             break;
-    hs_system_close((int)fd);
+    if (fd >= 0)
+        hs_system_close((int)fd);
     buffer[length] = 0;
     return length;
+}
+
+size_t hs_text__read_file(const char *path, char *buffer, size_t size)
+{
+    return read_all(hs_system_open(path, O_RDONLY | O_CLOEXEC, 0), buffer, size);
+}
+
+size_t hs_text__read_own(const char *self, const char *thread_self, char *buffer, size_t size)
+{
+    return read_all(hs_system_open_own(self, thread_self), buffer, size);
 }

@@ -30,4 +30,9 @@ void hs_text__add_number(struct hs_text *text, uint64_t number);
 // Reads a whole small file, terminated by NUL; returns its length, 0 on failure.
 size_t hs_text__read_file(const char *path, char *buffer, size_t size);
 
+// The same for the file `name` (a literal) of /proc/self; also when the program's first thread has ended.
+#define HS_TEXT_READ_OWN(name, buffer, size)                                                                           \
+    hs_text__read_own("/proc/self/" name, "/proc/thread-self/" name, buffer, size)
+size_t hs_text__read_own(const char *self, const char *thread_self, char *buffer, size_t size);
+
 #endif

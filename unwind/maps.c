@@ -118,7 +118,7 @@ static bool find(struct stream *stream, uintptr_t address, struct hs_mapping *ma
 
 bool hs_maps_find(uintptr_t address, struct hs_mapping *mapping)
 {
-    struct stream stream = {hs_system_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), 0, 0, {0}};
+    struct stream stream = {HS_SYSTEM_OPEN_OWN("maps"), 0, 0, {0}};
     if (stream.fd < 0)
         return false;
     bool found = find(&stream, address, mapping);

@@ -249,7 +249,7 @@ static uint64_t resident_bytes(void)
 {
     char buffer[128];
     const char *at = buffer;
-    hs_text__read_file("/proc/self/statm", buffer, sizeof buffer);
+    hs_text__read_own("/proc/thread-self/statm", "/proc/self/statm", buffer, sizeof buffer);
     hs_text__parse(&at, 10);
     if (*at == ' ')
         at++;

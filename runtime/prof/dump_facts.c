@@ -39,7 +39,7 @@ static void free_map(struct hs_dump_facts *facts)
 // Of the process, not of a task: QEMU shows the guest's view in this file alone.
 static void read_map(struct hs_dump_facts *facts)
 {
-    long fd = hs_system_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), got = 1;
+    long fd = HS_SYSTEM_OPEN_OWN("maps"), got = 1;
     while (fd >= 0 && got > 0) {
         if (facts->map_memory - facts->map_length < 8192 && !enlarge(facts))
             break;
@@ -174,7 +174,7 @@ const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts
 
 static void read_command(struct hs_dump_facts *facts)
 {
-    size_t length = hs_text__read_file("/proc/self/cmdline", facts->command, sizeof facts->command);
+    size_t length = HS_TEXT_READ_OWN("cmdline", facts->command, sizeof facts->command);
     while (length && !facts->command[length - 1])
         length--;
     for (size_t i = 0; i < length; i++)
@@ -195,7 +195,7 @@ static void read_host(struct hs_dump_facts *facts)
 
 static uint64_t read_resident(struct hs_dump_facts *facts)
 {
-    if (!hs_text__read_file("/proc/self/statm", facts->line, sizeof facts->line))
+    if (!hs_text__read_own("/proc/thread-self/statm", "/proc/self/statm", facts->line, sizeof facts->line))
         return 0;
     const char *at = behind_word(facts->line);
     return hs_text__parse(&at, 10) * hs_memory__page_size();
@@ -208,7 +208,7 @@ void hs_dump_facts__gather(struct hs_dump_facts *facts)
     facts->resident_bytes = read_resident(facts);
     read_command(facts);
     read_host(facts);
-    long length = hs_system_readlink("/proc/self/exe", facts->executable, sizeof facts->executable - 1);
+    long length = hs_system_executable(facts->executable, sizeof facts->executable - 1);
     facts->executable[length > 0 ? length : 0] = 0;
     read_map(facts);
     if (facts->map)

@@ -103,7 +103,7 @@ static void add_host(struct hs_text *text)
 static void add_executable(struct hs_text *text)
 {
     char path[256]; // of longer paths nothing is known
-    long length = hs_system_readlink("/proc/self/exe", path, sizeof path);
+    long length = hs_system_executable(path, sizeof path);
     if (length <= 0 || length == sizeof path)
         return;
     path[length] = 0;

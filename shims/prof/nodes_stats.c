@@ -27,7 +27,7 @@ static void read_kernel(struct hs_statistics_values *now)
     char text[256];
     const char *at = text;
     uint64_t fields[6] = {0}, page = hs_memory__page_size();
-    hs_text__read_file("/proc/self/statm", text, sizeof text);
+    hs_text__read_own("/proc/thread-self/statm", "/proc/self/statm", text, sizeof text);
     for (unsigned i = 0; i < 6; i++) {
         fields[i] = hs_text__parse(&at, 10);
         at += *at == ' ';

@@ -8,17 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The first counts of a dump: "  t*: OBJECTS: BYTES [".
+// The first counts of a dump, "  t*: OBJECTS: BYTES [", and whether it lists any code.
 static bool read_dump(const char *path, unsigned long long *objects, unsigned long long *bytes)
 {
     char line[4096];
-    bool found = false;
+    bool found = false, mapped = false;
     FILE *file = fopen(path, "r");
-    while (file && !found && fgets(line, sizeof line, file))
-        found = sscanf(line, " t*: %llu: %llu [", objects, bytes) == 2;
+    while (file && fgets(line, sizeof line, file)) {
+        found = found || sscanf(line, " t*: %llu: %llu [", objects, bytes) == 2;
+        mapped = mapped || strstr(line, " r-xp ");
+    }
     if (file)
         fclose(file);
-    return found;
+    return found && mapped;
 }
 
 static void compare_dump(const char *folder, const char *counter_path)
@@ -33,7 +35,7 @@ static void compare_dump(const char *folder, const char *counter_path)
         return;
     unsigned long long objects = 0, bytes = 0;
     if (!read_dump(dump, &objects, &bytes))
-        wrong("%s has no line with totals", dump);
+        wrong("%s has no totals or no mapped code", dump);
     else if (objects != counter.live_count || bytes != counter.live_bytes)
         wrong("%s has %llu objects, %llu bytes; the counter has %llu, %llu", strrchr(dump, '/') + 1, objects, bytes,
               (unsigned long long)counter.live_count, (unsigned long long)counter.live_bytes);
