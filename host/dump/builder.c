@@ -353,7 +353,12 @@ int hs_dump_builder__finish(struct hs_dump_builder *builder)
     if (take_build_ids(builder))
         return -ENOMEM;
     find_executable(dump);
-    for (size_t i = 0; i < dump->context_count; i++)
-        dump->has_all = dump->has_all || dump->context[i].counts.all_blocks || dump->context[i].counts.all_bytes;
+    bool counted = !dump->context_count;
+    for (size_t i = 0; i < dump->context_count; i++) {
+        const struct hs_dump_counts *counts = &dump->context[i].counts;
+        dump->has_all = dump->has_all || counts->all_blocks || counts->all_bytes;
+        counted = counted || counts->live_blocks || counts->all_blocks;
+    }
+    dump->has_blocks = dump->has_blocks && counted;
     return check_sums(builder);
 }

@@ -76,9 +76,10 @@ static void write_numbers(const struct writer *to, const struct hs_subject *subj
     snprintf(blocks, sizeof(blocks), " in %s", hs_text__blocks(sum->live_count).text);
     row_of(to, "in use", "%s%s%s", hs_text__bytes(sum->live_bytes).text, dump->has_blocks ? blocks : "",
            subject->restriction ? "" : samples);
+    snprintf(blocks, sizeof(blocks), " in %s", hs_text__blocks(sum->allocated_count).text);
     if (dump->has_all)
-        row_of(to, "allocated", "%s in %s since the start", hs_text__bytes(sum->allocated_bytes).text,
-               hs_text__blocks(sum->allocated_count).text);
+        row_of(to, "allocated", "%s%s since the start", hs_text__bytes(sum->allocated_bytes).text,
+               dump->has_blocks ? blocks : "");
     if (dump->thread_count)
         row_of(to, "threads", "%s", hs_text__count(dump->thread_count).text);
     row_of(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
@@ -150,13 +151,16 @@ static void write_json(struct hs_json *json, const struct hs_subject *subject)
     write_facts(json, dump);
 }
 
+#define KIND(known, blocks)                                                                                            \
+    {                                                                                                                  \
+        .costs = (known), .live_title = "in use", .counts_blocks = (blocks), .write_summary = write_summary,           \
+        .write_json = write_json                                                                                       \
+    }
+
 const struct hs_subject_kind *hs_dump_kind(const struct hs_dump *dump)
 {
-    static const struct hs_subject_kind live = {
-        .costs = 1u << HS_COST_LIVE, .live_title = "in use", .write_summary = write_summary, .write_json = write_json};
-    static const struct hs_subject_kind both = {.costs = 1u << HS_COST_LIVE | 1u << HS_COST_ALLOCATED,
-                                                .live_title = "in use",
-                                                .write_summary = write_summary,
-                                                .write_json = write_json};
-    return dump->has_all ? &both : &live;
+    enum { LIVE = 1 << HS_COST_LIVE, BOTH = LIVE | 1 << HS_COST_ALLOCATED };
+    static const struct hs_subject_kind kinds[2][2] = {{KIND(LIVE, false), KIND(LIVE, true)},
+                                                       {KIND(BOTH, false), KIND(BOTH, true)}};
+    return &kinds[dump->has_all][dump->has_blocks];
 }

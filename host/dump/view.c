@@ -22,18 +22,28 @@ struct tree {
     struct hs_node *nodes;
     uint64_t *location; // of a node: dump << 32 | location
     size_t count, room;
-    uint32_t *slots;
+    uint64_t *slots;   // part of the hash << 32 | node: most slots of others are told apart without their nodes
     size_t slot_count; // a power of two
 };
 
 // ---- the tree of stacks --------------------------------------------------------------------------------------------
 
-static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t code)
+static uint64_t hash_of(uint32_t parent, uint64_t code)
 {
     uint64_t hash = (code ^ ((uint64_t)parent << 36) ^ parent) * 0x9e3779b97f4a7c15u;
-    size_t i = (size_t)(hash >> 24) & (tree->slot_count - 1);
-    while (tree->slots[i] && (tree->nodes[tree->slots[i]].parent != parent || tree->nodes[tree->slots[i]].pc != code))
-        i = (i + 1) & (tree->slot_count - 1);
+    return hash ^ hash >> 32;
+}
+
+static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t code, uint64_t hash)
+{
+    size_t i = (size_t)hash & (tree->slot_count - 1);
+    for (; tree->slots[i]; i = (i + 1) & (tree->slot_count - 1)) {
+        if (tree->slots[i] >> 32 != hash >> 32)
+            continue;
+        const struct hs_node *node = &tree->nodes[(uint32_t)tree->slots[i]];
+        if (node->parent == parent && node->pc == code)
+            break;
+    }
     return i;
 }
 
@@ -46,7 +56,7 @@ static int grow_tree(struct tree *tree)
     uint64_t *location = nodes ? reallocarray(tree->location, room, sizeof(*location)) : NULL;
     if (location)
         tree->location = location;
-    uint32_t *slots = location ? calloc(2 * room, sizeof(*slots)) : NULL;
+    uint64_t *slots = location ? calloc(2 * room, sizeof(*slots)) : NULL;
     if (!slots)
         return -ENOMEM;
     free(tree->slots);
@@ -55,8 +65,10 @@ static int grow_tree(struct tree *tree)
     tree->room = room;
     if (!tree->count)
         tree->nodes[tree->count++] = (struct hs_node){0};
-    for (uint32_t i = 1; i < tree->count; i++)
-        slots[slot_of(tree, nodes[i].parent, nodes[i].pc)] = i;
+    for (uint32_t i = 1; i < tree->count; i++) {
+        uint64_t hash = hash_of(nodes[i].parent, nodes[i].pc);
+        slots[slot_of(tree, nodes[i].parent, nodes[i].pc, hash)] = hash >> 32 << 32 | i;
+    }
     return 0;
 }
 
@@ -71,15 +83,18 @@ static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint
     uint64_t code = view->codes[location >> 32][(uint32_t)location];
     if (tree->count == tree->room && grow_tree(tree))
         return 0;
-    uint32_t *slot = &tree->slots[slot_of(tree, parent, code)];
-    if (!*slot) {
-        *slot = (uint32_t)tree->count++;
-        tree->nodes[*slot] = (struct hs_node){.pc = code, .parent = parent, .depth = tree->nodes[parent].depth + 1};
-        tree->location[*slot] = location;
-    } else if (!has_names(view, tree->location[*slot]) && has_names(view, location)) {
-        tree->location[*slot] = location;
+    uint64_t hash = hash_of(parent, code);
+    uint64_t *slot = &tree->slots[slot_of(tree, parent, code, hash)];
+    uint32_t node = (uint32_t)*slot;
+    if (!node) {
+        node = (uint32_t)tree->count++;
+        *slot = hash >> 32 << 32 | node;
+        tree->nodes[node] = (struct hs_node){.pc = code, .parent = parent, .depth = tree->nodes[parent].depth + 1};
+        tree->location[node] = location;
+    } else if (!has_names(view, tree->location[node]) && has_names(view, location)) {
+        tree->location[node] = location;
     }
-    return *slot;
+    return node;
 }
 
 static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which)

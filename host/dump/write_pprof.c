@@ -3,6 +3,7 @@
 // profile.proto, compressed, with estimates for values.
 #include "host/dump/id_map.h"
 #include "host/dump/write.h"
+#include "host/report/text.h"
 #include "host/symbols/strings.h"
 
 #include <math.h>
@@ -85,6 +86,19 @@ static void put_message(struct message *to, uint32_t field, struct message *mess
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
+// Strings of profile.proto are UTF-8.
+static char *sound(const char *text, size_t length)
+{
+    char *copy = strdup(text);
+    for (size_t i = 0; copy && i < length;) {
+        size_t sequence = hs_utf8__length(copy + i, length - i);
+        if (!sequence)
+            copy[i] = '?';
+        i += sequence ? sequence : 1;
+    }
+    return copy;
+}
+
 static uint64_t string(struct writing *writing, const char *text)
 {
     const char *kept = hs_strings__add(writing->strings, text);
@@ -93,7 +107,10 @@ static uint64_t string(struct writing *writing, const char *text)
         return known;
     if (!kept || hs_id_map__set(&writing->string_of, (uintptr_t)kept, writing->string_count))
         writing->profile.failed = true;
-    put_bytes(&writing->texts, 6, text, strlen(text));
+    char *copy = sound(text, strlen(text));
+    writing->texts.failed |= !copy;
+    put_bytes(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
+    free(copy);
     return writing->string_count++;
 }
 

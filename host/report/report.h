@@ -17,6 +17,7 @@ struct hs_subject;
 struct hs_subject_kind {
     unsigned costs;         // bit per enum hs_cost: those that are known
     const char *live_title; // what HS_COST_LIVE is there
+    bool counts_blocks;     // numbers of blocks are known
     void (*write_summary)(FILE *out, const struct hs_subject *subject);
     void (*write_json)(struct hs_json *json, const struct hs_subject *subject); // members of the open object
 };
@@ -36,6 +37,7 @@ struct hs_subject {
 
 bool hs_subject__knows(const struct hs_subject *subject, enum hs_cost cost);
 const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cost);
+bool hs_subject__counts_blocks(const struct hs_subject *subject);
 // What decides which stacks matter: allocated in total, or live where only that is known.
 uint64_t hs_subject__bytes(const struct hs_subject *subject, const struct hs_total *total);
 

@@ -13,8 +13,10 @@ static void print_site(FILE *out, const struct hs_subject *subject, const struct
     const struct hs_style *style = hs_style__for(out);
     uint64_t bytes = hs_cost__bytes(&site->sum, cost);
     uint64_t blocks = hs_cost__blocks(&site->sum, cost);
-    fprintf(out, "%s%4u. %s%s  %s in %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
-            hs_text__percent(bytes, whole).text, hs_text__blocks(blocks).text);
+    fprintf(out, "%s%4u. %s%s  %s", style->number, rank, hs_text__bytes(bytes).text, style->plain,
+            hs_text__percent(bytes, whole).text);
+    if (hs_subject__counts_blocks(subject))
+        fprintf(out, " in %s", hs_text__blocks(blocks).text);
     if (cost != HS_COST_ALLOCATED && hs_subject__knows(subject, HS_COST_ALLOCATED))
         fprintf(out, "; allocated %s in %s", hs_text__bytes(site->sum.allocated_bytes).text,
                 hs_text__count(site->sum.allocated_count).text);
@@ -47,7 +49,10 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
         fputs(": none\n", out);
         return 0;
     }
-    fprintf(out, " (%s in %s)\n", hs_text__bytes(whole).text, hs_text__blocks(blocks).text);
+    if (hs_subject__counts_blocks(subject))
+        fprintf(out, " (%s in %s)\n", hs_text__bytes(whole).text, hs_text__blocks(blocks).text);
+    else
+        fprintf(out, " (%s)\n", hs_text__bytes(whole).text);
     struct hs_top top;
     int result = hs_sites__top(sites, cost, most, &top);
     for (size_t i = 0; i < top.count; i++)

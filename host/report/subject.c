@@ -11,6 +11,11 @@ const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cos
     return subject->kind && cost == HS_COST_LIVE ? subject->kind->live_title : hs_cost__title(cost);
 }
 
+bool hs_subject__counts_blocks(const struct hs_subject *subject)
+{
+    return !subject->kind || subject->kind->counts_blocks;
+}
+
 uint64_t hs_subject__bytes(const struct hs_subject *subject, const struct hs_total *total)
 {
     return hs_subject__knows(subject, HS_COST_ALLOCATED) ? total->allocated_bytes : total->live_bytes;

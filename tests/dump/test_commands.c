@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,6 +131,27 @@ START_TEST(test_diff)
 }
 END_TEST
 
+// As many as a large program has; every stack is another one.
+START_TEST(test_many_contexts)
+{
+    FILE *file = fopen(text("%s/large.heap", work), "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "heap_v2/1\n  t*: 65536: 67108864 [0: 0]\n");
+    for (unsigned i = 0; i < 65536; i++) {
+        putc('@', file);
+        for (unsigned bit = 0; bit < 16; bit++)
+            fprintf(file, " 0x%x", 0x40000000 + bit * 256 + (i >> bit & 1) * 16);
+        fprintf(file, "\n  t*: 1: 1024 [0: 0]\n");
+    }
+    fprintf(file, "\nMAPPED_LIBRARIES:\n40000000-41000000 r-xp 00000000 00:00 0 /opt/large\n");
+    ck_assert_int_eq(fclose(file), 0);
+    expect_part("report large.heap", "in use        64.0 MiB in 65,536 blocks\n");
+    expect_part("report large.heap", "stacks        65,536 different ones\n");
+    shell("$HEAPSONDE export --format pprof large.heap -o made");
+    expect_no_difference("large.heap", "made");
+}
+END_TEST
+
 START_TEST(test_complaints)
 {
     expect_complaint(2, "report --sort peak threads.heap", "--sort takes live and allocated");
@@ -165,6 +187,7 @@ int main(void)
     tcase_add_test(tests, test_restrictions);
     tcase_add_test(tests, test_formats);
     tcase_add_test(tests, test_diff);
+    tcase_add_test(tests, test_many_contexts);
     tcase_add_test(tests, test_complaints);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
