@@ -59,6 +59,36 @@ static bool has_checksum(int fd, uint32_t expected)
     return count == 0 && ~sum == expected;
 }
 
+// ---- layout --------------------------------------------------------------------------------------------------------
+
+enum { SMALLEST_PAGE = 4096, LARGEST_PAGE = 65536 };
+
+// Past the last page of the module. A part that is mapped from the start of the file again, as data behind little code
+// is, begins a module of its own for the recorder; with large pages little would then be known. 0: too little.
+static uint64_t end_of_pages(const struct hs_probe *probe, uint64_t bias, uint64_t page)
+{
+    size_t count = 1;
+    while (count < probe->load_count && probe->loads[count].offset >= page)
+        count++;
+    if (count < probe->load_count && page > SMALLEST_PAGE)
+        return 0;
+    return (bias + probe->loads[count - 1].end + page - 1) & ~(page - 1);
+}
+
+// Whether the file, loaded where the module was, fills exactly the pages that the module filled, whatever the size of a
+// page was there.
+static bool has_layout(const struct hs_symbols_module *module, const struct hs_probe *probe)
+{
+    if (!module->end || module->bias_of_bytes || !probe->load_count)
+        return false;
+    for (uint64_t page = SMALLEST_PAGE; page <= LARGEST_PAGE; page *= 2) {
+        uint64_t start = (module->bias + probe->loads[0].address) & ~(page - 1);
+        if (start == module->start && end_of_pages(probe, module->bias, page) == module->end)
+            return true;
+    }
+    return false;
+}
+
 // ---- one file ------------------------------------------------------------------------------------------------------
 
 static bool is_right_build(const struct hs_symbols_module *module, const struct hs_candidate *candidate,
@@ -69,7 +99,9 @@ static bool is_right_build(const struct hs_symbols_module *module, const struct 
                !memcmp(probe->build_id, module->build_id, module->build_id_length);
     if (candidate->trust == HS_TRUST_CHECKSUM)
         return has_checksum(fd, candidate->checksum);
-    return candidate->trust == HS_TRUST_PATH && !candidate->is_own;
+    if (candidate->trust != HS_TRUST_PATH)
+        return false;
+    return !candidate->is_own || (!probe->build_id_length && has_layout(module, probe));
 }
 
 static bool is_debug_section(Elf *elf, size_t names, Elf_Scn *section)

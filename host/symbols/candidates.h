@@ -32,7 +32,9 @@ struct hs_candidate {
     const char *suffix;
     enum hs_trust trust;
     uint32_t checksum;
-    bool is_own; // a file of this machine: one for another kind of machine is not worth a word
+    // A file of this machine, when the trace is of another kind of machine. One that is not for that kind is not worth
+    // a word; one without a build id has to fill the pages that the module filled.
+    bool is_own;
 };
 
 // True when it is the module's: hs_search.located then has it. What speaks against a file that was expected to be the

@@ -22,6 +22,7 @@ struct source {
 struct segment {
     uint32_t type;
     uint64_t offset;
+    uint64_t address;
     uint64_t length;
 };
 
@@ -104,7 +105,15 @@ static void parse_segment(const struct hs_probe *probe, const uint8_t *header, s
     bool wide = probe->pointer_size == 8;
     segment->type = (uint32_t)number(probe, header, 4);
     segment->offset = wide ? number(probe, header + 8, 8) : number(probe, header + 4, 4);
+    segment->address = wide ? number(probe, header + 16, 8) : number(probe, header + 8, 4);
     segment->length = wide ? number(probe, header + 32, 8) : number(probe, header + 16, 4);
+}
+
+static void note_load(struct hs_probe *probe, const struct segment *segment)
+{
+    if (segment->length && segment->address <= UINT64_MAX - segment->length && probe->load_count < HS_PROBE_LOADS_MAX)
+        probe->loads[probe->load_count++] = (struct hs_probe_load){
+            .offset = segment->offset, .address = segment->address, .end = segment->address + segment->length};
 }
 
 static void read_segments(struct hs_probe *probe, const struct source *source, const uint8_t *header)
@@ -128,6 +137,8 @@ static void read_segments(struct hs_probe *probe, const struct source *source, c
         parse_segment(probe, bytes, &segment);
         if (segment.type == PT_INTERP)
             read_interpreter(probe, source, &segment);
+        else if (segment.type == PT_LOAD)
+            note_load(probe, &segment);
         else if (segment.type == PT_DYNAMIC)
             probe->has_dynamic = true;
         else if (segment.type == PT_NOTE)

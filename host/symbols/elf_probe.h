@@ -11,6 +11,13 @@
 
 #define HS_BUILD_ID_MAX 64
 
+#define HS_PROBE_LOADS_MAX 16
+
+struct hs_probe_load {
+    uint64_t offset;
+    uint64_t address, end; // in the file's own addresses; as far as the file goes
+};
+
 enum hs_probe_kind { HS_PROBE_OTHER, HS_PROBE_ELF, HS_PROBE_SCRIPT };
 
 struct hs_probe {
@@ -20,9 +27,11 @@ struct hs_probe {
     bool has_dynamic;     // PT_DYNAMIC
     uint8_t pointer_size; // 4 or 8
     bool big_endian;
-    uint16_t type;    // ET_*
-    uint16_t machine; // EM_*
-    uint32_t flags;   // EF_*, of the machine
+    uint16_t type;                                  // ET_*
+    uint16_t machine;                               // EM_*
+    uint32_t flags;                                 // EF_*, of the machine
+    struct hs_probe_load loads[HS_PROBE_LOADS_MAX]; // what is mapped from the file, the first ones
+    size_t load_count;
     uint8_t build_id[HS_BUILD_ID_MAX];
     size_t build_id_length;
     char interpreter[256]; // of a script: the program behind #!, without its argument; of ELF: the loader

@@ -70,8 +70,9 @@ static bool try_sysroots(struct hs_search *search, enum hs_trust trust)
     return false;
 }
 
-// This machine's file of that name. Below a system root, or when another kind of machine was recorded, it is the right
-// one only when its build id says so.
+// This machine's file of that name. Below a system root it is the right one only when its build id says so; when
+// another kind of machine was recorded (it may have been run here, by an emulator), when its build id does or, where
+// none was recorded, its segments.
 static bool try_own(struct hs_search *search)
 {
     struct hs_candidate candidate = {.path = search->module->path, .trust = HS_TRUST_PATH};

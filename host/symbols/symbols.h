@@ -34,6 +34,7 @@ struct hs_symbols_options {
 // A module as the trace has it. The strings must outlive the session.
 struct hs_symbols_module {
     uint64_t start;
+    uint64_t end;  // past the last page that was mapped from the file; 0: not known
     uint64_t bias; // run-time address - address in the file
     // When only the process's maps are known, bias is the run-time address of the file's first byte. The file then says
     // at which address its offset `mapped_offset` was linked, and the bias is put right.

@@ -79,6 +79,7 @@ static int add_modules(struct hs_trace_symbols *self)
         const struct hs_module *module = &self->modules[i];
         self->copies[i] = (struct module_copy){self->store, module->path};
         struct hs_symbols_module description = {.start = module->start,
+                                                .end = module->end,
                                                 .bias = module->bias,
                                                 .path = module->path,
                                                 .build_id = module->build_id,

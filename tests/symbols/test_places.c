@@ -325,7 +325,8 @@ START_TEST(test_foreign)
     snprintf(path[0], sizeof(path[0]), "%s/anonymous", work);
     snprintf(path[1], sizeof(path[1]), "%s/named", work);
     snprintf(path[2], sizeof(path[2]), "%s/other", work);
-    // A file of that machine on this one: by its build id only, unless the root was given.
+    // A file of that machine on this one: by its build id only when it is not known which memory it filled, unless the
+    // root was given.
     expect_line(&options, path[1], path[1]);
     expect_answer(&options, path[1], path[2], "other+0x", HS_SYMBOLS_MISMATCH);
     expect_answer(&options, path[0], path[0], "anonymous+0x", HS_SYMBOLS_MISSING);
@@ -345,6 +346,63 @@ START_TEST(test_foreign)
     ck_assert(hs_symbols__problem(session.symbols, 0, line, sizeof(line)));
     ck_assert_msg(strstr(line, "another machine") && strstr(line, "wanted: "), "%s", line);
     close_session(&session);
+}
+END_TEST
+
+// Past the last byte of the file that is mapped; its own address of byte 0 is 0. What is mapped from its first page a
+// second time does not count.
+static uint64_t end_of_file_in_memory(const char *path, uint64_t page)
+{
+    char line[512];
+    unsigned long long offset, address, length, end = 0;
+    FILE *pipe = popen(text("readelf -lW '%s'", path), "r");
+    while (fgets(line, sizeof(line), pipe))
+        if (sscanf(line, " LOAD %llx %llx %*x %llx", &offset, &address, &length) == 3 && (!end || offset >= page))
+            end = address + length;
+    pclose(pipe);
+    ck_assert_uint_gt(end, 0);
+    return end;
+}
+
+// Recorded where pages have `page` bytes, on this machine's disk, without a build id: `full` was there, now `path` is.
+static void expect_mapped_as(const char *full, const char *path, uint64_t page, enum hs_symbols_state state)
+{
+    struct hs_symbols_options options = {.machine = EM_AARCH64, .pointer_size = 8, .byte_order = HS_BYTE_ORDER_LITTLE};
+    uint64_t bias = 0x7000000;
+    struct hs_symbols_module module = {.start = bias, .bias = bias, .path = path};
+    struct hs_symbols *symbols = hs_symbols__create(&options);
+    module.end = bias + (end_of_file_in_memory(full, page) + page - 1) / page * page;
+    ck_assert_int_eq(hs_symbols__add_module(symbols, &module), 0);
+    const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, bias + symbol(full, FUNCTION) + 4);
+    ck_assert_int_eq(hs_symbols__state(symbols, 0), state);
+    ck_assert_int_eq(!strcmp(frames->frame[0].function, FUNCTION_NAME), state == HS_SYMBOLS_FOUND);
+    hs_symbols__destroy(symbols);
+}
+
+// Programs of another kind of machine that an emulator runs here are where the trace says: those without a build id are
+// known by the memory that they filled.
+START_TEST(test_foreign_run_here)
+{
+    ck_assert_msg(have("aarch64-linux-gnu-gcc"), "the cross compilers are missing; scripts/setup installs them");
+    char path[5][512];
+    static const char *const names[] = {"same", "longer", "named", "own", "small"};
+    for (int i = 0; i < 5; i++)
+        snprintf(path[i], sizeof(path[i]), "%s/%s", work, names[i]);
+    shell("echo 'const char room[100000] = {1};' > room.c && echo 'char more[200000] = {1};' > more.c && "
+          "G='-g -O1 -shared -fPIC -Wl,--build-id' && S='%s/rust_names.c' && C=aarch64-linux-gnu-gcc && "
+          "$C $G=none $S room.c -o same && $C $G=none $S room.c more.c -o longer && $C $G=sha1 $S room.c -o named && "
+          "gcc $G=none $S room.c -o own && $C $G=none $S -o small",
+          source);
+    expect_mapped_as(path[0], path[0], 4096, HS_SYMBOLS_FOUND);
+    expect_mapped_as(path[0], path[0], 65536, HS_SYMBOLS_FOUND);
+    expect_mapped_as(path[0], path[1], 4096, HS_SYMBOLS_MISSING);
+    expect_mapped_as(path[1], path[0], 65536, HS_SYMBOLS_MISSING);
+    // All of it on one page is the size of every small file.
+    expect_mapped_as(path[4], path[4], 4096, HS_SYMBOLS_FOUND);
+    expect_mapped_as(path[4], path[4], 65536, HS_SYMBOLS_MISSING);
+    // None was recorded, so the file had none.
+    expect_mapped_as(path[0], path[2], 4096, HS_SYMBOLS_MISSING);
+    expect_mapped_as(path[3], path[3], 4096, HS_SYMBOLS_MISSING);
 }
 END_TEST
 
@@ -449,6 +507,7 @@ int main(void)
     tcase_add_test(tests, test_hostile_links);
     tcase_add_test(tests, test_supplement_in_sysroot);
     tcase_add_test(tests, test_foreign);
+    tcase_add_test(tests, test_foreign_run_here);
     tcase_add_test(tests, test_wanted);
     tcase_add_test(tests, test_source_map);
     suite_add_tcase(suite, tests);
