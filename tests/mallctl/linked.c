@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A program of jemalloc's: it includes jemalloc's header, is linked with jemalloc's library, has a malloc_conf of its
-// own, sets malloc_message and reads what such programs read. It runs with the shim in the place of that library.
+// own, sets malloc_message and reads what such programs read. It runs with the shim in the place of that library;
+// or, without jemalloc's header, linked with the shim itself.
+#ifdef TEST_OWN_DECLARATIONS
+#include "declarations.h"
+#else
 #include <jemalloc/jemalloc.h>
+#endif
 
 #include <inttypes.h>
 #include <pthread.h>
