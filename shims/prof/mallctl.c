@@ -260,8 +260,9 @@ const struct hs_next_ctl *hs_prof_ctl__next(void)
         *(void **)&found.mallctlnametomib = hs_real__find("mallctlnametomib");
         *(void **)&found.mallctlbymib = hs_real__find("mallctlbymib");
         *(void **)&found.malloc_stats_print = hs_real__find("malloc_stats_print");
-        // Of another jemalloc than the one that allocates, nothing is wanted.
-        if (found.mallctl && !hs_real__same_module((const void *)found.mallctl, (const void *)hs_real.malloc))
+        // Of a jemalloc that is loaded and does not allocate, nothing is wanted. It does when malloc is its own, or
+        // that of a library in between.
+        if (found.mallctl && hs_real__same_module((const void *)hs_real.malloc, hs_real__find("getpid")))
             found = (struct hs_next_ctl){0};
         next = found;
         atomic_store_explicit(&next_is_known, true, memory_order_release);
