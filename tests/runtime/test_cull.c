@@ -3,6 +3,7 @@
 // Culling against a model: slots of random events go in; what comes out, and the statistics, together are the input.
 #include "random.h"
 
+#include "arch/arch.h"
 #include "format/event_codec.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
@@ -12,13 +13,16 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 struct hs_config hs_config;
 
 enum { SLOTS = 300, WORDS = HS_SLOT_RECORDS_SIZE / 8, EVENTS_MOST = 1 << 20, ADDRESSES = 400 };
 
-static const struct hs_codec_target target = {HS_BYTE_ORDER_LITTLE, 8, HS_ARCH_ADDRESS_SHIFT};
+static const struct hs_codec_target target = {__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? HS_BYTE_ORDER_BIG
+                                                                                     : HS_BYTE_ORDER_LITTLE,
+                                              sizeof(void *), HS_ARCH_ADDRESS_SHIFT};
 static uint8_t *memory;
 static uint64_t squeezed[WORDS];
 
@@ -64,20 +68,23 @@ static void put(struct pen *pen, uint64_t kind, uint64_t middle, uint64_t now, u
 static void put_malloc(struct pen *pen, uint64_t address, uint64_t size, uint32_t stack, uint64_t usable, uint64_t now)
 {
     uint64_t words[] = {size | (uint64_t)stack << 32, usable};
-    put(pen, usable ? HS_RECORD_MALLOC_USABLE : HS_RECORD_MALLOC, address >> 3, now, usable ? 2 : 1, words);
+    put(pen, usable ? HS_RECORD_MALLOC_USABLE : HS_RECORD_MALLOC, address >> HS_ARCH_ADDRESS_SHIFT, now, usable ? 2 : 1,
+        words);
 }
 
 static void put_free(struct pen *pen, uint64_t address, uint32_t stack, uint64_t now)
 {
     uint64_t words[] = {stack};
-    put(pen, stack ? HS_RECORD_FREE_STACK : HS_RECORD_FREE, address >> 3, now, stack ? 1 : 0, words);
+    put(pen, stack ? HS_RECORD_FREE_STACK : HS_RECORD_FREE, address >> HS_ARCH_ADDRESS_SHIFT, now, stack ? 1 : 0,
+        words);
 }
 
 static void put_realloc(struct pen *pen, uint64_t old, uint64_t since, uint64_t address, uint64_t size, uint32_t stack,
                         uint64_t usable, uint64_t now)
 {
     uint64_t words[] = {size | (uint64_t)stack << 32, old | since << 48, usable};
-    put(pen, usable ? HS_RECORD_REALLOC_USABLE : HS_RECORD_REALLOC, address >> 3, now, usable ? 3 : 2, words);
+    put(pen, usable ? HS_RECORD_REALLOC_USABLE : HS_RECORD_REALLOC, address >> HS_ARCH_ADDRESS_SHIFT, now,
+        usable ? 3 : 2, words);
 }
 
 static void put_wide(struct pen *pen, uint64_t kind, uint64_t now, unsigned count, const uint64_t *words)
@@ -152,7 +159,7 @@ static struct hs_event live[ADDRESSES];
 
 static struct hs_event *block_at(uint64_t address)
 {
-    return &live[(address - 0x10000) / 8 % ADDRESSES];
+    return &live[(address - 0x10000 >> HS_ARCH_ADDRESS_SHIFT) % ADDRESSES];
 }
 
 static void begin_block(struct sums *sums, const struct hs_event *event)
@@ -227,7 +234,7 @@ struct history {
 
 static uint64_t address_of(uint64_t place)
 {
-    return 0x10000 + place * 8;
+    return 0x10000 + (place << HS_ARCH_ADDRESS_SHIFT);
 }
 
 static uint64_t step(struct history *history)
@@ -252,7 +259,7 @@ static void allocate(struct history *history, struct pen *pen, uint64_t place, u
         put_wide(pen, HS_WIDE_ALLOC, now, 4, words);
     else
         put_malloc(pen, address_of(place), size, stack, usable, now);
-    uint64_t known = wide ? wide_usable : usable ? usable : hs_usable_model(size, 8);
+    uint64_t known = wide ? wide_usable : usable ? usable : hs_usable_model(size, sizeof(void *));
     note(history,
          (struct hs_event){
              .kind = HS_EVENT_MALLOC, .address = address_of(place), .size = size, .stack = stack, .usable = known});
@@ -282,7 +289,7 @@ static void reallocate(struct history *history, struct pen *pen, uint64_t from, 
         put_wide(pen, HS_WIDE_REALLOC, now, 6, words);
     else
         put_realloc(pen, address_of(from), since, address_of(to), size, stack, usable, now);
-    uint64_t known = wide ? wide_usable : usable ? usable : hs_usable_model(size, 8);
+    uint64_t known = wide ? wide_usable : usable ? usable : hs_usable_model(size, sizeof(void *));
     note(history, (struct hs_event){.kind = HS_EVENT_REALLOC,
                                     .address = address_of(to),
                                     .size = size,
@@ -374,7 +381,7 @@ START_TEST(short_life_goes_and_is_counted)
     ck_assert_uint_eq(left[0].usable, 300);
     ck_assert_uint_eq(culled[7].count, 1);
     ck_assert_uint_eq(culled[7].size, 100);
-    ck_assert_uint_eq(culled[7].usable, 104);
+    ck_assert_uint_eq(culled[7].usable, hs_usable_model(100, sizeof(void *)));
     ck_assert_uint_eq(culled[7].lifetime, 25);
 }
 END_TEST
@@ -395,7 +402,7 @@ START_TEST(each_half_of_a_realloc_goes_alone)
     ck_assert_uint_eq(culled[1].lifetime, begins ? 15 : 0);
     ck_assert_uint_eq(culled[2].count, ends);
     ck_assert_uint_eq(culled[2].lifetime, ends ? 40 : 0);
-    ck_assert_uint_eq(culled[2].usable, !ends ? 0 : _i & 4 ? 333 : 200);
+    ck_assert_uint_eq(culled[2].usable, !ends ? 0 : _i & 4 ? 333 : hs_usable_model(200, sizeof(void *)));
     ck_assert_uint_eq(left_count, begins && ends ? 0 : 1);
     if (begins && !ends) {
         ck_assert_uint_eq(left[0].kind, HS_EVENT_MALLOC);
@@ -448,6 +455,11 @@ START_TEST(without_memory_nothing_is_held)
     put_malloc(&pen, 0x1000, 100, 1, 0, 10);
     struct rlimit limit = {.rlim_cur = 1, .rlim_max = RLIM_INFINITY};
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    void *page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        printf("left out: the limit on memory does not hold here, as in QEMU's user mode\n");
+        return;
+    }
     bool held = hs_cull__hold(pen.slot);
     limit.rlim_cur = RLIM_INFINITY;
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);

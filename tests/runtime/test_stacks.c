@@ -3,6 +3,7 @@
 // The trie of stacks against what was put in: every id, taken apart through the journal, is the stack that got it.
 #include "random.h"
 
+#include "arch/arch.h"
 #include "runtime/embed.h"
 #include "runtime/journal.h"
 #include "runtime/stacks.h"
@@ -226,7 +227,7 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
             ck_abort_msg("entry %u", i);
     }
     uintptr_t first = 0x7f0000000000 + 500 * 16, last = 0x7f0000000000 + 900 * 16;
-    hs_wide_nodes__forget(first - 1, last); // return addresses: one behind the code counts
+    hs_wide_nodes__forget(first - HS_ARCH_CALL_SIZE(first), last); // return addresses: one behind the code counts
     for (uint32_t i = 1; i <= ENTRIES; i++) {
         uint32_t wanted = i >= 500 && i <= 900 ? 0 : i;
         ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, 0x7f0000000000 + (uintptr_t)i * 16), wanted);
@@ -330,7 +331,7 @@ START_TEST(id_of_unloaded_code_is_never_found_again)
         ck_assert_uint_eq(map_code(code), code);
         for (int round = 0; round < 2; round++)
             for (uint32_t i = 0; i < children; i++) {
-                pcs[1] = i == children - 1 ? code + CODE_SIZE : code + 1 + i * 16;
+                pcs[1] = i == children - 1 ? code + CODE_SIZE : code + HS_ARCH_CALL_SIZE(code) + i * 16;
                 uint32_t id = identify(walker, pcs, 2, HS_END_ROOT);
                 expect_meaning(id, pcs, 2, 0);
                 ck_assert_msg(id > last_of_old_life, "life %d, child %u of %u: id %u of an earlier life", life, i,
