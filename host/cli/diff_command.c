@@ -3,23 +3,44 @@
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
 #include "host/dump/compare.h"
+#include "host/dump/write.h"
 
 #include <string.h>
 
 #define TOP 10
 
-static int check_traces(const struct hs_arguments *arguments)
+// One of the two files.
+struct side {
+    struct hs_dump *dump;
+    struct hs_opened trace; // that the dump was made of
+    bool is_trace;
+};
+
+static int open_trace(struct side *side, const struct hs_arguments *arguments)
 {
-    for (int i = 0; i < 2; i++) {
-        if (!hs_is_trace(arguments->operands[i]))
-            continue;
-        hs_complain(arguments->command,
-                    "%s is a trace; heap dumps can be compared, and 'heapsonde export --format pprof' "
-                    "makes one of a trace",
-                    arguments->operands[i]);
-        return HS_EXIT_FAILURE;
-    }
-    return HS_EXIT_OK;
+    int status = hs_opened__open(&side->trace, arguments);
+    if (status)
+        return status;
+    side->is_trace = true;
+    if (!hs_dump__of_trace(&side->trace.subject, &side->dump))
+        return HS_EXIT_OK;
+    hs_complain(arguments->command, "%s: out of memory", arguments->operands[0]);
+    return HS_EXIT_FAILURE;
+}
+
+static int open_side(struct side *side, const struct hs_arguments *arguments, int which)
+{
+    struct hs_arguments one = *arguments;
+    one.operands = arguments->operands + which;
+    one.operand_count = 1;
+    return hs_is_trace(one.operands[0]) ? open_trace(side, &one) : hs_open_dump(&side->dump, &one, one.operands[0]);
+}
+
+static void close_side(struct side *side)
+{
+    hs_dump__close(side->dump);
+    if (side->is_trace)
+        hs_opened__close(&side->trace);
 }
 
 static int check_cost(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
@@ -74,17 +95,18 @@ static int compare(const struct hs_arguments *arguments, struct hs_dump *const *
 
 static int diff(const struct hs_arguments *arguments)
 {
-    struct hs_dump *dumps[2] = {NULL, NULL};
+    struct side sides[2] = {0};
     enum hs_cost cost = hs_cost__parse(hs_arguments__text(arguments, "cost", "live"));
-    int status = check_traces(arguments);
-    for (int i = 0; !status && i < 2; i++)
-        status = hs_open_dump(&dumps[i], arguments, arguments->operands[i]);
+    int status = open_side(&sides[0], arguments, 0);
+    if (!status)
+        status = open_side(&sides[1], arguments, 1);
+    struct hs_dump *const dumps[2] = {sides[0].dump, sides[1].dump};
     if (!status)
         status = check_cost(arguments, dumps, cost);
     if (!status)
         status = compare(arguments, dumps, cost);
-    hs_dump__close(dumps[0]);
-    hs_dump__close(dumps[1]);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
     return status;
 }
 
@@ -118,9 +140,11 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_diff = {
     .name = "diff",
     .synopsis = "[OPTIONS] BEFORE AFTER",
-    .summary = "say what differs between two heap dumps",
-    .description = "Compares two heap dumps, which may be of different formats, runs and machines: a frame is known by "
-                   "its module (build id, or the name of the file) and its place in it, not by its address.",
+    .summary = "say what differs between two heap dumps or traces",
+    .description =
+        "Compares two heap dumps, which may be of different formats, runs and machines: a frame is known by "
+        "its module (build id, or the name of the file) and its place in it, not by its address. Of a trace, "
+        "what was live at its end is taken for what is in use.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 2,
     .most_operands = 2,

@@ -156,6 +156,7 @@ static int convert(struct converting *with, struct hs_dump *dump)
     dump->strings = hs_strings__create();
     if (!with->location || !dump->strings || add_mappings(with))
         return -ENOMEM;
+    dump->format = HS_DUMP_TRACE;
     dump->name = with->subject->path;
     dump->executable = hs_program_name(with->subject->store);
     dump->has_all = dump->has_blocks = true;

@@ -22,7 +22,8 @@ enum hs_dump_format {
     HS_DUMP_HEAP_V2,      // jemalloc: "heap_v2/PERIOD", counts for each thread
     HS_DUMP_HEAP_PROFILE, // gperftools: "heap profile: ...", one line per context
     HS_DUMP_PPROF,        // profile.proto, usually compressed
-    HS_DUMP_COLLAPSED     // "outermost;...;innermost COUNT"
+    HS_DUMP_COLLAPSED,    // "outermost;...;innermost COUNT"
+    HS_DUMP_TRACE         // not read: made by hs_dump__of_trace
 };
 
 // What the counts are.

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define LARGEST_UNPACKED ((size_t)4 << 30)
+#define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
 

@@ -122,6 +122,12 @@ START_TEST(test_profiles)
     ck_assert_int_eq(outcome.status, 1);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "pprof and symbolized hold its names"));
     free_outcome(&outcome);
+    outcome = run("$HEAPSONDE diff --sysroot root golden.dat golden.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "\ndifference    none\n"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE diff --cost allocated --sysroot root golden.dat made");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "\ndifference    none\n"));
+    free_outcome(&outcome);
     json_decref(report);
 }
 END_TEST
