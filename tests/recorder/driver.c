@@ -153,6 +153,8 @@ static void run_line(struct line *line, bool profiled)
             expectation.untracked = true;
         else if (!strcmp(option, "undumpable"))
             dump = false;
+        else if (!strcmp(option, "unprofiled-output"))
+            compare_output = compare_output && !profiled;
         else if (!strcmp(option, "unprofiled-counts"))
             compare_counts = false;
         else if (!strcmp(option, "any-output"))
