@@ -53,6 +53,15 @@ void hs_dump__after_fork(bool in_child);
 
 // ---- for writers, one file per format -------------------------------------------------------------------------------
 
+// The few addresses that most stacks are made of, as text: " 0x" and the digits.
+struct hs_dump_address_text {
+    uint64_t address; // 0: none
+    uint32_t length;
+    char text[20];
+};
+
+enum { HS_DUMP_ADDRESS_TEXTS = 512 };
+
 // A buffered file. Errors stick.
 struct hs_dump_output {
     int fd;
@@ -61,6 +70,7 @@ struct hs_dump_output {
     uint32_t used;
     uint64_t written;
     struct hs_dump_facts *facts; // what else there is to say (runtime/prof/dump_facts.h)
+    struct hs_dump_address_text texts[HS_DUMP_ADDRESS_TEXTS];
     char buffer[65536 - 64];
 };
 

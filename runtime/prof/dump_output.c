@@ -120,11 +120,23 @@ void hs_dump_output__hex(struct hs_dump_output *output, uint64_t number)
     output->used += (uint32_t)(put_hex(to, number) - to);
 }
 
+static void make_text(struct hs_dump_address_text *text, uint64_t address)
+{
+    char digits[16];
+    unsigned count = (unsigned)(put_hex(digits, address) - digits);
+    __builtin_memcpy(text->text, " 0x", 3);
+    __builtin_memcpy(text->text + 3, digits, sizeof digits);
+    text->address = address;
+    text->length = 3 + count;
+}
+
 void hs_dump_output__address(struct hs_dump_output *output, uint64_t address)
 {
+    uint32_t hash = (uint32_t)address * 0x9e3779b1u >> 16;
+    struct hs_dump_address_text *text = &output->texts[hash % HS_DUMP_ADDRESS_TEXTS];
     char *to = reserve(output);
-    to[0] = ' ';
-    to[1] = '0';
-    to[2] = 'x';
-    output->used += (uint32_t)(put_hex(to + 3, address) - to);
+    if (text->address != address || !address)
+        make_text(text, address);
+    __builtin_memcpy(to, text->text, sizeof text->text);
+    output->used += text->length;
 }
