@@ -5,8 +5,8 @@ void hs_prof__count(const struct hs_registers *caller, void *block, size_t reque
 {
     struct hs_sampler_thread *thread = hs_sampler_self;
     size_t usable = thread->quick ? hs_prof_usable_in_header(block) : hs_real.malloc_usable_size(block);
-    if (!usable)
-        usable = requested;
+    if (!usable) // musl: nothing of an empty block may be used
+        usable = requested ? requested : 1;
     if (HS_LIKELY(thread->allocated + usable < thread->next))
         thread->allocated += usable;
     else
