@@ -8,6 +8,7 @@
 #include "runtime/record.h"
 #include "shims/trace/real.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
@@ -148,6 +149,22 @@ static uintptr_t current_break(void)
     return (uintptr_t)HS_SYSTEM1(SYS_brk, 0);
 }
 
+static int system_brk(void *address)
+{
+    if (hs_real.brk)
+        return hs_real.brk(address);
+    // The kernel says where the break is now.
+    return (int)hs_real__result((uintptr_t)HS_SYSTEM1(SYS_brk, address) == (uintptr_t)address ? 0 : -ENOMEM);
+}
+
+static void *system_sbrk(intptr_t increment)
+{
+    if (hs_real.sbrk)
+        return hs_real.sbrk(increment);
+    uintptr_t old = current_break();
+    return !increment || !system_brk((void *)(old + (uintptr_t)increment)) ? (void *)old : (void *)-1;
+}
+
 HS_EXPORT int brk(void *address);
 HS_EXPORT int brk(void *address)
 {
@@ -156,7 +173,7 @@ HS_EXPORT int brk(void *address)
     uint32_t before;
     struct hs_thread *thread = ENTER_MAP(&before);
     uintptr_t old = thread ? current_break() : 0;
-    int result = hs_real.brk(address);
+    int result = system_brk(address);
     if (!thread)
         return result;
     if (result == 0 && hs_config.maps && old != (uintptr_t)address) {
@@ -176,7 +193,7 @@ HS_EXPORT void *sbrk(intptr_t increment)
         hs_real__resolve();
     uint32_t before;
     struct hs_thread *thread = increment ? ENTER_MAP(&before) : NULL;
-    void *result = hs_real.sbrk(increment);
+    void *result = system_sbrk(increment);
     if (!thread)
         return result;
     if (result != (void *)-1 && hs_config.maps) {

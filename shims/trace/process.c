@@ -4,11 +4,13 @@
 #include "runtime/process.h"
 
 #include "arch/system.h"
+#include "runtime/log.h"
 #include "runtime/record.h"
 #include "shims/trace/real.h"
 #include "unwind/walk.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -25,6 +27,10 @@ static __attribute__((constructor)) void library_begins(void)
 {
     hs_real__resolve();
     hs_process__libc_is_ready();
+    if (!hs_real__has_allocator()) {
+        hs_process__give_up();
+        hs_log(HS_LOG_ERROR, "nothing is recorded: the program's malloc was not found", NULL, 0);
+    }
     if (!hs_config.track_children)
         hs_config__hide_preload();
 }
@@ -61,11 +67,16 @@ HS_EXPORT void quick_exit(int status)
 // ---- fork
 // -----------------------------------------------------------------------------------------------------------------
 
+static pid_t system_fork(void)
+{
+    return (pid_t)hs_real__result(HS_SYSTEM5(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+}
+
 HS_EXPORT pid_t fork(void);
 HS_EXPORT pid_t fork(void)
 {
     NEED(fork);
-    pid_t pid = hs_real.fork();
+    pid_t pid = hs_real.fork ? hs_real.fork() : system_fork();
     if (pid == 0)
         hs_process__after_fork();
     return pid;

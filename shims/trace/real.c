@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "shims/trace/real.h"
 
+#include "arch/system.h"
 #include "shims/trace/symbols.h"
 
 #include <errno.h>
@@ -16,6 +17,14 @@ void hs_real__set_errno(int error)
 {
     if (__errno_location)
         *__errno_location() = error;
+}
+
+long hs_real__result(long result)
+{
+    if (!hs_system_failed(result))
+        return result;
+    hs_real__set_errno((int)-result);
+    return -1;
 }
 
 // ---- before the real functions are known
@@ -89,6 +98,11 @@ bool hs_real__same_module(const void *a, const void *b)
 bool hs_real__is_resolved(void)
 {
     return atomic_load_explicit(&state, memory_order_acquire) == RESOLVED;
+}
+
+bool hs_real__has_allocator(void)
+{
+    return hs_real.malloc != early_malloc;
 }
 
 // Only the bare minimum of an allocator may be missing a size query; its blocks then count as what was asked for.

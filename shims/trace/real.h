@@ -92,7 +92,13 @@ bool hs_bootstrap__owns(const void *block);
 void *hs_bootstrap__allocate(size_t alignment, size_t size);
 size_t hs_bootstrap__size(const void *block);
 
+// Whether the program's allocator was found.
+bool hs_real__has_allocator(void);
+
 // Sets errno where there is one.
 void hs_real__set_errno(int error);
+
+// What a system call has returned, as a libc function returns it.
+long hs_real__result(long result);
 
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/signal_action.h"
 #include "shims/trace/real.h"
 
+#include <errno.h>
 #include <signal.h>
 
 static bool is_ours(const struct sigaction *action)
@@ -18,6 +19,10 @@ HS_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
 {
     if (!hs_real.sigaction)
         hs_real__resolve();
+    if (!hs_real.sigaction) {
+        hs_real__set_errno(ENOSYS);
+        return -1;
+    }
     int result = hs_real.sigaction(number, action, old);
     if (result == 0 && old && is_ours(old))
         hs_signal_action__set(old, SIG_DFL, 0);
@@ -28,6 +33,10 @@ HS_EXPORT void (*signal(int number, void (*handler)(int)))(int)
 {
     if (!hs_real.signal)
         hs_real__resolve();
+    if (!hs_real.signal) {
+        hs_real__set_errno(ENOSYS);
+        return SIG_ERR;
+    }
     void (*old)(int) = hs_real.signal(number, handler);
     return old == hs_process__toggle_on_signal ? SIG_DFL : old;
 }
