@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Dumps: when one is due, under which name, in which format; written to a temporary name beside it (.heapsonde-dump.*) and
-// renamed, so that a file under its final name is complete; a process that is killed may leave the temporary file. One
-// dump at a time; who asks meanwhile waits (a manual one, a minute at most) or is noted and served right after (an
+// Dumps: when one is due, under which name, in which format; written to a temporary name beside it (.heapsonde-dump.*)
+// and renamed, so that a file under its final name is complete; a process that is killed may leave the temporary file.
+// One dump at a time; who asks meanwhile waits (a manual one, a minute at most) or is noted and served right after (an
 // automatic one).
 //
-// From a signal handler a dump works and never deadlocks, also in the middle of another one of the same thread, which it
-// does not disturb; but when it interrupted the profiler while that held its tables, nothing is written: EAGAIN.
-// A child that is forked in the middle of a dump leaves the file to its parent.
+// From a signal handler a dump works and never deadlocks, also in the middle of another one of the same thread, which
+// it does not disturb; but when it interrupted the profiler while that held its tables, nothing is written: EAGAIN. A
+// child that is forked in the middle of a dump leaves the file to its parent.
 #ifndef HEAPSONDE_RUNTIME_PROF_DUMP_H
 #define HEAPSONDE_RUNTIME_PROF_DUMP_H
 
