@@ -37,6 +37,12 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_SMALL_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/small_options.txt)
 endif()
 
+# ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, also where ARM code is the rule:
+# nothing that is fast, makes atomic accesses or depends on registers.
+if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
+  heapsonde_lines(HEAPSONDE_THUMB_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
+endif()
+
 # heapsonde_target_objects(NAME [FOLDERS...]): an object library of the target half, made of what sources.txt names in
 # the current folder and in those below it.
 function(heapsonde_target_objects name)
@@ -54,6 +60,9 @@ function(heapsonde_target_objects name)
       if(NOT "${here}/${source}" IN_LIST HEAPSONDE_FAST_SOURCES AND source MATCHES "\\.c$")
         set_property(SOURCE ${source} TARGET_DIRECTORY ${name} APPEND PROPERTY COMPILE_OPTIONS
                      ${HEAPSONDE_SMALL_OPTIONS})
+      endif()
+      if("${here}/${source}" IN_LIST HEAPSONDE_THUMB_SOURCES)
+        set_property(SOURCE ${source} TARGET_DIRECTORY ${name} APPEND PROPERTY COMPILE_OPTIONS -mthumb)
       endif()
     endforeach()
   endif()
