@@ -6,6 +6,11 @@
 #else
 {"brk", -1},
 #endif
+#ifdef SYS_clone
+    {"clone", SYS_clone},
+#else
+    {"clone", -1},
+#endif
 #ifdef SYS_close
     {"close", SYS_close},
 #else
