@@ -294,6 +294,7 @@ __attribute__((constructor)) static void construct_counter(void)
 {
     start();
     pthread_atfork(fork_prepare, fork_parent, fork_child);
+    __asm__ volatile(""); // not the last thing, or it would be a jump and this function in no stack
 }
 
 // ---- counting
