@@ -205,10 +205,14 @@ static void file_open(void)
 // --------------------------
 
 static sigset_t fork_mask;
+static uint64_t fork_live_count,
+    fork_live_bytes; // `counter` is shared: the parent goes on counting while the child reads
 
 static void fork_prepare(void)
 {
     lock(&fork_mask);
+    fork_live_count = counter->live_count;
+    fork_live_bytes = counter->live_bytes;
 }
 
 static void fork_parent(void)
@@ -220,12 +224,10 @@ static void fork_child(void)
 {
     int saved = errno;
     struct counter *inherited = counter;
-    uint64_t live_count = counter->live_count, live_bytes = counter->live_bytes;
     counter = &before_file;
     memset(&before_file, 0, sizeof before_file);
-    before_file.live_count = live_count;
-    before_file.live_bytes = live_bytes;
-    before_file.peak_bytes = live_bytes;
+    before_file.live_count = fork_live_count;
+    before_file.live_bytes = before_file.peak_bytes = fork_live_bytes;
     before_file.forked = 1;
     file_open();
     if (inherited != &before_file)
