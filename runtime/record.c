@@ -6,6 +6,7 @@
 #include "runtime/output.h"
 #include "runtime/shared_word.h"
 #include "runtime/stacks.h"
+#include "unwind/stack_memory.h"
 
 enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
 
@@ -43,7 +44,7 @@ struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
     struct hs_thread *thread = hs_thread_self;
     if (thread && thread->inside)
         return refuse(thread);
-    if (!thread && !hs_threads__stack_has_room()) {
+    if (!thread && !hs_stack_has_room()) {
         count(&hs_output__live()->dropped[HS_DROP_SMALL_STACK]);
         return NULL;
     }

@@ -8,7 +8,6 @@
 #include "runtime/output.h"
 #include "runtime/text.h"
 #include "runtime/writer.h"
-#include "unwind/stack_memory.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
@@ -131,15 +130,6 @@ static void read_name(char *name)
 {
     __builtin_memset(name, 0, 16);
     HS_SYSTEM2(SYS_prctl, PR_GET_NAME, name);
-}
-
-bool hs_threads__stack_has_room(void)
-{
-    // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
-    struct hs_stack_memory memory = {0, 0};
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(HS_STACK_PAGE - 1);
-    return hs_stack_memory_check(&memory, here - HS_STACK_PAGE) &&
-           hs_stack_memory_check(&memory, here - 2 * HS_STACK_PAGE);
 }
 
 struct hs_thread *hs_threads__register(void)

@@ -45,9 +45,6 @@ struct hs_thread {
 
 extern __thread struct hs_thread *hs_thread_self __attribute__((tls_model("initial-exec")));
 
-// Whether there is room on the calling thread's stack for the recorder: 8 KiB below the caller can be read.
-bool hs_threads__stack_has_room(void);
-
 // The calling thread's record, made when it has none. NULL when there is no memory.
 struct hs_thread *hs_threads__register(void);
 

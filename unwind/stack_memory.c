@@ -55,3 +55,12 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
         return range(first, high);
     return range(first, end);
 }
+
+bool hs_stack_has_room(void)
+{
+    // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
+    struct hs_stack_memory memory = {0, 0};
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(HS_STACK_PAGE - 1);
+    return hs_stack_memory_check(&memory, here - HS_STACK_PAGE) &&
+           hs_stack_memory_check(&memory, here - 2 * HS_STACK_PAGE);
+}

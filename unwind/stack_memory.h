@@ -20,6 +20,9 @@ struct hs_stack_memory {
 // The range extended by the word at `address`, or moved there. Span 0 when the word cannot be read.
 struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uintptr_t address);
 
+// Whether there is room on the calling thread's stack for a walk: 8 KiB below the caller can be read.
+bool hs_stack_has_room(void);
+
 // Starts with the page of `sp`, on which the caller's stack is known to lie.
 static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr_t sp)
 {

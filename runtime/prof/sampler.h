@@ -102,7 +102,8 @@ void hs_sampler__set_rate(uint64_t bytes);
 // prof.reset: forgets every sample and every count. Frees of older samples are ignored.
 void hs_sampler__reset(void);
 
-// The calling thread's record, made when it has none; NULL without memory.
+// The calling thread's record, made when it has none; NULL without memory, or where the stack has less than 8 KiB: such
+// a thread is left alone.
 struct hs_sampler_thread *hs_sampler__self(void);
 
 // Makes the calling thread, one of ours whose thread-local variables are empty, one without a record.

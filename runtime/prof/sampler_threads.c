@@ -9,6 +9,7 @@
 #include "runtime/prof/sampler_internal.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
+#include "unwind/stack_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,6 +205,8 @@ struct hs_sampler_thread *hs_sampler__self(void)
     struct hs_sampler_thread *thread = hs_sampler_self;
     if (thread->ready)
         return thread;
+    if (!hs_stack_has_room())
+        return NULL;
     hs_sampler__start();
     if (hs_table__is_ours() || !hs_table__lock())
         return NULL;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "shims/prof/hooks.h"
 
+static size_t usable_size(const struct hs_sampler_thread *thread, void *block, size_t requested)
+{
+    size_t usable = thread->quick ? hs_prof_usable_in_header(block) : hs_real.malloc_usable_size(block);
+    if (usable) // musl: nothing of an empty block may be used
+        return usable;
+    return requested ? requested : 1;
+}
+
 void hs_prof__count(const struct hs_registers *caller, void *block, size_t requested)
 {
     struct hs_sampler_thread *thread = hs_sampler_self;
-    size_t usable = thread->quick ? hs_prof_usable_in_header(block) : hs_real.malloc_usable_size(block);
-    if (!usable) // musl: nothing of an empty block may be used
-        usable = requested ? requested : 1;
+    size_t usable = usable_size(thread, block, requested);
     if (HS_LIKELY(thread->allocated + usable < thread->next))
         thread->allocated += usable;
     else
@@ -15,30 +21,46 @@ void hs_prof__count(const struct hs_registers *caller, void *block, size_t reque
 
 void *hs_prof__count_slowly(void *block, size_t requested)
 {
+    struct hs_sampler_thread *thread = hs_sampler_self;
+    if (hs_bootstrap__owns(block)) {
+        hs_filter__hold_always((uintptr_t)block);
+        return block;
+    }
+    size_t usable = usable_size(thread, block, requested);
+    if (thread->allocated + usable < thread->next) {
+        thread->allocated += usable;
+        return block;
+    }
+    if (!thread->ready && !(thread = hs_sampler__self()))
+        return block;
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
-    if (hs_bootstrap__owns(block))
-        hs_filter__hold_always((uintptr_t)block);
-    else
-        hs_prof__count(&caller, block, requested);
+    hs_sampler__allocated_slowly(thread, &caller, block, requested, usable);
     return block;
+}
+
+static bool stacks_of_frees_are_wanted(void)
+{
+    return atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
 }
 
 bool hs_prof__release(const struct hs_registers *caller, void *block)
 {
     if (hs_bootstrap__owns(block))
         return true;
-    bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
-    hs_sampler__released_slowly(hs_sampler_self, wanted ? caller : NULL, (uintptr_t)block);
+    hs_sampler__released_slowly(hs_sampler_self, stacks_of_frees_are_wanted() ? caller : NULL, (uintptr_t)block);
     return false;
 }
 
 void hs_prof__free_slowly(void *block)
 {
-    struct hs_registers caller;
-    HS_CAPTURE_CALLER(&caller);
-    if (hs_filter__may_hold((uintptr_t)block) && hs_prof__release(&caller, block))
-        return;
+    if (hs_filter__may_hold((uintptr_t)block)) {
+        struct hs_registers caller = {0};
+        if (HS_UNLIKELY(stacks_of_frees_are_wanted()) && hs_sampler__self())
+            HS_CAPTURE_CALLER(&caller);
+        if (hs_prof__release(caller.pc ? &caller : NULL, block))
+            return;
+    }
     struct hs_sampler_thread *thread = hs_sampler_self;
     if (thread->ready)
         thread->deallocated += hs_real.malloc_usable_size(block);

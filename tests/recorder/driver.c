@@ -257,6 +257,8 @@ int main(int count, char **arguments)
     if (!line_find(arguments[1], arguments[2], &line))
         fail("%s has no case %s", arguments[1], arguments[2]);
     skip_unsupported(arguments[1], line.name);
+    if (profiled)
+        skip_unsupported(arguments[1], text("profiled.%s", line.name));
     harness_start(profiled ? text("%s.profiled", line.name) : line.name);
     if (profiled)
         path_shim = path_prof_shim;
