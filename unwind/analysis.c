@@ -27,6 +27,8 @@ struct analysis {
     bool revived; // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
     struct hs_code_state result;
+    struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
+    struct place running;
     struct place pending[PENDING_MAX];
     struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
@@ -269,11 +271,11 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
         return false;
     }
     uintptr_t next = *address + instruction.size;
-    struct hs_code_state untaken;
+    struct hs_code_state *untaken = &analysis->untaken;
     hs_code_state__run(analysis->decoder, state, &instruction);
     if (instruction.delay_slot) {
         if (instruction.likely)
-            untaken = *state;
+            *untaken = *state;
         unsigned size = run_delay_slot(analysis, next, state);
         if (!size || analysis->found)
             return false;
@@ -281,7 +283,7 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
     }
     bool goes_on = flow_on(analysis, *address, &instruction, state);
     if (goes_on && instruction.delay_slot && instruction.likely)
-        *state = untaken;
+        *state = *untaken;
     *address = next;
     if (instruction.flow == HS_FLOW_CALL && !instruction.conditional && queue_continuation(analysis, next, state))
         return false;
@@ -297,10 +299,12 @@ static void run_path(struct analysis *analysis, uintptr_t address, struct hs_cod
 
 static void run_all(struct analysis *analysis, uintptr_t address, const struct hs_code_state *start)
 {
-    struct place place = {address, *start};
+    struct place *place = &analysis->running;
+    place->address = address;
+    place->state = *start;
     do {
-        run_path(analysis, place.address, &place.state);
-    } while (!analysis->found && next_place(analysis, &place));
+        run_path(analysis, place->address, &place->state);
+    } while (!analysis->found && next_place(analysis, place));
     analysis->pending_count = analysis->continuation_count = 0;
 }
 
@@ -465,14 +469,14 @@ static bool revive(struct analysis *analysis, bool last)
 {
     uintptr_t from = unreached_start(analysis);
     struct starts starts = find_starts(analysis, from);
-    struct hs_code_state state;
+    struct hs_code_state *state = &analysis->start;
     analysis->revived = true;
     if (from > analysis->at)
         return false;
     if (starts.function && !analysis->code->entered) {
         analysis->guessed = true;
-        hs_code_state__at_entry(analysis->decoder, &state);
-        run_all(analysis, starts.function, &state);
+        hs_code_state__at_entry(analysis->decoder, state);
+        run_all(analysis, starts.function, state);
         return true;
     }
     const struct hs_code_state *known = nearest_switch(analysis, from);
@@ -482,8 +486,8 @@ static bool revive(struct analysis *analysis, bool last)
         known = &analysis->switches[0].state;
     if (!known)
         return false;
-    take_state(analysis, known, &state);
-    run_all(analysis, last ? starts.block : from, &state);
+    take_state(analysis, known, state);
+    run_all(analysis, last ? starts.block : from, state);
     return true;
 }
 
@@ -604,7 +608,7 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
                 struct hs_code_frame *frame)
 {
     struct analysis *analysis = memory;
-    struct hs_code_state start;
+    struct hs_code_state *start = &analysis->start;
     analysis->decoder = decoder;
     analysis->code = code;
     analysis->at = at;
@@ -618,11 +622,11 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     if (decoder->data_in_code)
         find_data(analysis);
     if (code->entered)
-        state_of_frame(decoder, code->entered, &start);
+        state_of_frame(decoder, code->entered, start);
     else
-        hs_code_state__at_entry(decoder, &start);
+        hs_code_state__at_entry(decoder, start);
     analysis->guessed = code->entered && code->entered->guessed;
-    run_all(analysis, code->entered ? code->entry : code->address, &start);
+    run_all(analysis, code->entered ? code->entry : code->address, start);
     for (int i = 1; i <= REVIVALS_MAX && !analysis->found && revive(analysis, i == REVIVALS_MAX);)
         i++;
     frame->guessed = analysis->guessed;
