@@ -1,35 +1,54 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Adds up JUnit files of ctest: names what failed, ends with one line of totals, exits 1 when anything failed."""
+"""Adds up JUnit files of ctest: says what was passed over and why, then what failed with the end of its output, and ends
+with one line of totals. Exits 1 when anything failed."""
 import collections
 import os
 import re
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 
-passed = failed = 0
-skipped = collections.defaultdict(list)  # why -> where
-for path in sys.argv[1:]:
-    build = os.path.basename(path).removeprefix("tests-").removesuffix(".xml")
+KEPT_LINES = 25  # of a failure's output; the rest is in the build's log
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+passed = 0
+skips = collections.defaultdict(list)  # (name, why) -> builds
+failures = []  # what and the end of its output, last, since the end of a long log is what people see
+
+
+def add(path, build):
+    global passed
     try:
         suite = ElementTree.parse(path).getroot()
     except (OSError, ElementTree.ParseError) as error:
-        print(f"failed: {path} cannot be read: {error}")
-        failed += 1
-        continue
+        failures.append((f"{path} cannot be read: {error}", ""))
+        return
     for case in suite.iter("testcase"):
         status, name = case.get("status"), case.get("name")
+        output = case.findtext("system-out") or ""
         if status == "run":
             passed += 1
         elif status in ("notrun", "disabled") and case.find("skipped") is not None:
-            reason = re.search(r"^SKIPPED: (.*)", case.findtext("system-out") or "", re.MULTILINE)
+            reason = re.search(r"^SKIPPED: (.*)", output, re.MULTILINE)
             why = reason.group(1) if reason else case.find("skipped").get("message", "")
-            skipped[f"{name}: {why}"].append(build)
+            why = re.sub(r"build/sysroots/[^/]+/", "", why.replace(root + "/", ""))
+            skips[(name, why)].append(build)
         else:
-            failed += 1
-            print(f"failed: {name} ({path})")
-for why, builds in sorted(skipped.items()):
-    print(f"skipped: {why} ({', '.join(builds)})")
-skips = sum(len(builds) for builds in skipped.values())
-print(f"{passed} passed, {failed} failed" + (f", {skips} skipped" if skips else ""))
-sys.exit(1 if failed else 0)
+            failures.append((f"{name} ({build})", "\n".join(output.rstrip().splitlines()[-KEPT_LINES:])))
+
+
+for path in sys.argv[1:]:
+    add(path, os.path.basename(path).removeprefix("tests-").removesuffix(".xml"))
+
+together = collections.defaultdict(list)  # what is passed over for one reason in the same builds
+for (name, why), builds in skips.items():
+    together[(why, ", ".join(builds))].append(name)
+for (why, builds), names in sorted(together.items()):
+    print(textwrap.fill(f"skipped ({builds}): {why}: {' '.join(names)}", width=200, subsequent_indent="    "))
+for what, output in failures:
+    print(f"failed: {what}")
+    print(textwrap.indent(output, "    | "))
+count = sum(map(len, skips.values()))
+print(f"{passed} passed, {len(failures)} failed" + (f", {count} skipped" if count else ""))
+sys.exit(1 if failures else 0)
