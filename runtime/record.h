@@ -15,15 +15,13 @@
 #ifndef HEAPSONDE_RUNTIME_RECORD_H
 #define HEAPSONDE_RUNTIME_RECORD_H
 
+#include "arch/likely.h"
 #include "format/trace_format.h"
 #include "runtime/process.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define HS_LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define HS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 // For a thread without a record, or one that is inside already.
 struct hs_thread *hs_record__enter_slowly(uint32_t wanted);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/sampler.h"
 
+#include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/prof/contexts.h"
@@ -11,9 +12,6 @@
 #include "runtime/prof/size_classes.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
-
-#define LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16, ABANDONED_AFTER = 10000 };
 #define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
@@ -48,7 +46,7 @@ bool hs_table__is_ours(void)
 // longjmp.
 bool hs_table__lock(void)
 {
-    if (UNLIKELY(hs_table__is_ours()) && atomic_fetch_add(&state.refused, 1) < ABANDONED_AFTER)
+    if (HS_UNLIKELY(hs_table__is_ours()) && atomic_fetch_add(&state.refused, 1) < ABANDONED_AFTER)
         return false;
     if (!hs_lock__acquire(&hs_table_lock, own_tid()))
         return false;
@@ -60,7 +58,7 @@ static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint3
 
 void hs_table__unlock(void)
 {
-    while (UNLIKELY(state.pending_count)) {
+    while (HS_UNLIKELY(state.pending_count)) {
         uint32_t index = hs_samples__take(state.pending[--state.pending_count]);
         if (index)
             settle(index, hs_sampler_self, 0);
@@ -83,7 +81,7 @@ static uint32_t index_of_rate(uint64_t bytes)
 
 static uint64_t shown_size(const struct hs_sample *sample)
 {
-    if (LIKELY(hs_prof_options.size_model == HS_SIZE_USABLE))
+    if (HS_LIKELY(hs_prof_options.size_model == HS_SIZE_USABLE))
         return sample->usable;
     if (hs_prof_options.size_model == HS_SIZE_REQUEST)
         return sample->requested;
@@ -120,7 +118,7 @@ static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint3
     const struct hs_sample *sample = hs_samples__at(index);
     struct hs_pair *pair = hs_pairs__at(sample->pair);
     struct hs_counts counts = counts_of(sample);
-    if (UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
+    if (HS_UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
         hs_events__released(sample, thread, stack);
     subtract(&pair->live, &counts);
     hs_sampler__thread_at(pair->record)->live_objects--;
@@ -131,10 +129,10 @@ static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint3
 
 static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_registers *caller)
 {
-    if (UNLIKELY(!thread->memo) && !hs_sampler__remember_stacks(thread))
+    if (HS_UNLIKELY(!thread->memo) && !hs_sampler__remember_stacks(thread))
         return 0;
     uint32_t stack;
-    if (UNLIKELY(hs_hooks.backtrace != NULL) && (stack = hs_events__stack_by_hook(thread)) != 0)
+    if (HS_UNLIKELY(hs_hooks.backtrace != NULL) && (stack = hs_events__stack_by_hook(thread)) != 0)
         return stack;
     stack = hs_sites_recall(thread->sites, caller);
     if (stack)
@@ -147,7 +145,7 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
         thread->node_cache->alone_as = 0;
         stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->tid);
     }
-    if (UNLIKELY(memo->depth > hs_prof_options.max_frames) && stack)
+    if (HS_UNLIKELY(memo->depth > hs_prof_options.max_frames) && stack)
         stack = hs_events__innermost(thread, hs_prof_options.max_frames);
     if (stack)
         hs_sites_learn(thread->sites, memo, caller, stack);
@@ -171,7 +169,7 @@ static bool enter(struct hs_sampler_thread *thread, struct hs_sample *sample, ui
     add(&pair->total, &counts);
     thread->live_objects++;
     thread->total_objects++;
-    if (UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
+    if (HS_UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))
         hs_events__allocated(hs_samples__at(index), thread, stack);
     return true;
 }
@@ -181,14 +179,14 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
 {
     struct hs_sample sample = {.block = (uintptr_t)block, .usable = usable, .requested = requested};
     uint32_t stack = stack_of(thread, caller);
-    if (UNLIKELY(hs_prof_options.sys_thread_name))
+    if (HS_UNLIKELY(hs_prof_options.sys_thread_name))
         HS_SYSTEM2(SYS_prctl, 16, thread->name); // PR_GET_NAME: 16 bytes with the NUL
     if (!hs_table__lock())
         return;
     bool entered = stack && enter(thread, &sample, stack);
     hs_sampler.dropped += !entered;
     hs_table__unlock();
-    if (UNLIKELY(hs_hooks.sample != NULL) && entered)
+    if (HS_UNLIKELY(hs_hooks.sample != NULL) && entered)
         hs_events__tell_sample(block, requested, usable, stack);
 }
 
@@ -228,7 +226,7 @@ static void plan(struct hs_sampler_thread *thread)
     thread->next = next;
     // Whoever changes the rate stores 0 into `next`, perhaps just before the line above.
     atomic_signal_fence(memory_order_seq_cst);
-    if (UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire) != thread->epoch))
+    if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire) != thread->epoch))
         thread->next = 0;
 }
 
@@ -248,7 +246,7 @@ static void tell_triggers(struct hs_sampler_thread *thread)
     uint64_t total = state.seen_allocated;
     hs_table__unlock();
     hs_dump__consider(is_active(thread) ? allocated : 0, live);
-    if (UNLIKELY(hs_prof_options.stats_interval >= 0))
+    if (HS_UNLIKELY(hs_prof_options.stats_interval >= 0))
         hs_events__consider_statistics(total - allocated, total);
 }
 
@@ -268,7 +266,7 @@ static bool was_abandoned(struct hs_sampler_thread *thread)
 void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block,
                                   size_t requested, size_t usable)
 {
-    if (UNLIKELY(!thread->ready) && !(thread = hs_sampler__self()))
+    if (HS_UNLIKELY(!thread->ready) && !(thread = hs_sampler__self()))
         return;
     uint64_t before = thread->allocated;
     thread->allocated = before + usable;
@@ -278,7 +276,7 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
     thread->nested = 0;
     thread->next = 0;
     uint32_t epoch = atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire);
-    if (UNLIKELY(thread->epoch != epoch)) {
+    if (HS_UNLIKELY(thread->epoch != epoch)) {
         thread->epoch = epoch;
         draw(thread, before);
     }
@@ -287,7 +285,7 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
         if (is_active(thread))
             record(thread, caller, block, requested, usable);
     }
-    if (UNLIKELY(atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed)))
+    if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed)))
         note_peak(thread);
     if (is_watched())
         tell_triggers(thread);
@@ -311,7 +309,7 @@ static bool put_off(uintptr_t block)
 static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_registers *caller)
 {
     bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
-    if (LIKELY(!wanted) || !caller || !thread->ready || thread->inside)
+    if (HS_LIKELY(!wanted) || !caller || !thread->ready || thread->inside)
         return 0;
     thread->inside = 1;
     uint32_t stack = stack_of(thread, caller);
@@ -334,7 +332,7 @@ void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct 
     if (put_off(block))
         return;
     // The log names the thread, which may have allocated nothing so far.
-    if (UNLIKELY(!thread->ready) && caller && hs_sampler__self())
+    if (HS_UNLIKELY(!thread->ready) && caller && hs_sampler__self())
         thread = hs_sampler_self;
     uint32_t stack = stack_of_free(thread, caller);
     if (!hs_table__lock())
@@ -344,7 +342,7 @@ void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct 
     if (index)
         settle(index, thread, stack);
     hs_table__unlock();
-    if (UNLIKELY(hs_hooks.sample_free != NULL) && index)
+    if (HS_UNLIKELY(hs_hooks.sample_free != NULL) && index)
         tell_free(thread, block, (size_t)usable);
 }
 
@@ -380,7 +378,7 @@ void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample t
     if (known)
         settle(taken.index, thread, 0);
     hs_table__unlock();
-    if (UNLIKELY(hs_hooks.sample_free != NULL) && known)
+    if (HS_UNLIKELY(hs_hooks.sample_free != NULL) && known)
         tell_free(thread, block, (size_t)usable);
 }
 

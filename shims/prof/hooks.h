@@ -4,14 +4,12 @@
 #ifndef HEAPSONDE_SHIMS_PROF_HOOKS_H
 #define HEAPSONDE_SHIMS_PROF_HOOKS_H
 
+#include "arch/likely.h"
 #include "runtime/prof/events.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/samples.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 #include "unwind/capture.h"
-
-#define HS_LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define HS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #pragma GCC visibility push(hidden)
 // Finds out by trying whether sizes can be read from the word before a block; before libc's constructors have run, or

@@ -8,8 +8,8 @@
 #include "runtime/prof/options.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/text.h"
+#include "shims/common/real.h"
 #include "shims/prof/nodes.h"
-#include "shims/trace/real.h"
 
 #include <errno.h>
 

@@ -10,7 +10,7 @@
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/size_classes.h"
 #include "runtime/text.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 //
 // The operators of an allocator that brings its own. Where they call malloc and free by the interposed names, these
 // have counted already.
-#include "shims/trace/operators.h"
+#include "shims/common/operators.h"
 
 #include "shims/prof/hooks.h"
 

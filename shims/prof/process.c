@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the process itself changes: start, fork, exit, unloading of code; and the shim's messages.
+// Start, end and fork of a process that is sampled, and the messages to it.
 #include "arch/system.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
 #include "runtime/text.h"
+#include "shims/common/shim.h"
 #include "shims/prof/hooks.h"
 #include "shims/prof/mallctl.h"
-#include "unwind/walk.h"
-
-#include <errno.h>
-#include <unistd.h>
 
 extern void abort(void) __attribute__((weak, noreturn));
 
@@ -47,80 +44,38 @@ static __attribute__((destructor)) void library_ends(void)
     end();
 }
 
-HS_EXPORT void _exit(int status) __attribute__((noreturn));
-HS_EXPORT void _exit(int status)
+void hs_shim__process_ends(void)
 {
     hs_control__exit();
     if (hs_prof_options.dump_on_exit_paths)
         end();
-    for (;;)
-        HS_SYSTEM1(SYS_exit_group, status);
 }
 
-HS_EXPORT void _Exit(int status) __attribute__((noreturn));
-HS_EXPORT void _Exit(int status)
-{
-    _exit(status);
-}
-
-HS_EXPORT void quick_exit(int status) __attribute__((noreturn));
-HS_EXPORT void quick_exit(int status)
-{
-    if (!hs_real.quick_exit)
-        hs_real__resolve();
-    hs_control__exit();
-    if (hs_prof_options.dump_on_exit_paths)
-        end();
-    if (hs_real.quick_exit)
-        hs_real.quick_exit(status);
-    _exit(status);
-}
-
-// ---- fork -----------------------------------------------------------------------------------------------------------
-
-static pid_t fork_with(pid_t (*real)(void))
+void hs_shim__before_fork(void)
 {
     hs_sampler__before_fork();
-    pid_t pid = real();
-    hs_sampler__after_fork(pid == 0);
-    if (pid == 0)
+}
+
+void hs_shim__after_fork(bool child)
+{
+    hs_sampler__after_fork(child);
+    if (child)
         hs_control__after_fork();
-    return pid;
 }
 
-HS_EXPORT pid_t fork(void);
-HS_EXPORT pid_t fork(void)
+void hs_shim__before_single_threaded(void)
 {
-    if (!hs_real.fork)
-        hs_real__resolve();
-    return fork_with(hs_real.fork);
+    hs_control__stop();
 }
 
-HS_EXPORT pid_t _Fork(void);
-HS_EXPORT pid_t _Fork(void)
+// As what the process has become.
+void hs_shim__after_single_threaded(void)
 {
-    if (!hs_real._Fork)
-        hs_real__resolve();
-    return fork_with(hs_real._Fork ? hs_real._Fork : hs_real.fork);
+    hs_control__restart();
 }
 
-// ---- code that goes and comes ---------------------------------------------------------------------------------------
-
-HS_EXPORT int dlclose(void *handle);
-HS_EXPORT int dlclose(void *handle)
+void hs_shim__code_was_unloaded(void)
 {
-    if (!hs_real.dlclose)
-        hs_real__resolve();
-    if (!hs_real.dlclose) {
-        hs_real__set_errno(ENOSYS);
-        return -1;
-    }
-    hs_unwind_forget_rules();
-    int result = hs_real.dlclose(handle);
-    hs_unwind_forget_rules();
-    hs_real.__register_frame = hs_real.__deregister_frame = NULL;
-    hs_cxx__forget();
-    return result;
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 // jemalloc's variables. They are weak, exported and of pointer size, so that a program's own definition, or its copy of
 // them, takes their place.
 #include "runtime/prof/options.h"
+#include "shims/common/real.h"
 #include "shims/prof/mallctl.h"
-#include "shims/trace/real.h"
 
 HS_EXPORT void (*malloc_message)(void *opaque, const char *message) __attribute__((weak));
 HS_EXPORT const char *malloc_conf __attribute__((weak));

@@ -3,7 +3,7 @@
 #include "runtime/process.h"
 #include "runtime/record.h"
 #include "runtime/text.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 enum { MARK_TEXT = 1000 };
 

@@ -5,12 +5,11 @@
 #include "runtime/config.h"
 #include "runtime/memory.h"
 #include "runtime/record.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include <errno.h>
 
-// ---- recording
-// ----------------------------------------------------------------------------------------------------------
+// ---- recording -----------------------------------------------------------------------------------------------------
 
 static inline void allocated(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, void *block,
                              size_t size)
@@ -35,8 +34,7 @@ static inline void allocated(struct hs_thread *thread, const struct hs_registers
         return block;                                                                                                  \
     } while (0)
 
-// ---- allocation
-// -----------------------------------------------------------------------------------------------------------
+// ---- allocation ----------------------------------------------------------------------------------------------------
 
 HS_EXPORT void *calloc(size_t count, size_t size);
 HS_EXPORT void *malloc(size_t size);
@@ -121,8 +119,7 @@ HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     return failed;
 }
 
-// ---- free
-// -------------------------------------------------------------------------------------------------------------------
+// ---- free ----------------------------------------------------------------------------------------------------------
 
 #define RELEASE(block, call)                                                                                           \
     do {                                                                                                               \
@@ -166,8 +163,7 @@ HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
             hs_real.free_aligned_sized ? hs_real.free_aligned_sized(block, alignment, size) : hs_real.free(block));
 }
 
-// ---- realloc
-// ------------------------------------------------------------------------------------------------------------------
+// ---- realloc -------------------------------------------------------------------------------------------------------
 
 // A block of the bootstrap arena moves to the real allocator.
 static void *move_from_bootstrap(void *old, size_t size)
@@ -235,8 +231,7 @@ HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
     return block;
 }
 
-// ---- queries
-// ---------------------------------------------------------------------------------------------------------------------
+// ---- queries -------------------------------------------------------------------------------------------------------
 
 HS_EXPORT size_t malloc_usable_size(void *block);
 HS_EXPORT size_t malloc_usable_size(void *block)

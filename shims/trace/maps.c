@@ -6,7 +6,7 @@
 #include "runtime/libc_kind.h"
 #include "runtime/memory.h"
 #include "runtime/record.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "shims/trace/operators.h"
+#include "shims/common/operators.h"
 
 #include "runtime/record.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 void hs_operator__enter_new(void)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the process itself changes: fork, exec, exit, credentials, namespaces, unloading of code.
+// Start, end, fork and exec of a process that is recorded.
 #include "runtime/process.h"
 
 #include "arch/system.h"
 #include "runtime/log.h"
 #include "runtime/record.h"
-#include "shims/trace/real.h"
-#include "unwind/walk.h"
+#include "shims/common/real.h"
+#include "shims/common/shim.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@
             hs_real__resolve();                                                                                        \
     } while (0)
 
-// ---- start and end
-// ------------------------------------------------------------------------------------------------------
+// ---- start and end -------------------------------------------------------------------------------------------------
 
 static __attribute__((constructor)) void library_begins(void)
 {
@@ -40,60 +38,37 @@ static __attribute__((destructor)) void library_ends(void)
     hs_process__exit();
 }
 
-HS_EXPORT void _exit(int status) __attribute__((noreturn));
-HS_EXPORT void _exit(int status)
+void hs_shim__process_ends(void)
 {
     hs_process__exit();
-    for (;;)
-        HS_SYSTEM1(SYS_exit_group, status);
 }
 
-HS_EXPORT void _Exit(int status) __attribute__((noreturn));
-HS_EXPORT void _Exit(int status)
+void hs_shim__before_fork(void)
 {
-    _exit(status);
 }
 
-HS_EXPORT void quick_exit(int status) __attribute__((noreturn));
-HS_EXPORT void quick_exit(int status)
+void hs_shim__after_fork(bool child)
 {
-    NEED(quick_exit);
-    hs_process__exit();
-    if (hs_real.quick_exit)
-        hs_real.quick_exit(status);
-    _exit(status);
-}
-
-// ---- fork
-// -----------------------------------------------------------------------------------------------------------------
-
-static pid_t system_fork(void)
-{
-    return (pid_t)hs_real__result(HS_SYSTEM5(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-}
-
-HS_EXPORT pid_t fork(void);
-HS_EXPORT pid_t fork(void)
-{
-    NEED(fork);
-    pid_t pid = hs_real.fork ? hs_real.fork() : system_fork();
-    if (pid == 0)
+    if (child)
         hs_process__after_fork();
-    return pid;
 }
 
-HS_EXPORT pid_t _Fork(void);
-HS_EXPORT pid_t _Fork(void)
+void hs_shim__before_single_threaded(void)
 {
-    NEED(_Fork);
-    pid_t pid = hs_real._Fork ? hs_real._Fork() : fork();
-    if (pid == 0 && hs_real._Fork)
-        hs_process__after_fork();
-    return pid;
+    hs_process__be_single_threaded();
 }
 
-// ---- exec
-// -----------------------------------------------------------------------------------------------------------------
+// From here on the threads that record write for themselves.
+void hs_shim__after_single_threaded(void)
+{
+}
+
+void hs_shim__code_was_unloaded(void)
+{
+    hs_process__code_was_unloaded();
+}
+
+// ---- exec ----------------------------------------------------------------------------------------------------------
 
 #define EXECUTE(name, ...)                                                                                             \
     do {                                                                                                               \
@@ -184,53 +159,4 @@ HS_EXPORT int execle(const char *path, const char *first, ...)
     char *const *environment = va_arg(rest, char *const *);
     va_end(rest);
     return execve(path, vector, environment);
-}
-
-// ---- what needs a single thread, or every thread
-// -----------------------------------------------------------------------
-
-// The kernel keeps credentials and namespaces per thread, and libc does not know ours.
-#define SINGLE_THREADED(name, parameters, ...)                                                                         \
-    HS_EXPORT int name parameters;                                                                                     \
-    HS_EXPORT int name parameters                                                                                      \
-    {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        if (!hs_real.name) {                                                                                           \
-            hs_real__set_errno(ENOSYS);                                                                                \
-            return -1;                                                                                                 \
-        }                                                                                                              \
-        hs_process__be_single_threaded();                                                                              \
-        return hs_real.name(__VA_ARGS__);                                                                              \
-    }
-
-SINGLE_THREADED(unshare, (int flags), flags)
-SINGLE_THREADED(setns, (int fd, int type), fd, type)
-SINGLE_THREADED(setuid, (uid_t user), user)
-SINGLE_THREADED(seteuid, (uid_t user), user)
-SINGLE_THREADED(setreuid, (uid_t real, uid_t effective), real, effective)
-SINGLE_THREADED(setresuid, (uid_t real, uid_t effective, uid_t saved), real, effective, saved)
-SINGLE_THREADED(setgid, (gid_t group), group)
-SINGLE_THREADED(setegid, (gid_t group), group)
-SINGLE_THREADED(setregid, (gid_t real, gid_t effective), real, effective)
-SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), real, effective, saved)
-SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), count, groups)
-
-// ---- code that goes and comes
-// -------------------------------------------------------------------------------------------
-
-HS_EXPORT int dlclose(void *handle);
-HS_EXPORT int dlclose(void *handle)
-{
-    NEED(dlclose);
-    if (!hs_real.dlclose) {
-        hs_real__set_errno(ENOSYS);
-        return -1;
-    }
-    hs_unwind_forget_rules();
-    int result = hs_real.dlclose(handle);
-    hs_unwind_forget_rules();
-    hs_process__code_was_unloaded();
-    hs_real.__register_frame = hs_real.__deregister_frame = NULL;
-    hs_cxx__forget();
-    return result;
 }

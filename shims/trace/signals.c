@@ -4,7 +4,7 @@
 // that SIGUSR1 and SIGUSR2 have the default action.
 #include "runtime/process.h"
 #include "runtime/signal_action.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,9 +6,9 @@
 #include "runtime/prof/events.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/records.h"
+#include "shims/common/real.h"
 #include "shims/prof/mallctl.h"
 #include "shims/prof/nodes.h"
-#include "shims/trace/real.h"
 #include "unwind/include/heapsonde/unwind.h"
 
 #include <stdlib.h>

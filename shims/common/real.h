@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The functions that the shim stands in front of, as the program would have got them.
-#ifndef HEAPSONDE_SHIMS_TRACE_REAL_H
-#define HEAPSONDE_SHIMS_TRACE_REAL_H
+#ifndef HEAPSONDE_SHIMS_COMMON_REAL_H
+#define HEAPSONDE_SHIMS_COMMON_REAL_H
 
 #include "runtime/signal_action.h"
 

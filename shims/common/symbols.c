@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "shims/trace/symbols.h"
+#include "shims/common/symbols.h"
 
 #include "arch/system.h"
 #include "runtime/text.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include "arch/system.h"
-#include "shims/trace/symbols.h"
+#include "shims/common/symbols.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What is recorded of the operators new and delete of an allocator that brings its own (cxx.c).
-#ifndef HEAPSONDE_SHIMS_TRACE_OPERATORS_H
-#define HEAPSONDE_SHIMS_TRACE_OPERATORS_H
+#ifndef HEAPSONDE_SHIMS_COMMON_OPERATORS_H
+#define HEAPSONDE_SHIMS_COMMON_OPERATORS_H
 
 #include "arch/arch.h"
 

@@ -4,8 +4,8 @@
 // that the program may not have loaded, it does not see libraries outside the global search order, it may allocate, and
 // a name that it does not find changes what the program's next dlerror() says.
 // Source: the System V gABI (hash table, dynamic section), the GNU hash section as binutils writes it.
-#ifndef HEAPSONDE_SHIMS_TRACE_SYMBOLS_H
-#define HEAPSONDE_SHIMS_TRACE_SYMBOLS_H
+#ifndef HEAPSONDE_SHIMS_COMMON_SYMBOLS_H
+#define HEAPSONDE_SHIMS_COMMON_SYMBOLS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A small arena for allocations that happen while the real functions are being looked up. Blocks are never reused.
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 // leave no frame behind. An allocator that brings its own operators (tcmalloc, mimalloc, jemalloc) is recorded here.
 //
 // The real operator new may throw, through this frame: nothing is left to undo when it does.
-#include "shims/trace/operators.h"
-#include "shims/trace/real.h"
+#include "shims/common/operators.h"
+#include "shims/common/real.h"
 #include "unwind/capture.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 //
 // Unwind information of generated code, as JIT compilers announce it to libgcc.
 #include "heapsonde/unwind.h"
-#include "shims/trace/real.h"
+#include "shims/common/real.h"
 
 HS_EXPORT void __register_frame(void *eh_frame);
 HS_EXPORT void __register_frame(void *eh_frame)

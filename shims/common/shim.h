@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a shim does where the process itself changes: each of the two libraries defines these, common/process.c calls
+// them. They are called in the program's threads, with the program's signals as they are.
+#ifndef HEAPSONDE_SHIMS_COMMON_SHIM_H
+#define HEAPSONDE_SHIMS_COMMON_SHIM_H
+
+#include <stdbool.h>
+
+// Before _exit, _Exit and quick_exit. (What exit does, the library's destructor sees.)
+void hs_shim__process_ends(void);
+
+// Around a fork; after_fork in the parent and, with child true, in the child. The child may be the only one to return.
+void hs_shim__before_fork(void);
+void hs_shim__after_fork(bool child);
+
+// Around calls that need a single thread, or change what each thread of the kernel has for itself (credentials,
+// namespaces): libc does not know the shim's own thread.
+void hs_shim__before_single_threaded(void);
+void hs_shim__after_single_threaded(void);
+
+// After dlclose; what is known of code is forgotten already.
+void hs_shim__code_was_unloaded(void);
+
+#endif
