@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The wire between a recorded process and a host: constants, hellos, frames, announcements. docs/protocol.md is the
+// specification. Nothing here reads or writes a socket; both halves use it. All functions are async-signal-safe and use
+// no memory but what they are given.
+#ifndef HEAPSONDE_FORMAT_WIRE_H
+#define HEAPSONDE_FORMAT_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_WIRE_MAGIC           "\x8fHSWIRE\n"
+#define HS_WIRE_VERSION         1
+#define HS_WIRE_HELLO_SIZE      48
+#define HS_WIRE_RANDOM_SIZE     32
+#define HS_WIRE_KEY_SIZE        32 // of one direction
+#define HS_WIRE_SHARED_KEY_MIN  16
+#define HS_WIRE_SHARED_KEY_MAX  1024
+#define HS_WIRE_TAG_SIZE        16
+#define HS_WIRE_LENGTH_SIZE     4
+#define HS_WIRE_KIND_SIZE       4
+#define HS_WIRE_PAYLOAD_MAX     16384
+#define HS_WIRE_FRAME_MAX       (HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE + HS_WIRE_PAYLOAD_MAX + HS_WIRE_TAG_SIZE)
+#define HS_WIRE_STREAM_MIN      32 // of the payload of STREAM: what stands before the pairs
+#define HS_ANNOUNCE_MAGIC       "\x8fHSCALL\n"
+#define HS_ANNOUNCE_PORT        43513
+#define HS_ANNOUNCE_GROUP4      "239.255.72.83"
+#define HS_ANNOUNCE_GROUP6      "ff02::4853"
+#define HS_ANNOUNCE_MAX         1200
+#define HS_ANNOUNCE_HEADER_SIZE 24
+
+enum { HS_WIRE_DEVICE = 1, HS_WIRE_HOST = 2 };
+enum { HS_WIRE_OPEN = 0, HS_WIRE_SHARED_KEY = 1 };
+
+enum hs_wire_kind {
+    HS_WIRE_AUTH = 1,
+    HS_WIRE_STREAM = 2,
+    HS_WIRE_DATA = 3,
+    HS_WIRE_END = 4,
+    HS_WIRE_ANSWER = 5,
+    HS_WIRE_PONG = 6,
+    HS_WIRE_REFUSED = 7,
+    HS_WIRE_WANT = 16,
+    HS_WIRE_ACK = 17,
+    HS_WIRE_REQUEST = 18,
+    HS_WIRE_PING = 19
+};
+
+struct hs_wire_hello {
+    uint8_t role;     // HS_WIRE_DEVICE or HS_WIRE_HOST
+    uint8_t security; // HS_WIRE_OPEN or HS_WIRE_SHARED_KEY
+    uint8_t random[HS_WIRE_RANDOM_SIZE];
+};
+
+void hs_wire_hello__write(const struct hs_wire_hello *hello, uint8_t bytes[HS_WIRE_HELLO_SIZE]);
+// False: no hello, another version, or values that do not exist.
+bool hs_wire_hello__read(const uint8_t bytes[HS_WIRE_HELLO_SIZE], struct hs_wire_hello *hello);
+
+// One direction of a connection. Zeroed: in the open.
+struct hs_wire_direction {
+    bool encrypted;
+    uint8_t key[HS_WIRE_KEY_SIZE];
+    uint64_t frames; // number of the next frame
+};
+
+// Both directions from the shared key and the two hellos as they were sent.
+void hs_wire__derive(struct hs_wire_direction *from_device, struct hs_wire_direction *from_host, const void *shared_key,
+                     size_t shared_key_length, const uint8_t device_hello[HS_WIRE_HELLO_SIZE],
+                     const uint8_t host_hello[HS_WIRE_HELLO_SIZE]);
+
+// A frame is built in place: the payload (`length` bytes, at most HS_WIRE_PAYLOAD_MAX) stands at
+// frame + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE of a buffer with HS_WIRE_TAG_SIZE bytes of room behind it. Returns
+// the frame's whole size.
+size_t hs_wire__seal(struct hs_wire_direction *direction, enum hs_wire_kind kind, uint8_t *frame, size_t length);
+
+// How many bytes the frame that begins with these four has in all; 0: no frame may have such a length.
+size_t hs_wire__frame_size(const struct hs_wire_direction *direction, const uint8_t length[HS_WIRE_LENGTH_SIZE]);
+
+// Opens a whole frame of `size` bytes in place. The payload is at frame + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE.
+// False: it does not verify; the connection is to be closed.
+bool hs_wire__open(struct hs_wire_direction *direction, uint8_t *frame, size_t size, enum hs_wire_kind *kind,
+                   size_t *payload_length);
+
+// ---- announcements ----
+
+// `body_length` bytes of body stand at datagram + HS_ANNOUNCE_HEADER_SIZE, with HS_WIRE_TAG_SIZE bytes of room behind.
+// `shared_key` NULL: in the open. Returns the datagram's size.
+size_t hs_announce__seal(uint8_t *datagram, size_t body_length, const void *shared_key, size_t shared_key_length,
+                         const uint8_t nonce[12]);
+// Opens in place. Returns the length of the body at datagram + HS_ANNOUNCE_HEADER_SIZE, or -1: not an announcement, or
+// not of somebody with this key (NULL: one in the open is expected).
+long hs_announce__open(uint8_t *datagram, size_t size, const void *shared_key, size_t shared_key_length);
+
+// ---- pairs of strings, as in STREAM and in announcements ----
+
+// Appends one pair at *at; false (and nothing is written) when it does not fit before `end`.
+bool hs_wire_pair__write(uint8_t **at, const uint8_t *end, const char *key, const void *value, size_t length);
+
+struct hs_wire_text {
+    const char *data; // not terminated
+    size_t length;
+};
+// Reads the pair at *at and moves on. False at the end or at damage.
+bool hs_wire_pair__read(const uint8_t **at, const uint8_t *end, struct hs_wire_text *key, struct hs_wire_text *value);
+
+static inline void hs_wire__put(uint8_t *to, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static inline uint64_t hs_wire__get(const uint8_t *from, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)from[i] << 8 * i;
+    return value;
+}
+
+#endif
