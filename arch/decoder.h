@@ -117,6 +117,15 @@ static inline bool hs_instruction__ends_path(const struct hs_instruction *instru
                                          instruction->flow == HS_FLOW_INDIRECT || instruction->flow == HS_FLOW_STOP);
 }
 
+// Whether it does nothing: no effects, or a register copied to itself.
+static inline bool hs_instruction__is_padding(const struct hs_instruction *instruction)
+{
+    const struct hs_effect *effect = &instruction->effects[0];
+    return instruction->flow == HS_FLOW_NEXT &&
+           (!instruction->count || (instruction->count == 1 && effect->kind == HS_EFFECT_ADD && !effect->value &&
+                                    effect->reg == effect->source));
+}
+
 #pragma GCC visibility push(hidden)
 extern const struct hs_decoder hs_decoder_amd64;
 extern const struct hs_decoder hs_decoder_aarch64;

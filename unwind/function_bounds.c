@@ -74,16 +74,23 @@ struct builder {
     uint8_t *bits;
     struct text code; // where instructions are: .text, or all that is executable
     uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
+    uint8_t *pointed; // the same for the text, where data is known: where what may be pointers lead
+    uint8_t *passed;  // and where the instruction before goes on: no function starts there
     uintptr_t gp;     // MIPS: what the global pointer holds in all of the module; 0: not known
     uintptr_t bias;   // of the module; 0 where it is not known
 };
 
-static void mark(const struct builder *builder, uintptr_t address)
+static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t address)
 {
     if (!in_text(builder->text, address) || address % builder->decoder->alignment)
         return;
     size_t bit = (address - builder->text->address) / builder->decoder->alignment;
-    builder->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+    bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+static void mark(const struct builder *builder, uintptr_t address)
+{
+    mark_in(builder, builder->bits, address);
 }
 
 // For those who call back with an untyped builder.
@@ -94,8 +101,10 @@ static void mark_start(const void *builder, uintptr_t address)
 
 static bool is_marked(const struct builder *builder, uintptr_t address)
 {
+    if (!in_text(builder->text, address))
+        return false;
     size_t bit = (address - builder->text->address) / builder->decoder->alignment;
-    return in_text(builder->text, address) && builder->bits[bit / 8] >> bit % 8 & 1;
+    return (builder->bits[bit / 8] | (builder->pointed ? builder->pointed[bit / 8] : 0)) >> bit % 8 & 1;
 }
 
 static bool looks_like_start(const struct builder *builder, uintptr_t address)
@@ -134,12 +143,13 @@ static bool is_upper_part(const struct builder *builder, uintptr_t pointer)
 #endif
 }
 
-// What may be a pointer to a function. Labels within functions have pointers, too.
+// What may be a pointer to a function. Labels within functions have pointers, too, and the numbers of a program that is
+// loaded at a low address may look like pointers.
 static void mark_pointer(const struct builder *builder, uintptr_t pointer)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
     if ((pointer & bit) == bit && !is_upper_part(builder, pointer) && looks_like_start(builder, address))
-        mark(builder, address);
+        mark_in(builder, builder->pointed ? builder->pointed : builder->bits, address);
 }
 
 // Data between functions may look like a call by chance. It hardly leads into the code, but where calls are short and
@@ -295,6 +305,12 @@ static void note_data(const struct builder *builder, const struct hs_instruction
     }
 }
 
+// A function does not start where control goes on from what is before, which is no data.
+static bool passes(const struct hs_instruction *instruction)
+{
+    return instruction->flow == HS_FLOW_NEXT && !instruction->conditional && !hs_instruction__is_padding(instruction);
+}
+
 static void mark_in_instruction(const struct builder *builder, uintptr_t address,
                                 const struct hs_instruction *instruction, struct constants *constants,
                                 struct block *block)
@@ -311,6 +327,8 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
         return;
     note_data(builder, instruction);
     follow_constants(builder, constants, instruction);
+    if (builder->passed && passes(instruction))
+        mark_in(builder, builder->passed, address + instruction->size);
 }
 
 // Whether the code at `at` is of the decoder's kind, where there are two. That holds up to *judged.
@@ -420,18 +438,29 @@ static uintptr_t find_global_pointer(const struct hs_module *module, uintptr_t b
 }
 #endif
 
+static void map_places(struct builder *builder, size_t size)
+{
+    long memory = hs_system_mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hs_system_failed(memory))
+        return;
+    builder->data = (uint8_t *)memory;
+    builder->pointed = builder->data + size;
+    builder->passed = builder->pointed + size;
+}
+
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
-    size_t size = text_size(&builder->code) / builder->decoder->alignment / 8 + 1;
-    if (found && builder->decoder->data_in_code) {
-        long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        builder->data = hs_system_failed(memory) ? NULL : (uint8_t *)memory;
-    }
+    size_t size = text_size(builder->text) / builder->decoder->alignment / 8 + 1;
+    if (found && builder->decoder->data_in_code)
+        map_places(builder, size);
     mark_pointers(builder, module);
     mark_in_code(builder);
-    if (builder->data)
-        hs_system_munmap(builder->data, size);
+    if (!builder->data)
+        return;
+    for (size_t i = 0; i < size; i++)
+        builder->bits[i] |= builder->pointed[i] & (uint8_t)~builder->passed[i];
+    hs_system_munmap(builder->data, 3 * size);
 }
 
 // 0: no process starts in the module.
@@ -500,7 +529,7 @@ static const struct index *build_index(const struct hs_decoder *decoder, const s
         atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);
         return NULL;
     }
-    struct builder builder = {decoder, text, (uint8_t *)memory, *text, NULL, 0, 0};
+    struct builder builder = {.decoder = decoder, .text = text, .bits = (uint8_t *)memory, .code = *text};
     build(&builder, module);
     index->file = file;
     index->size = text_size(text);

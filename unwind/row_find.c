@@ -41,14 +41,6 @@ static bool starts_function(const struct hs_found_row *found, uintptr_t pc)
            hs_function_bounds(HS_ARCH_DECODER(pc), &found->place.module, code, &function) && function.address == code;
 }
 
-static bool is_padding(const struct hs_instruction *instruction)
-{
-    const struct hs_effect *effect = &instruction->effects[0];
-    return instruction->flow == HS_FLOW_NEXT &&
-           (!instruction->count || (instruction->count == 1 && effect->kind == HS_EFFECT_ADD && !effect->value &&
-                                    effect->reg == effect->source));
-}
-
 // Whether control cannot come to the code from what is before it. Only where all instructions are of one size, so that
 // they can be read backwards.
 static bool after_path_end(const struct hs_module *module, uintptr_t pc)
@@ -71,7 +63,7 @@ static bool after_path_end(const struct hs_module *module, uintptr_t pc)
             return ends && instruction.delay_slot;
         if (ends)
             return !instruction.delay_slot || i > 0;
-        in_slot = !is_padding(&instruction);
+        in_slot = !hs_instruction__is_padding(&instruction);
     }
     return false;
 }

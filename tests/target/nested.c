@@ -91,8 +91,16 @@ static __attribute__((noinline)) long inner(long a)
         return result;                                                                                                 \
     }
 
+// Numbers that happen to be addresses within the function: no pointer leads there.
+#define NUMBERS_4(function, number)                                                                                    \
+    (const char *)(function) + (number), (const char *)(function) + (number) + 2,                                      \
+        (const char *)(function) + (number) + 4, (const char *)(function) + (number) + 6
+#define NUMBERS_WITHIN(function)                                                                                       \
+    static const char *numbers_within_##function[] __attribute__((used)) = {                                           \
+        NUMBERS_4(function, 2), NUMBERS_4(function, 10), NUMBERS_4(function, 18), NUMBERS_4(function, 26)};
+
 #define VARIADIC(nr, next)                                                                                             \
-    static __attribute__((noinline)) long v##nr(const char *kinds, ...)                                                \
+    static __attribute__((noinline, noclone)) long v##nr(const char *kinds, ...)                                       \
     {                                                                                                                  \
         NOTE_RETURN_ADDRESS(expected[FRAMES - (nr)]);                                                                  \
         va_list values;                                                                                                \
@@ -105,6 +113,7 @@ static __attribute__((noinline)) long inner(long a)
         BARRIER();                                                                                                     \
         return result + sum;                                                                                           \
     }                                                                                                                  \
+    NUMBERS_WITHIN(v##nr)                                                                                              \
     static inline __attribute__((always_inline)) long f##nr(long a)                                                    \
     {                                                                                                                  \
         return v##nr("abc", a, a, a);                                                                                  \
