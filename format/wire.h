@@ -29,6 +29,7 @@
 #define HS_ANNOUNCE_GROUP6      "ff02::4853"
 #define HS_ANNOUNCE_MAX         1200
 #define HS_ANNOUNCE_HEADER_SIZE 24
+#define HS_ANNOUNCE_BODY_MIN    26 // what stands before the pairs
 
 enum { HS_WIRE_DEVICE = 1, HS_WIRE_HOST = 2 };
 enum { HS_WIRE_OPEN = 0, HS_WIRE_SHARED_KEY = 1 };
@@ -71,7 +72,7 @@ void hs_wire__derive(struct hs_wire_direction *from_device, struct hs_wire_direc
 
 // A frame is built in place: the payload (`length` bytes, at most HS_WIRE_PAYLOAD_MAX) stands at
 // frame + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE of a buffer with HS_WIRE_TAG_SIZE bytes of room behind it. Returns
-// the frame's whole size.
+// the frame's whole size. One in the open has no tag.
 size_t hs_wire__seal(struct hs_wire_direction *direction, enum hs_wire_kind kind, uint8_t *frame, size_t length);
 
 // How many bytes the frame that begins with these four has in all; 0: no frame may have such a length.
@@ -84,13 +85,15 @@ bool hs_wire__open(struct hs_wire_direction *direction, uint8_t *frame, size_t s
 
 // ---- announcements ----
 
-// `body_length` bytes of body stand at datagram + HS_ANNOUNCE_HEADER_SIZE, with HS_WIRE_TAG_SIZE bytes of room behind.
-// `shared_key` NULL: in the open. Returns the datagram's size.
-size_t hs_announce__seal(uint8_t *datagram, size_t body_length, const void *shared_key, size_t shared_key_length,
-                         const uint8_t nonce[12]);
+// The key of announcements, for as long as the shared key is the same.
+void hs_announce__derive(uint8_t key[HS_WIRE_KEY_SIZE], const void *shared_key, size_t shared_key_length);
+
+// `body_length` bytes of body, at least HS_ANNOUNCE_BODY_MIN, stand at datagram + HS_ANNOUNCE_HEADER_SIZE, with
+// HS_WIRE_TAG_SIZE bytes of room behind. `key` NULL: in the open. Returns the datagram's size.
+size_t hs_announce__seal(uint8_t *datagram, size_t body_length, const uint8_t *key, const uint8_t nonce[12]);
 // Opens in place. Returns the length of the body at datagram + HS_ANNOUNCE_HEADER_SIZE, or -1: not an announcement, or
 // not of somebody with this key (NULL: one in the open is expected).
-long hs_announce__open(uint8_t *datagram, size_t size, const void *shared_key, size_t shared_key_length);
+long hs_announce__open(uint8_t *datagram, size_t size, const uint8_t *key);
 
 // ---- pairs of strings, as in STREAM and in announcements ----
 
@@ -103,6 +106,14 @@ struct hs_wire_text {
 };
 // Reads the pair at *at and moves on. False at the end or at damage.
 bool hs_wire_pair__read(const uint8_t **at, const uint8_t *end, struct hs_wire_text *key, struct hs_wire_text *value);
+
+// ---- secrets ----
+
+// Zeroes memory that nobody reads again: keys, when they are not needed any more, and directions, when a connection
+// ends.
+void hs_wire__wipe(void *memory, size_t length);
+// The same for the 2 KiB of stack below the caller, where a function has just worked on a secret.
+void hs_wire__wipe_stack(void);
 
 static inline void hs_wire__put(uint8_t *to, uint64_t value, unsigned bytes)
 {
