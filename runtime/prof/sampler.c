@@ -163,6 +163,7 @@ static bool enter(struct hs_sampler_thread *thread, struct hs_sample *sample, ui
         settle(stale, thread, 0);
     if (!index)
         return false;
+    hs_sampler__spread_filter();
     struct hs_pair *pair = hs_pairs__at(sample->pair);
     struct hs_counts counts = counts_of(sample);
     add(&pair->live, &counts);

@@ -9,11 +9,13 @@
 // thrown away and drawn anew at any time.
 //
 // The fast path of malloc costs: the record of the thread, the block's size, one addition, one comparison. That of
-// free: the same without the comparison, and one byte of the filter (runtime/prof/samples.h).
+// free: the same without the comparison, and one byte of the filter (runtime/prof/samples.h). Both read sizes from the
+// word before a block; where that may not be done, malloc is given NULL and every free is stopped by the filter.
 //
 // Shared words:
 //   hs_sampler_thread.allocated, .deallocated   written by the owner only; read by anybody, relaxed
 //   hs_sampler_thread.next    written by the owner; anybody may store 0, which makes the owner take the slow path
+//   hs_sampler_thread.filter  written under the table's lock; read by the owner
 //   hs_sampler.rate_epoch     incremented by whoever changes rate or activity, before it stores 0 into every `next`
 //   hs_sampler.active, .sample_bytes   under no lock: written by control, read on the slow path
 #ifndef HEAPSONDE_RUNTIME_PROF_SAMPLER_H
@@ -21,6 +23,7 @@
 
 #include "arch/arch.h"
 #include "runtime/prof/options.h"
+#include "runtime/prof/samples.h"
 #include "unwind/walk_sites.h"
 
 #include <stdatomic.h>
@@ -34,9 +37,10 @@ enum { HS_THREAD_NAME = 16 };
 // them.
 struct hs_sampler_thread {
     // the fast path's line
-    uint64_t allocated;       // usable bytes, since the thread began
-    uint64_t next;            // value of `allocated` at which the slow path is taken
-    uint64_t deallocated;     // usable bytes
+    uint64_t allocated;               // usable bytes, since the thread began
+    uint64_t next;                    // value of `allocated` at which the slow path is taken
+    uint64_t deallocated;             // usable bytes
+    struct hs_filter *_Atomic filter; // what the fast path of free asks
     uint32_t quick;           // sizes of blocks may be read from the word before them; 0 in the record that threads
                               // without one of their own share
     volatile uint32_t inside; // the thread is in the profiler or in the real allocator's slow half: nothing is sampled
@@ -81,8 +85,12 @@ struct hs_sampler {
 #pragma GCC visibility push(hidden)
 extern struct hs_sampler hs_sampler;
 
-// The allocator keeps the size of a block, flags in the lowest three bits, in the word before it, as glibc does.
-void hs_sampler__sizes_are_in_headers(void);
+// The allocator keeps the size of a block, flags in the lowest three bits, in the word before it, as glibc does. False:
+// that cannot be used.
+bool hs_sampler__sizes_are_in_headers(void);
+
+// After something was entered into the filter and before anybody may free it: makes threads see a filter that is new.
+void hs_sampler__spread_filter(void);
 
 // Once, when the options are known.
 void hs_sampler__start(void);

@@ -2,6 +2,7 @@
 //
 // The records of threads. A thread that has ended is noticed by its tid; its record is used again when nothing that is
 // shown refers to it.
+#include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
@@ -16,8 +17,9 @@
 
 enum { FIRST_SCAN = 64, FIRST_TIDS = 1024, STACKS_KEPT = 256, MEMO_FRAMES = HS_BACKTRACE_MEMO };
 
-// Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one.
-static struct hs_sampler_thread nobody;
+// Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one, and its
+// filter stops every free.
+static struct hs_sampler_thread nobody = {.filter = &hs_filter_of_all};
 
 __thread struct hs_sampler_thread *hs_sampler_self = &nobody;
 
@@ -182,6 +184,12 @@ static uint32_t take_record(void)
     return index;
 }
 
+// What new threads' frees ask.
+static struct hs_filter *fast_filter(void)
+{
+    return hs_sampler.quick ? atomic_load_explicit(&hs_filter, memory_order_relaxed) : &hs_filter_of_all;
+}
+
 static struct hs_sampler_thread *make_record(uint32_t tid)
 {
     bury_namesake(tid);
@@ -195,6 +203,7 @@ static struct hs_sampler_thread *make_record(uint32_t tid)
     struct hs_sampler_thread *thread = hs_sampler__thread_at(index);
     *thread = (struct hs_sampler_thread){
         .tid = tid, .index = index, .uid = threads.next_uid++, .ready = true, .quick = hs_sampler.quick};
+    atomic_store_explicit(&thread->filter, fast_filter(), memory_order_release);
     threads.tids[index - 1] = tid;
     threads.running++;
     return thread;
@@ -221,11 +230,28 @@ struct hs_sampler_thread *hs_sampler__self(void)
     return thread;
 }
 
-void hs_sampler__sizes_are_in_headers(void)
+bool hs_sampler__sizes_are_in_headers(void)
 {
+    if (!hs_table__lock())
+        return false;
+    hs_filter__start();
     hs_sampler.quick = true;
     for (uint32_t i = 1; i <= threads.pool.count; i++)
         hs_sampler__thread_at(i)->quick = 1;
+    hs_sampler__spread_filter();
+    hs_table__unlock();
+    return true;
+}
+
+void hs_sampler__spread_filter(void)
+{
+    static struct hs_filter *spread;
+    struct hs_filter *filter = fast_filter();
+    if (HS_LIKELY(filter == spread))
+        return;
+    spread = filter;
+    for (uint32_t i = 1; i <= threads.pool.count; i++)
+        atomic_store_explicit(&hs_sampler__thread_at(i)->filter, filter, memory_order_release);
 }
 
 // ---- all threads ----------------------------------------------------------------------------------------------------

@@ -5,13 +5,15 @@
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/pool.h"
 
-enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 20, SLOTS_PER_SAMPLE = 16, SATURATED = 255, HELD_LIMIT = 512 };
+enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 19, SLOTS_PER_SAMPLE = 8, SATURATED = 255, HELD_LIMIT = 512 };
 
-// Mask 0 and one counter, which stays 0.
-static _Alignas(struct hs_filter) uint8_t no_filter[sizeof(struct hs_filter) + sizeof(uintptr_t)];
-#define NO_FILTER ((struct hs_filter *)(void *)no_filter)
+#define FILTER_SIZE(slots) (sizeof(struct hs_filter) + 2 * (slots))
 
-struct hs_filter *_Atomic hs_filter = (struct hs_filter *)(void *)no_filter;
+// Until hs_filter__start() its mask is 0, and nothing is in it.
+static _Alignas(64) uint8_t first_filter[FILTER_SIZE(FILTER_FIRST)];
+
+struct hs_filter *_Atomic hs_filter = (struct hs_filter *)(void *)first_filter;
+struct hs_filter hs_filter_of_all = {0, {SATURATED, SATURATED}};
 
 static struct {
     struct hs_pool pool;
@@ -37,24 +39,36 @@ static uint32_t hash_of(uintptr_t block)
 
 // ---- the filter -----------------------------------------------------------------------------------------------------
 
-static void hold(struct hs_filter *filter, uintptr_t block)
+static void increment(uint8_t *counter)
 {
-    uint8_t *counter = &filter->counters[hs_filter_slot(filter, block)];
     if (*counter != SATURATED)
         __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
 // A counter that was full once no longer knows how many it stands for.
-static void let_go(uintptr_t block)
+static void decrement(uint8_t *counter)
 {
-    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
-    uint8_t *counter = &filter->counters[hs_filter_slot(filter, block)];
     if (*counter != SATURATED && *counter != 0)
         __atomic_store_n(counter, *counter - 1, __ATOMIC_RELAXED);
 }
 
+static void hold(struct hs_filter *filter, uintptr_t block)
+{
+    increment(&filter->counters[hs_filter_slot(filter, block)]);
+    increment(&filter->counters[hs_filter_second_slot(filter, block)]);
+}
+
+static void let_go(uintptr_t block)
+{
+    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
+    decrement(&filter->counters[hs_filter_slot(filter, block)]);
+    decrement(&filter->counters[hs_filter_second_slot(filter, block)]);
+}
+
+// Into an empty one.
 static void fill(struct hs_filter *filter)
 {
+    __atomic_store_n(&filter->counters[hs_filter_slot(filter, 0)], SATURATED, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < samples.held_count; i++)
         hold(filter, samples.held[i]);
     for (uint32_t head = 0; samples.buckets.heads && head <= samples.buckets.mask; head++)
@@ -62,27 +76,36 @@ static void fill(struct hs_filter *filter)
             hold(filter, hs_samples__at(i)->block);
 }
 
-// Makes room for one more block. False: there is no filter that can hold it.
-static bool prepare_filter(void)
+void hs_filter__start(void)
 {
+    struct hs_filter *first = (struct hs_filter *)(void *)first_filter;
+    if (first->mask)
+        return;
+    first->mask = FILTER_FIRST - 1;
+    fill(first);
+}
+
+// Makes room for one more block.
+static void prepare_filter(void)
+{
+    hs_filter__start();
     struct hs_filter *old = atomic_load_explicit(&hs_filter, memory_order_relaxed);
     size_t slots = old->mask + 1, wanted = ((size_t)samples.buckets.used + 1) * SLOTS_PER_SAMPLE;
-    if (old != NO_FILTER && (slots >= wanted || slots >= FILTER_LIMIT))
-        return true;
-    slots = old == NO_FILTER ? FILTER_FIRST : slots * 4;
-    struct hs_filter *filter = hs_memory__map(sizeof *filter + slots);
+    if (slots >= wanted || slots >= FILTER_LIMIT)
+        return;
+    struct hs_filter *filter = hs_memory__map(FILTER_SIZE(4 * slots));
     if (!filter)
-        return old != NO_FILTER;
-    filter->mask = slots - 1;
+        return;
+    filter->mask = 4 * slots - 1;
     fill(filter);
     atomic_store_explicit(&hs_filter, filter, memory_order_release);
-    return true;
 }
 
 void hs_filter__hold_always(uintptr_t block)
 {
-    if (samples.held_count == HELD_LIMIT || !prepare_filter())
+    if (samples.held_count == HELD_LIMIT)
         return;
+    prepare_filter();
     samples.held[samples.held_count++] = block;
     hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), block);
 }
@@ -139,8 +162,9 @@ uint32_t hs_samples__insert(const struct hs_sample *sample, uint32_t *stale)
 {
     *stale = hs_samples__take(sample->block);
     grow();
-    if (!samples.buckets.heads || !prepare_filter())
+    if (!samples.buckets.heads)
         return 0;
+    prepare_filter();
     uint32_t index = hs_pool__allocate(&samples.pool, sizeof(struct hs_sample));
     if (!index)
         return 0;
@@ -159,8 +183,7 @@ void hs_samples__forget(void)
     hs_buckets__unmap(&samples.buckets);
     hs_pool__empty(&samples.pool, sizeof(struct hs_sample));
     struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
-    for (uintptr_t i = 0; filter != NO_FILTER && i <= filter->mask; i++)
+    for (uintptr_t i = 1; i < 2 * (filter->mask + 1); i++) // a thread may be freeing NULL, which is stopped at 0
         __atomic_store_n(&filter->counters[i], 0, __ATOMIC_RELAXED);
-    if (filter != NO_FILTER)
-        fill(filter);
+    fill(filter);
 }

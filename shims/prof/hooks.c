@@ -24,6 +24,7 @@ void *hs_prof__count_slowly(void *block, size_t requested)
     struct hs_sampler_thread *thread = hs_sampler_self;
     if (hs_bootstrap__owns(block)) {
         hs_filter__hold_always((uintptr_t)block);
+        hs_sampler__spread_filter();
         return block;
     }
     size_t usable = usable_size(thread, block, requested);
@@ -38,6 +39,14 @@ void *hs_prof__count_slowly(void *block, size_t requested)
     hs_sampler__allocated_slowly(thread, &caller, block, requested, usable);
     return block;
 }
+
+static void *refuse(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+void *(*hs_prof_quick_malloc)(size_t size) = refuse;
 
 static bool stacks_of_frees_are_wanted(void)
 {
@@ -54,6 +63,8 @@ bool hs_prof__release(const struct hs_registers *caller, void *block)
 
 void hs_prof__free_slowly(void *block)
 {
+    if (!block)
+        return;
     if (hs_filter__may_hold((uintptr_t)block)) {
         struct hs_registers caller = {0};
         if (HS_UNLIKELY(stacks_of_frees_are_wanted()) && hs_sampler__self())

@@ -28,6 +28,9 @@ void hs_prof__count(const struct hs_registers *caller, void *block, size_t reque
 // NULL.
 bool hs_prof__release(const struct hs_registers *caller, void *block);
 
+// The real malloc, where sizes may be read from the word before a block; else one that returns NULL.
+extern void *(*hs_prof_quick_malloc)(size_t size);
+
 // realloc(block, 0) calls, for stats.zero_reallocs.
 extern size_t hs_prof_zero_reallocs;
 
@@ -45,17 +48,30 @@ static inline size_t hs_prof_usable_in_header(const void *block)
     return HS_UNLIKELY(header & 2) ? usable - sizeof(size_t) : usable;
 }
 
-// Returns a block that was just allocated, counted, and sampled when that is due.
-#define HS_PROF_RETURN(block, requested)                                                                               \
+// Whether the block has pages of its own.
+static inline bool hs_prof_is_mapped(const void *block)
+{
+    return ((const size_t *)block)[-1] & 2;
+}
+
+// Returns a block that was just allocated, counted, and sampled when that is due. Its size may be read.
+#define HS_PROF_RETURN_QUICKLY(block, requested)                                                                       \
     do {                                                                                                               \
         struct hs_sampler_thread *thread_ = hs_sampler_self;                                                           \
-        if (HS_LIKELY(thread_->quick)) {                                                                               \
+        if (HS_LIKELY(!hs_prof_is_mapped(block))) {                                                                    \
             uint64_t allocated_ = thread_->allocated + hs_prof_usable_in_header(block);                                \
             if (HS_LIKELY(allocated_ < thread_->next)) {                                                               \
                 thread_->allocated = allocated_;                                                                       \
                 return block;                                                                                          \
             }                                                                                                          \
         }                                                                                                              \
+        return hs_prof__count_slowly(block, requested);                                                                \
+    } while (0)
+
+#define HS_PROF_RETURN(block, requested)                                                                               \
+    do {                                                                                                               \
+        if (HS_LIKELY(hs_sampler_self->quick))                                                                         \
+            HS_PROF_RETURN_QUICKLY(block, requested);                                                                  \
         return hs_prof__count_slowly(block, requested);                                                                \
     } while (0)
 

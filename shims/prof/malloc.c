@@ -31,9 +31,19 @@
     } while (0)
 
 HS_EXPORT void *malloc(size_t size);
+// A malloc that fails is tried twice: the fast path cannot tell that from one that it must not look at.
+static __attribute__((noinline)) void *malloc_slowly(size_t size)
+{
+    void *block = hs_real.malloc(size);
+    return block ? hs_prof__count_slowly(block, size) : NULL;
+}
+
 HS_EXPORT void *malloc(size_t size)
 {
-    ALLOCATE(size, hs_real.malloc(size));
+    void *block = hs_prof_quick_malloc(size);
+    if (HS_UNLIKELY(!block))
+        return malloc_slowly(size);
+    HS_PROF_RETURN_QUICKLY(block, size);
 }
 
 HS_EXPORT void *calloc(size_t count, size_t size);
@@ -106,10 +116,9 @@ HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 HS_EXPORT void free(void *block);
 HS_EXPORT void free(void *block)
 {
-    if (HS_UNLIKELY(!block))
-        return;
     struct hs_sampler_thread *thread = hs_sampler_self;
-    if (HS_UNLIKELY(hs_filter__may_hold((uintptr_t)block)) || HS_UNLIKELY(!thread->quick)) {
+    const struct hs_filter *filter = atomic_load_explicit(&thread->filter, memory_order_relaxed);
+    if (HS_UNLIKELY(hs_filter__stops(filter, (uintptr_t)block)) || HS_UNLIKELY(hs_prof_is_mapped(block))) {
         hs_prof__free_slowly(block);
         return;
     }

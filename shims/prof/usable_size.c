@@ -25,6 +25,6 @@ void hs_prof__try_headers(void)
         hs_real.free(aligned);
         hs_real.free(zeroed);
     }
-    if (all)
-        hs_sampler__sizes_are_in_headers();
+    if (all && hs_sampler__sizes_are_in_headers())
+        hs_prof_quick_malloc = hs_real.malloc;
 }

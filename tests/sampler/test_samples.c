@@ -88,6 +88,42 @@ START_TEST(few_blocks_pass_the_filter_when_few_are_samples)
 }
 END_TEST
 
+// The first hash value is the same for all of these and for 4,000 others.
+START_TEST(samples_in_pages_of_their_own_do_not_stop_all_such_blocks)
+{
+    hs_samples__forget();
+    for (unsigned i = 0; i < 200; i++) {
+        struct hs_sample sample = {.block = 0x7f0000000010 + (uintptr_t)i * 40 * 65536};
+        uint32_t stale;
+        ck_assert_uint_ne(hs_samples__insert(&sample, &stale), 0);
+    }
+    unsigned passed = 0;
+    for (unsigned i = 0; i < 4000; i++)
+        passed += i % 40 != 0 && hs_filter__may_hold(0x7f0000000010 + (uintptr_t)i * 65536);
+    ck_assert_uint_lt(passed, 800);
+}
+END_TEST
+
+START_TEST(null_is_stopped_and_is_no_sample)
+{
+    hs_filter__start();
+    struct hs_filter *first = atomic_load(&hs_filter);
+    ck_assert(hs_filter__stops(first, 0));
+    ck_assert(!hs_filter__may_hold(0));
+    hs_samples__forget();
+    ck_assert(hs_filter__stops(first, 0));
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        index_of[i] = 0;
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        enter(i);
+    ck_assert_ptr_ne(first, atomic_load(&hs_filter));
+    ck_assert(hs_filter__stops(atomic_load(&hs_filter), 0));
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        ck_assert(hs_filter__stops(atomic_load(&hs_filter), address_of(i)));
+    ck_assert(hs_filter__stops(&hs_filter_of_all, address_of(1)) && hs_filter__stops(&hs_filter_of_all, 0));
+}
+END_TEST
+
 START_TEST(held_addresses_stay)
 {
     hs_filter__hold_always(0x7000);
@@ -106,6 +142,8 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_test(all, the_table_is_what_an_array_says);
     tcase_add_test(all, few_blocks_pass_the_filter_when_few_are_samples);
+    tcase_add_test(all, samples_in_pages_of_their_own_do_not_stop_all_such_blocks);
+    tcase_add_test(all, null_is_stopped_and_is_no_sample);
     tcase_add_test(all, held_addresses_stay);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
