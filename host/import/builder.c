@@ -17,10 +17,13 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
     int failed = hs_live_map__create(&builder->live);
     if (!failed)
         failed = timeline__create(&builder->timeline, end_ns);
-#define CREATE(name, type)                                                                                             \
+    builder->staged = malloc(sizeof *builder->staged);
+    if (!failed && !builder->staged)
+        failed = -ENOMEM;
+#define CREATE(name)                                                                                                   \
     builder->name.fd = -1;                                                                                             \
     if (!failed)                                                                                                       \
-        failed = hs_column_file__create(&builder->name, directory_fd, #name, sizeof(type));
+        failed = hs_packed_writer__create(&builder->name, directory_fd, #name);
     HS_STORE_COLUMNS(CREATE)
 #undef CREATE
     // Chain 0 is none.
@@ -34,13 +37,20 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
 
 void builder__free(struct builder *builder)
 {
-#define ABANDON(name, type) hs_column_file__abandon(&builder->name);
+#define ABANDON(name) hs_packed_writer__abandon(&builder->name);
     HS_STORE_COLUMNS(ABANDON)
 #undef ABANDON
     hs_live_map__free(&builder->live);
     hs_clock_map__free(&builder->clock);
     timeline__free(&builder->timeline);
+    hs_growing__free(&builder->ends.free_time);
+    hs_growing__free(&builder->ends.free_stack);
+    hs_growing__free(&builder->ends.free_stream);
+    hs_growing__free(&builder->ends.state);
+    free(builder->staged);
     free(builder->streams.data);
+    free(builder->zones.data);
+    free(builder->links.data);
     free(builder->chains.data);
     free(builder->pools.data);
     free(builder->mappings.data);
@@ -56,42 +66,94 @@ static int make_room(struct builder *builder)
 {
     if (builder->rows >= HS_NO_ROW - 1)
         return -EOVERFLOW;
-    uint64_t room = UINT64_MAX;
-#define RESERVE(name, type)                                                                                            \
-    {                                                                                                                  \
-        int failed = hs_column_file__reserve(&builder->name, builder->rows + 1);                                       \
-        if (failed)                                                                                                    \
-            return failed;                                                                                             \
-        if (builder->name.capacity < room)                                                                             \
-            room = builder->name.capacity;                                                                             \
+    uint64_t room = builder->room ? 2 * builder->room : HS_ZONE_ROWS;
+    int failed = hs_growing__reserve(&builder->ends.free_time, room * sizeof(uint64_t));
+    if (!failed)
+        failed = hs_growing__reserve(&builder->ends.free_stack, room * sizeof(uint32_t));
+    if (!failed)
+        failed = hs_growing__reserve(&builder->ends.free_stream, room * sizeof(uint32_t));
+    if (!failed)
+        failed = hs_growing__reserve(&builder->ends.state, room);
+    if (!failed)
+        builder->room = room;
+    return failed;
+}
+
+static void widen(uint64_t *least, uint64_t *most, const uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *least = values[i] < *least ? values[i] : *least;
+        *most = values[i] > *most ? values[i] : *most;
     }
-    HS_STORE_COLUMNS(RESERVE)
-#undef RESERVE
-    builder->room = room;
-    return 0;
+}
+
+static struct hs_zone *zone_of_last_row(struct builder *builder)
+{
+    uint64_t number = (builder->rows - 1) / HS_ZONE_ROWS;
+    if (number < builder->zones.count)
+        return (struct hs_zone *)builder->zones.data + number;
+    struct hs_zone *zone = hs_array__add(&builder->zones, sizeof *zone);
+    if (zone)
+        *zone = (struct hs_zone){.time_min = UINT64_MAX,
+                                 .free_min = UINT64_MAX,
+                                 .size_min = UINT64_MAX,
+                                 .address_min = UINT64_MAX,
+                                 .lifetime_min = UINT64_MAX,
+                                 .stack_min = UINT32_MAX};
+    return zone;
+}
+
+int builder__write_block(struct builder *builder)
+{
+    struct staged *staged = builder->staged;
+    size_t count = builder->rows ? (builder->rows - 1) % HS_PACKED_BLOCK + 1 : 0;
+    struct hs_zone *zone = count ? zone_of_last_row(builder) : NULL;
+    if (!zone)
+        return count ? -ENOMEM : 0;
+    uint64_t stack_min = zone->stack_min, stack_max = zone->stack_max;
+    widen(&zone->size_min, &zone->size_max, staged->size, count);
+    widen(&zone->address_min, &zone->address_max, staged->address, count);
+    widen(&stack_min, &stack_max, staged->stack, count);
+    zone->stack_min = (uint32_t)stack_min;
+    zone->stack_max = (uint32_t)stack_max;
+    // Time never goes back.
+    zone->time_min = staged->time[0] < zone->time_min ? staged->time[0] : zone->time_min;
+    zone->time_max = staged->time[count - 1];
+    hs_packed_writer__add(&builder->time, staged->time, count);
+    hs_packed_writer__add(&builder->address, staged->address, count);
+    hs_packed_writer__add(&builder->size, staged->size, count);
+    hs_packed_writer__add(&builder->slack, staged->slack, count);
+    hs_packed_writer__add(&builder->stack, staged->stack, count);
+    hs_packed_writer__add(&builder->stream, staged->stream, count);
+    hs_packed_writer__add(&builder->detail, staged->detail, count);
+    return builder->time.failed;
 }
 
 int64_t builder__add_row(struct builder *builder, const struct new_row *row)
 {
+    size_t place = builder->rows % HS_PACKED_BLOCK;
+    if (!place && builder->rows) {
+        int failed = builder__write_block(builder);
+        if (failed)
+            return failed;
+    }
     if (builder->rows == builder->room) {
         int failed = make_room(builder);
         if (failed)
             return failed;
     }
+    struct staged *staged = builder->staged;
     uint64_t number = builder->rows++;
-    uint64_t slack = row->usable > row->size ? row->usable - row->size : 0;
-    column_u64(&builder->time)[number] = builder->now;
-    column_u64(&builder->free_time)[number] = HS_NEVER;
-    column_u64(&builder->address)[number] = row->address;
-    column_u64(&builder->size)[number] = row->size;
-    column_u32(&builder->slack)[number] = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
-    column_u32(&builder->stack)[number] = row->stack;
-    column_u32(&builder->stream)[number] = row->stream;
-    column_u32(&builder->free_stream)[number] = row->stream;
-    column_u8(&builder->kind)[number] = row->kind;
-    // The other columns are zero already; what stays zero is never touched.
-    if (row->detail)
-        column_u32(&builder->detail)[number] = row->detail;
+    uint64_t expected = hs_row__expected_slack(row->size, builder->summary->pointer_size);
+    uint64_t unexpected = slack_of(row->size, row->usable) - expected;
+    staged->time[place] = builder->now;
+    staged->address[place] = row->address;
+    staged->size[place] = row->size;
+    staged->slack[place] = unexpected << 1 ^ (0 - (unexpected >> 63));
+    staged->stack[place] = row->stack;
+    staged->stream[place] = row->stream;
+    staged->detail[place] = row->detail;
+    states(builder)[number] = row->kind;
     return (int64_t)number;
 }
 
@@ -108,6 +170,9 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
 {
     struct hs_live_total *live = &builder->live_total;
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
+    builder->summary->allocations++;
+    builder->summary->allocated_bytes += size;
+    builder->summary->allocated_usable += usable;
     live->bytes += size;
     live->usable += usable;
     live->count++;
@@ -125,53 +190,66 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
-void builder__end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
+void builder__end_row(struct builder *builder, const struct ended_row *ended, uint32_t stream, uint32_t stack,
+                      uint8_t flags)
 {
-    uint64_t size = column_u64(&builder->size)[row];
-    enum hs_domain domain = hs_kind_domain(column_u8(&builder->kind)[row]);
-    column_u64(&builder->free_time)[row] = builder->now;
-    if (stream != column_u32(&builder->stream)[row])
-        column_u32(&builder->free_stream)[row] = stream;
+    uint32_t row = ended->row;
+    free_times(builder)[row] = builder->now + 1;
+    if (stream != ended->stream)
+        ((uint32_t *)builder->ends.free_stream.data)[row] = stream ^ ended->stream;
     if (stack)
-        column_u32(&builder->free_stack)[row] = stack;
+        ((uint32_t *)builder->ends.free_stack.data)[row] = stack;
     if (flags)
-        column_u8(&builder->flags)[row] |= flags;
-    if (domain == HS_DOMAIN_HEAP) {
+        states(builder)[row] |= (uint8_t)(flags << 3);
+    if (ended->domain == HS_DOMAIN_HEAP) {
         struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
         note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
-        builder->live_total.bytes -= size;
-        builder->live_total.usable -= size + column_u32(&builder->slack)[row];
+        builder->live_total.bytes -= ended->size;
+        builder->live_total.usable -= ended->size + ended->slack;
         builder->live_total.count--;
-        point->freed_bytes += size;
+        point->freed_bytes += ended->size;
         point->freed_count++;
-    } else if (domain == HS_DOMAIN_MAP) {
-        builder->map_total.bytes -= size;
-        builder->map_total.usable -= size + column_u32(&builder->slack)[row];
+    } else if (ended->domain == HS_DOMAIN_MAP) {
+        builder->map_total.bytes -= ended->size;
+        builder->map_total.usable -= ended->size + ended->slack;
         builder->map_total.count--;
     }
 }
 
-int builder__link(struct builder *builder, uint32_t row, uint32_t next)
+// Adds a link and returns it + 1, or a negative errno.
+static int64_t add_link(struct builder *builder, uint32_t row, uint32_t chain, uint32_t position)
 {
-    uint32_t number = column_u32(&builder->chain)[row];
-    struct hs_chain *chain;
-    if (!number) {
-        number = (uint32_t)builder->chains.count;
-        chain = hs_array__add(&builder->chains, sizeof *chain);
-        if (!chain)
-            return -ENOMEM;
-        *chain = (struct hs_chain){.first = row,
-                                   .length = 1,
-                                   .first_size = column_u64(&builder->size)[row],
-                                   .first_time = column_u64(&builder->time)[row]};
-        column_u32(&builder->chain)[row] = number;
-    }
-    chain = (struct hs_chain *)builder->chains.data + number;
-    column_u32(&builder->next)[row] = next;
-    column_u32(&builder->chain)[next] = number;
-    column_u32(&builder->position)[next] = chain->length++;
+    if (builder->links.count >= HS_LIVE_OTHER - 1)
+        return -EOVERFLOW;
+    struct hs_link *link = hs_array__add(&builder->links, sizeof *link);
+    if (!link)
+        return -ENOMEM;
+    *link = (struct hs_link){.row = row, .chain = chain, .position = position};
+    return (int64_t)builder->links.count;
+}
+
+// The link of a row that is in no chain yet.
+static int64_t start_chain(struct builder *builder, uint32_t row)
+{
+    uint32_t number = (uint32_t)builder->chains.count;
+    struct hs_chain *chain = hs_array__add(&builder->chains, sizeof *chain);
+    if (!chain)
+        return -ENOMEM;
+    *chain = (struct hs_chain){.first = row, .length = 1};
+    return add_link(builder, row, number, 0);
+}
+
+int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next)
+{
+    int64_t from = link ? link : start_chain(builder, row);
+    if (from < 0)
+        return from;
+    struct hs_link *links = builder->links.data;
+    links[from - 1].next = next;
+    uint32_t number = links[from - 1].chain;
+    struct hs_chain *chain = (struct hs_chain *)builder->chains.data + number;
     chain->last = next;
-    return 0;
+    return add_link(builder, next, number, chain->length++);
 }
 
 // ---- heap and pools
@@ -203,58 +281,79 @@ static inline uint32_t known_stack(const struct builder *builder, uint32_t stack
     return stack < builder->stack_limit ? stack : 0;
 }
 
-// Adds a block to the live ones. Returns the row or a negative errno.
-static int64_t add_block(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t space)
+static void end_block(struct builder *builder, const struct hs_live_entry *entry, uint32_t stream, uint32_t stack,
+                      uint8_t flags)
+{
+    const struct ended_row ended = {.size = entry->size,
+                                    .row = entry->row_plus_1 - 1,
+                                    .slack = entry->slack,
+                                    .stream = entry->stream,
+                                    .domain = hs_live_entry__space(entry) ? HS_DOMAIN_POOL : HS_DOMAIN_HEAP};
+    builder__end_row(builder, &ended, stream, stack, flags);
+}
+
+// Adds a block to the live ones; *place is its entry. Returns the row or a negative errno.
+static int64_t add_block(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t space,
+                         struct hs_live_entry **place)
 {
     if (hs_live_map__is_full(&builder->live) && hs_live_map__grow(&builder->live))
         return -ENOMEM;
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, event->address, space);
     if (entry->row_plus_1) {
         builder->summary->missed_frees++;
-        builder__end_row(builder, entry->row_plus_1 - 1, column_u32(&builder->stream)[entry->row_plus_1 - 1], 0,
-                         HS_ROW_MISSED_FREE);
+        end_block(builder, entry, entry->stream, 0, HS_ROW_MISSED_FREE);
     }
     const struct new_row row = {.address = event->address,
                                 .size = event->size,
                                 .usable = event->usable,
                                 .stack = known_stack(builder, event->stack),
                                 .stream = stream,
-                                .detail = space ? space - 1 : 0,
+                                .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
                                 .kind = row_kind(event->kind)};
     int64_t number = builder__add_row(builder, &row);
     if (number < 0)
         return number;
+    const struct hs_live_entry block = {.address = event->address,
+                                        .size = event->size,
+                                        .row_plus_1 = (uint32_t)number + 1,
+                                        .stream = stream,
+                                        .slack = slack_of(row.size, row.usable),
+                                        .tag = space};
     if (entry->row_plus_1)
-        entry->row_plus_1 = (uint32_t)number + 1;
+        *entry = block;
     else
-        hs_live_map__fill(&builder->live, entry, event->address, space, (uint32_t)number);
+        hs_live_map__fill(&builder->live, entry, &block);
     if (!space)
-        add_live(builder, row.size, row.size + column_u32(&builder->slack)[number]);
+        add_live(builder, row.size, row.size + block.slack);
+    *place = entry;
     return number;
 }
 
-// Ends the block at an address; returns its row + 1, 0 when the trace does not know it.
-static uint32_t remove_block(struct builder *builder, uint32_t stream, uint64_t address, uint32_t stack, uint32_t space,
-                             uint8_t flags)
+// Ends the block at an address; *ended has row_plus_1 0 when the trace does not know it.
+static void remove_block(struct builder *builder, uint32_t stream, uint64_t address, uint32_t stack, uint32_t space,
+                         uint8_t flags, struct hs_live_entry *ended)
 {
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, address, space);
-    uint32_t row_plus_1 = entry->row_plus_1;
-    if (!row_plus_1) {
+    *ended = *entry;
+    if (!ended->row_plus_1) {
         builder->summary->unknown_frees++;
-        return 0;
+        return;
     }
     hs_live_map__remove(&builder->live, entry);
-    builder__end_row(builder, row_plus_1 - 1, stream, known_stack(builder, stack), flags);
-    return row_plus_1;
+    end_block(builder, ended, stream, known_stack(builder, stack), flags);
 }
 
 static int free_block(struct builder *builder, uint32_t stream, struct stream_state *state,
                       const struct hs_event *event)
 {
-    uint32_t row_plus_1 = remove_block(builder, stream, event->address, event->stack, 0, 0);
+    struct hs_live_entry ended;
+    remove_block(builder, stream, event->address, event->stack, HS_LIVE_HEAP, 0, &ended);
     builder->summary->frees++;
-    if (row_plus_1 && row_plus_1 == state->last_row_plus_1)
-        column_u8(&builder->flags)[row_plus_1 - 1] |= HS_ROW_TEMPORARY;
+    if (ended.row_plus_1 && ended.row_plus_1 == state->last_row_plus_1) {
+        states(builder)[ended.row_plus_1 - 1] |= HS_ROW_TEMPORARY << 3;
+        builder->summary->temporary_count++;
+        builder->summary->temporary_bytes += ended.size;
+    }
     state->last_row_plus_1 = 0;
     return 0;
 }
@@ -262,7 +361,8 @@ static int free_block(struct builder *builder, uint32_t stream, struct stream_st
 static int allocate_block(struct builder *builder, uint32_t stream, struct stream_state *state,
                           const struct hs_event *event)
 {
-    int64_t row = add_block(builder, stream, event, 0);
+    struct hs_live_entry *entry;
+    int64_t row = add_block(builder, stream, event, HS_LIVE_HEAP, &entry);
     if (row < 0)
         return (int)row;
     state->last_row_plus_1 = (uint32_t)row + 1;
@@ -271,37 +371,52 @@ static int allocate_block(struct builder *builder, uint32_t stream, struct strea
     uint32_t old = state->realloc_row_plus_1;
     state->realloc_row_plus_1 = 0;
     builder->summary->reallocations++;
-    return old ? builder__link(builder, old - 1, (uint32_t)row) : 0;
+    int64_t link = old ? builder__link(builder, old - 1, state->realloc_link, (uint32_t)row) : 0;
+    if (link > 0)
+        entry->tag = (uint32_t)link;
+    return link < 0 ? (int)link : 0;
 }
 
-// The space of a pool's blocks: its index + 1; 0 without memory or with too many pools. Handles live in the same map as
-// blocks, in a space of their own.
+static void begin_realloc(struct builder *builder, uint32_t stream, struct stream_state *state,
+                          const struct hs_event *event)
+{
+    struct hs_live_entry ended;
+    remove_block(builder, stream, event->old_address, event->stack, HS_LIVE_HEAP, HS_ROW_REALLOCATED, &ended);
+    state->realloc_row_plus_1 = ended.row_plus_1;
+    state->realloc_link = ended.row_plus_1 ? ended.tag : 0;
+}
+
+// The space of a pool's blocks; 0 without memory or with too many pools. Handles live in the same map as blocks, in a
+// space of their own.
 static uint32_t pool_space(struct builder *builder, uint64_t handle)
 {
     if (hs_live_map__is_full(&builder->live) && hs_live_map__grow(&builder->live))
         return 0;
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, handle, UINT32_MAX);
     if (entry->row_plus_1)
-        return entry->row_plus_1;
+        return HS_LIVE_OTHER | entry->row_plus_1;
     uint64_t *added = builder->pools.count < POOL_LIMIT ? hs_array__add(&builder->pools, sizeof *added) : NULL;
     if (!added)
         return 0;
     *added = handle;
-    hs_live_map__fill(&builder->live, entry, handle, UINT32_MAX, (uint32_t)builder->pools.count - 1);
-    return (uint32_t)builder->pools.count;
+    const struct hs_live_entry pool = {
+        .address = handle, .row_plus_1 = (uint32_t)builder->pools.count, .tag = UINT32_MAX};
+    hs_live_map__fill(&builder->live, entry, &pool);
+    return HS_LIVE_OTHER | (uint32_t)builder->pools.count;
 }
 
 static int pool_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
 {
+    struct hs_live_entry ended, *entry;
     uint32_t space = pool_space(builder, event->pool);
     if (!space)
         return -ENOMEM;
     if (event->kind == HS_EVENT_POOL_FREE) {
-        remove_block(builder, stream, event->address, event->stack, space, 0);
+        remove_block(builder, stream, event->address, event->stack, space, 0, &ended);
         return 0;
     }
     builder->summary->pool_allocations++;
-    int64_t row = add_block(builder, stream, event, space);
+    int64_t row = add_block(builder, stream, event, space, &entry);
     return row < 0 ? (int)row : 0;
 }
 
@@ -344,8 +459,7 @@ int builder__visit(void *context, uint32_t stream, const struct hs_event *event,
         return free_block(builder, stream, state, event);
     case HS_EVENT_REALLOC:
         if (phase == HS_PHASE_BEGIN) {
-            state->realloc_row_plus_1 =
-                remove_block(builder, stream, event->old_address, event->stack, 0, HS_ROW_REALLOCATED);
+            begin_realloc(builder, stream, state, event);
             return 0;
         }
         return allocate_block(builder, stream, state, event);

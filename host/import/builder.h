@@ -8,6 +8,7 @@
 #include "format/event.h"
 #include "host/import/array.h"
 #include "host/import/clock_map.h"
+#include "host/import/growing.h"
 #include "host/import/live_map.h"
 #include "host/import/trace.h"
 #include "host/store/column_file.h"
@@ -19,6 +20,7 @@
 struct stream_state {
     uint32_t last_row_plus_1;    // the row that its last call allocated; 0: its last call did not
     uint32_t realloc_row_plus_1; // the block that its realloc in progress ends
+    uint32_t realloc_link;       // and that block's link + 1, or 0
 };
 
 struct timeline {
@@ -31,14 +33,33 @@ struct timeline {
 // A live mapping: [start, end) of the map domain's row.
 struct live_mapping {
     uint64_t start, end;
-    uint32_t row;
+    uint64_t size;
+    uint32_t row, slack, stack, stream, detail;
+    uint32_t link; // + 1, or 0
+    uint8_t kind;
+};
+
+// What of the rows is known when they start: packed and written block by block.
+struct staged {
+    uint64_t time[HS_PACKED_BLOCK], address[HS_PACKED_BLOCK], size[HS_PACKED_BLOCK], slack[HS_PACKED_BLOCK],
+        stack[HS_PACKED_BLOCK], stream[HS_PACKED_BLOCK], detail[HS_PACKED_BLOCK];
+};
+
+// What may change until the end of the trace, by row; in memory, as it is written all over.
+struct ends {
+    struct hs_growing free_time;   // uint64_t: 0 while live, else the time + 1
+    struct hs_growing free_stack;  // uint32_t
+    struct hs_growing free_stream; // uint32_t: exclusive or with the row's stream
+    struct hs_growing state;       // uint8_t
 };
 
 struct builder {
-#define HS_COLUMN_FILE(name, type) struct hs_column_file name;
-    HS_STORE_COLUMNS(HS_COLUMN_FILE)
-#undef HS_COLUMN_FILE
-    uint64_t rows, room; // room: rows that every column has space for
+#define HS_WRITER(name) struct hs_packed_writer name;
+    HS_STORE_COLUMNS(HS_WRITER)
+#undef HS_WRITER
+    struct staged *staged; // the rows of the block in progress
+    struct ends ends;
+    uint64_t rows, room; // room: rows that `ends` has space for
     int directory_fd;
 
     struct hs_clock_map clock;
@@ -46,6 +67,8 @@ struct builder {
     uint64_t last_time;
     struct hs_live_map live;
     struct hs_array streams;  // struct stream_state, by stream
+    struct hs_array zones;    // struct hs_zone
+    struct hs_array links;    // struct hs_link, in the order in which they were made
     struct hs_array chains;   // struct hs_chain
     struct hs_array pools;    // uint64_t
     struct hs_array mappings; // struct hs_mapping
@@ -77,10 +100,20 @@ struct new_row {
 };
 // Appends a row that starts now. Returns its number or a negative errno.
 int64_t builder__add_row(struct builder *builder, const struct new_row *row);
+// Writes the staged rows.
+int builder__write_block(struct builder *builder);
+
+struct ended_row {
+    uint64_t size;
+    uint32_t row, slack, stream;
+    enum hs_domain domain;
+};
 // Ends a row now.
-void builder__end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags);
-// Makes `next` the continuation of `row` in a chain.
-int builder__link(struct builder *builder, uint32_t row, uint32_t next);
+void builder__end_row(struct builder *builder, const struct ended_row *ended, uint32_t stream, uint32_t stack,
+                      uint8_t flags);
+// Makes `next` the continuation of `row`, whose link + 1 (or 0) is `link`. Returns the link + 1 of `next` or a negative
+// errno.
+int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next);
 int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event);
 
 void timeline__advance(struct builder *builder);
@@ -88,17 +121,18 @@ int timeline__create(struct timeline *timeline, uint64_t end_ns);
 int timeline__finish(struct builder *builder, struct hs_store_head *head);
 void timeline__free(struct timeline *timeline);
 
-static inline uint64_t *column_u64(struct hs_column_file *file)
+static inline uint64_t *free_times(struct builder *builder)
 {
-    return file->data;
+    return builder->ends.free_time.data;
 }
-static inline uint32_t *column_u32(struct hs_column_file *file)
+static inline uint8_t *states(struct builder *builder)
 {
-    return file->data;
+    return builder->ends.state.data;
 }
-static inline uint8_t *column_u8(struct hs_column_file *file)
+static inline uint32_t slack_of(uint64_t size, uint64_t usable)
 {
-    return file->data;
+    uint64_t slack = usable > size ? usable - size : 0;
+    return slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
 }
 
 // Fetches what the events soon to come will touch: first the place of a block in the live map, then, when that is
@@ -109,14 +143,11 @@ static inline void builder__look_ahead(struct builder *builder, const struct hs_
     hs_live_map__prefetch(&builder->live, event[HS_TRACE_EVENTS_AHEAD].address);
     if (near->kind != HS_EVENT_FREE)
         return;
-    uint32_t row_plus_1 = hs_live_map__find(&builder->live, near->address, 0)->row_plus_1;
+    uint32_t row_plus_1 = hs_live_map__find(&builder->live, near->address, HS_LIVE_HEAP)->row_plus_1;
     if (!row_plus_1)
         return;
-    __builtin_prefetch(&column_u64(&builder->free_time)[row_plus_1 - 1], 1);
-    __builtin_prefetch(&column_u64(&builder->size)[row_plus_1 - 1]);
-    __builtin_prefetch(&column_u32(&builder->slack)[row_plus_1 - 1]);
-    __builtin_prefetch(&column_u32(&builder->stream)[row_plus_1 - 1]);
-    __builtin_prefetch(&column_u8(&builder->kind)[row_plus_1 - 1]);
+    __builtin_prefetch(&free_times(builder)[row_plus_1 - 1], 1);
+    __builtin_prefetch(&states(builder)[row_plus_1 - 1], 1);
 }
 
 #endif

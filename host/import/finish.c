@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What needs all rows: zones, the rows at the peak, sums.
+// What needs all rows: their ends, zones, the rows at the peak, chains.
 #include "host/import/finish.h"
 
 #include <errno.h>
@@ -16,102 +16,116 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void empty_zone(struct hs_zone *zone)
+// The packed columns of the rows' starts, read back, and a block of each.
+struct reading {
+    struct hs_columns columns;
+    uint64_t time[HS_PACKED_BLOCK];
+    uint64_t ends[HS_PACKED_BLOCK], other[HS_PACKED_BLOCK];
+};
+
+static int finish_starts(struct builder *builder)
 {
-    *zone = (struct hs_zone){.time_min = UINT64_MAX,
-                             .free_min = UINT64_MAX,
-                             .size_min = UINT64_MAX,
-                             .address_min = UINT64_MAX,
-                             .lifetime_min = UINT64_MAX,
-                             .stack_min = UINT32_MAX};
+    int failed = builder__write_block(builder), result;
+    struct hs_packed_writer *const writers[] = {&builder->time,  &builder->address, &builder->size,  &builder->slack,
+                                                &builder->stack, &builder->stream,  &builder->detail};
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if ((result = hs_packed_writer__finish(writers[i])) && !failed)
+            failed = result;
+    return failed;
 }
 
-static void add_to_zone(struct builder *builder, struct hs_zone *zone, uint64_t row)
+static int finish_ends(struct builder *builder)
 {
-    uint64_t time = column_u64(&builder->time)[row], end = column_u64(&builder->free_time)[row];
-    uint64_t size = column_u64(&builder->size)[row], address = column_u64(&builder->address)[row];
-    uint32_t stack = column_u32(&builder->stack)[row];
-    zone->time_min = least(zone->time_min, time);
-    zone->time_max = most(zone->time_max, time);
-    zone->free_min = least(zone->free_min, end);
-    zone->free_max = most(zone->free_max, end);
-    zone->size_min = least(zone->size_min, size);
-    zone->size_max = most(zone->size_max, size);
-    zone->address_min = least(zone->address_min, address);
-    zone->address_max = most(zone->address_max, address);
-    if (end != HS_NEVER) {
-        zone->lifetime_min = least(zone->lifetime_min, end - time);
-        zone->lifetime_max = most(zone->lifetime_max, end - time);
+    int failed = 0, result;
+    struct hs_packed_writer *const writers[] = {&builder->free_time, &builder->free_stack, &builder->free_stream,
+                                                &builder->state};
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if ((result = hs_packed_writer__finish(writers[i])) && !failed)
+            failed = result;
+    return failed;
+}
+
+// The ends of a block: into its zone, and as distances from the block's first time, 0 for never.
+static void add_ends(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
+{
+    struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
+    const uint64_t *free_time = free_times(builder) + first, *time = reading->time;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t end = free_time[i] - 1; // HS_NEVER while it is not freed
+        zone->free_min = least(zone->free_min, end);
+        zone->free_max = most(zone->free_max, end);
+        if (end != HS_NEVER) {
+            zone->lifetime_min = least(zone->lifetime_min, end - time[i]);
+            zone->lifetime_max = most(zone->lifetime_max, end - time[i]);
+        }
+        reading->ends[i] = end == HS_NEVER ? 0 : end - time[0] + 1;
     }
-    zone->stack_min = stack < zone->stack_min ? stack : zone->stack_min;
-    zone->stack_max = stack > zone->stack_max ? stack : zone->stack_max;
-    zone->kinds |= 1u << column_u8(&builder->kind)[row];
-    zone->flags |= column_u8(&builder->flags)[row];
+    hs_packed_writer__add(&builder->free_time, reading->ends, count);
 }
 
-static void add_to_summary(struct builder *builder, uint64_t row)
+static void add_states(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
-    struct hs_summary *summary = builder->summary;
-    if (hs_kind_domain(column_u8(&builder->kind)[row]) != HS_DOMAIN_HEAP)
-        return;
-    uint64_t size = column_u64(&builder->size)[row];
-    uint8_t *flags = &column_u8(&builder->flags)[row];
-    summary->allocations++;
-    summary->allocated_bytes += size;
-    summary->allocated_usable += size + column_u32(&builder->slack)[row];
-    if (*flags & HS_ROW_TEMPORARY) {
-        summary->temporary_count++;
-        summary->temporary_bytes += size;
+    struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
+    const uint64_t *free_time = free_times(builder) + first, peak_time = builder->summary->peak_time;
+    const uint8_t *state = states(builder) + first;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = state[i];
+        uint8_t kind = word & 7;
+        if (first + i < builder->peak_rows && free_time[i] - 1 > peak_time && hs_kind_domain(kind) == HS_DOMAIN_HEAP)
+            word |= HS_ROW_AT_PEAK << 3;
+        zone->kinds |= 1u << kind;
+        zone->flags |= (uint32_t)(word >> 3);
+        reading->other[i] = word;
     }
-    uint64_t end = column_u64(&builder->free_time)[row];
-    if (row < builder->peak_rows && end > summary->peak_time)
-        *flags |= HS_ROW_AT_PEAK;
+    hs_packed_writer__add(&builder->state, reading->other, count);
 }
 
-static int build_zones(struct builder *builder)
+static void add_words(struct reading *reading, const struct hs_growing *words, uint64_t first, size_t count,
+                      struct hs_packed_writer *writer)
 {
-    struct hs_column_file file;
-    uint64_t zones = (builder->rows + HS_ZONE_ROWS - 1) / HS_ZONE_ROWS;
-    int failed = hs_column_file__create(&file, builder->directory_fd, "zones", sizeof(struct hs_zone));
-    if (!failed)
-        failed = hs_column_file__reserve(&file, zones);
-    if (failed) {
-        hs_column_file__abandon(&file);
+    const uint32_t *from = (const uint32_t *)words->data + first;
+    for (size_t i = 0; i < count; i++)
+        reading->other[i] = from[i];
+    hs_packed_writer__add(writer, reading->other, count);
+}
+
+static int build_ends(struct builder *builder, struct reading *reading)
+{
+    int failed = hs_packed__open(&reading->columns.time, builder->directory_fd, "time", builder->rows);
+    if (failed)
         return failed;
-    }
     const uint32_t *at_peak = builder->at_peak.data;
     for (size_t i = 0; i < builder->at_peak.count; i++)
-        column_u8(&builder->flags)[at_peak[i]] |= HS_ROW_AT_PEAK;
-    struct hs_zone *zone = file.data;
-    for (uint64_t row = 0; row < builder->rows; row++) {
-        if (row % HS_ZONE_ROWS == 0)
-            empty_zone(&zone[row / HS_ZONE_ROWS]);
-        add_to_summary(builder, row);
-        add_to_zone(builder, &zone[row / HS_ZONE_ROWS], row);
+        states(builder)[at_peak[i]] |= HS_ROW_AT_PEAK << 3;
+    for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
+        size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
+        add_ends(builder, reading, first, count);
+        add_states(builder, reading, first, count);
+        add_words(reading, &builder->ends.free_stack, first, count, &builder->free_stack);
+        add_words(reading, &builder->ends.free_stream, first, count, &builder->free_stream);
     }
-    return hs_column_file__finish(&file, zones);
+    return 0;
 }
 
-static void finish_chains(struct builder *builder)
+static int finish_chains(struct builder *builder, struct reading *reading)
 {
     struct hs_chain *chain = builder->chains.data;
-    for (size_t i = 1; i < builder->chains.count; i++) {
-        chain[i].last_size = column_u64(&builder->size)[chain[i].last];
-        chain[i].free_time = column_u64(&builder->free_time)[chain[i].last];
+    struct hs_columns *columns = &reading->columns;
+    int failed = hs_packed__open(&columns->size, builder->directory_fd, "size", builder->rows);
+    for (size_t i = 1; i < builder->chains.count && !failed; i++) {
+        chain[i].first_time = hs_row__time(columns, chain[i].first);
+        chain[i].first_size = hs_row__size(columns, chain[i].first);
+        chain[i].last_size = hs_row__size(columns, chain[i].last);
+        chain[i].free_time = free_times(builder)[chain[i].last] - 1;
     }
+    hs_packed__close(&columns->size);
+    return failed;
 }
 
-static int finish_columns(struct builder *builder)
+static int compare_links(const void *left, const void *right)
 {
-    int failed = 0;
-#define FINISH(name, type)                                                                                             \
-    {                                                                                                                  \
-        int result = hs_column_file__finish(&builder->name, builder->rows);                                            \
-        failed = failed ? failed : result;                                                                             \
-    }
-    HS_STORE_COLUMNS(FINISH)
-#undef FINISH
-    return failed;
+    const struct hs_link *a = left, *b = right;
+    return (a->row > b->row) - (a->row < b->row);
 }
 
 int hs_write_array(int directory_fd, const char *name, const struct hs_array *array, size_t element)
@@ -129,25 +143,47 @@ int hs_write_array(int directory_fd, const char *name, const struct hs_array *ar
     return hs_column_file__finish(&file, array->count);
 }
 
+static int write_arrays(struct builder *builder)
+{
+    const struct {
+        const char *name;
+        const struct hs_array *array;
+        size_t element;
+    } files[] = {
+        {"zones", &builder->zones, sizeof(struct hs_zone)},          {"links", &builder->links, sizeof(struct hs_link)},
+        {"chains", &builder->chains, sizeof(struct hs_chain)},       {"pools", &builder->pools, sizeof(uint64_t)},
+        {"mappings", &builder->mappings, sizeof(struct hs_mapping)},
+    };
+    int failed = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
+        failed = hs_write_array(builder->directory_fd, files[i].name, files[i].array, files[i].element);
+    return failed;
+}
+
 int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
 {
     struct hs_summary *summary = builder->summary;
-    int failed = builder->rows
-                     ? build_zones(builder)
-                     : hs_write_array(builder->directory_fd, "zones", &(struct hs_array){0}, sizeof(struct hs_zone));
+    struct reading *reading = calloc(1, sizeof *reading);
+    int failed = finish_starts(builder);
+    if (!reading)
+        failed = -ENOMEM;
+    if (!failed)
+        failed = build_ends(builder, reading);
+    if (!failed)
+        failed = finish_chains(builder, reading);
+    if (reading)
+        hs_packed__close(&reading->columns.time);
+    free(reading);
     summary->live = builder->live_total;
     summary->map_live = builder->map_total;
     if (summary->end_time < builder->now)
         summary->end_time = builder->now;
-    finish_chains(builder);
+    if (builder->links.count)
+        qsort(builder->links.data, builder->links.count, sizeof(struct hs_link), compare_links);
     if (!failed)
         failed = timeline__finish(builder, head);
     if (!failed)
-        failed = hs_write_array(builder->directory_fd, "chains", &builder->chains, sizeof(struct hs_chain));
-    if (!failed)
-        failed = hs_write_array(builder->directory_fd, "pools", &builder->pools, sizeof(uint64_t));
-    if (!failed)
-        failed = hs_write_array(builder->directory_fd, "mappings", &builder->mappings, sizeof(struct hs_mapping));
+        failed = write_arrays(builder);
     head->rows = builder->rows;
-    return failed ? failed : finish_columns(builder);
+    return failed ? failed : finish_ends(builder);
 }

@@ -49,8 +49,7 @@ int hs_live_map__grow(struct hs_live_map *map)
     for (uint64_t i = 0; i <= map->mask; i++) {
         const struct hs_live_entry *entry = &map->entry[i];
         if (entry->row_plus_1)
-            hs_live_map__fill(&bigger, hs_live_map__find(&bigger, entry->address, entry->space), entry->address,
-                              entry->space, entry->row_plus_1 - 1);
+            hs_live_map__fill(&bigger, hs_live_map__find(&bigger, entry->address, hs_live_entry__space(entry)), entry);
     }
     free_entries(map);
     *map = bigger;

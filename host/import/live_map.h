@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The live blocks: from (address, space) to row. Open addressing with linear probing and deletion by shifting back, so
-// that a trace of any length keeps it as small as the live set.
+// The live blocks: from (address, space) to what ending a block needs to know of it. Open addressing with linear
+// probing and deletion by shifting back, so that a trace of any length keeps it as small as the live set.
 #ifndef HEAPSONDE_IMPORT_LIVE_MAP_H
 #define HEAPSONDE_IMPORT_LIVE_MAP_H
 
@@ -10,9 +10,21 @@
 
 struct hs_live_entry {
     uint64_t address;
-    uint32_t space;      // 0: heap, else pool index + 1
+    uint64_t size;
     uint32_t row_plus_1; // 0: empty
+    uint32_t stream;
+    uint32_t slack;
+    uint32_t tag; // heap: its link + 1, or 0; elsewhere: the space
 };
+
+// Spaces: the heap, and others, which have this bit.
+#define HS_LIVE_HEAP  0u
+#define HS_LIVE_OTHER 0x80000000u
+
+static inline uint32_t hs_live_entry__space(const struct hs_live_entry *entry)
+{
+    return entry->tag & HS_LIVE_OTHER ? entry->tag : HS_LIVE_HEAP;
+}
 
 struct hs_live_map {
     struct hs_live_entry *entry;
@@ -33,7 +45,7 @@ static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t
 
 static inline void hs_live_map__prefetch(const struct hs_live_map *map, uint64_t address)
 {
-    __builtin_prefetch(&map->entry[hs_live_map__slot(map, address, 0)]);
+    __builtin_prefetch(&map->entry[hs_live_map__slot(map, address, HS_LIVE_HEAP)]);
 }
 
 static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *map, uint64_t address, uint32_t space)
@@ -41,16 +53,16 @@ static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *
     uint64_t at = hs_live_map__slot(map, address, space);
     for (;; at = (at + 1) & map->mask) {
         struct hs_live_entry *entry = &map->entry[at];
-        if (!entry->row_plus_1 || (entry->address == address && entry->space == space))
+        if (!entry->row_plus_1 || (entry->address == address && hs_live_entry__space(entry) == space))
             return entry;
     }
 }
 
 // Fills the empty entry that find returned. The caller grows the map when hs_live_map__is_full.
-static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_entry *entry, uint64_t address,
-                                     uint32_t space, uint32_t row)
+static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_entry *entry,
+                                     const struct hs_live_entry *block)
 {
-    *entry = (struct hs_live_entry){address, space, row + 1};
+    *entry = *block;
     map->count++;
 }
 
@@ -67,7 +79,7 @@ static inline void hs_live_map__remove(struct hs_live_map *map, struct hs_live_e
         const struct hs_live_entry *next = &map->entry[at];
         if (!next->row_plus_1)
             break;
-        uint64_t home = hs_live_map__slot(map, next->address, next->space);
+        uint64_t home = hs_live_map__slot(map, next->address, hs_live_entry__space(next));
         // It may move when its home is not between the hole and where it stands.
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
             map->entry[hole] = *next;

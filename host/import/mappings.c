@@ -34,13 +34,14 @@ static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_
     return end & ~(page - 1);
 }
 
-static int insert(struct builder *builder, size_t index, uint64_t start, uint64_t end, uint32_t row)
+static int insert(struct builder *builder, const struct live_mapping *added)
 {
+    size_t index = first_behind(builder, added->start);
     if (!hs_array__add(&builder->maps, sizeof(struct live_mapping)))
         return -ENOMEM;
     memmove(mapping(builder, index + 1), mapping(builder, index),
             (builder->maps.count - 1 - index) * sizeof(struct live_mapping));
-    *mapping(builder, index) = (struct live_mapping){start, end, row};
+    *mapping(builder, index) = *added;
     return 0;
 }
 
@@ -61,51 +62,61 @@ static int64_t add_mapping(struct builder *builder, const struct new_row *row, u
     builder->map_total.bytes += row->size;
     builder->map_total.usable += row->usable;
     builder->map_total.count++;
-    int failed = insert(builder, first_behind(builder, row->address), row->address, end, (uint32_t)number);
+    const struct live_mapping added = {.start = row->address,
+                                       .end = end,
+                                       .size = row->size,
+                                       .row = (uint32_t)number,
+                                       .slack = slack_of(row->size, row->usable),
+                                       .stack = row->stack,
+                                       .stream = row->stream,
+                                       .detail = row->detail,
+                                       .kind = row->kind};
+    int failed = insert(builder, &added);
     return failed ? failed : number;
 }
 
-static int64_t add_rest(struct builder *builder, uint32_t row, uint64_t start, uint64_t end)
+static int64_t add_rest(struct builder *builder, const struct live_mapping *of, uint64_t start, uint64_t end)
 {
     const struct new_row rest = {.address = start,
                                  .size = end - start,
                                  .usable = end - start,
-                                 .stack = column_u32(&builder->stack)[row],
-                                 .stream = column_u32(&builder->stream)[row],
-                                 .detail = column_u32(&builder->detail)[row],
-                                 .kind = column_u8(&builder->kind)[row]};
+                                 .stack = of->stack,
+                                 .stream = of->stream,
+                                 .detail = of->detail,
+                                 .kind = of->kind};
     int64_t number = add_mapping(builder, &rest, end);
     if (number >= 0)
-        column_u8(&builder->flags)[number] |= HS_ROW_SPLIT;
+        states(builder)[number] |= HS_ROW_SPLIT << 3;
     return number;
 }
 
-// Ends what is mapped in [start, end). Returns how many rows ended or a negative errno; *first_row (may be NULL) is the
-// first of them.
+// Ends what is mapped in [start, end). Returns how many rows ended or a negative errno; *first_ended (may be NULL) is
+// the first of them.
 static int64_t unmap(struct builder *builder, uint32_t stream, uint32_t stack, uint64_t start, uint64_t end,
-                     uint8_t flags, uint32_t *first_row)
+                     uint8_t flags, struct live_mapping *first_ended)
 {
     size_t first = first_behind(builder, start), last = first;
     struct live_mapping left = {0}, right = {0};
-    while (last < builder->maps.count && mapping(builder, last)->start < end) {
-        struct live_mapping *at = mapping(builder, last);
+    for (; last < builder->maps.count && mapping(builder, last)->start < end; last++) {
+        const struct live_mapping *at = mapping(builder, last);
         if (at->start < start)
-            left = (struct live_mapping){at->start, start, at->row};
+            left = *at;
         if (at->end > end)
-            right = (struct live_mapping){end, at->end, at->row};
-        if (first_row && last == first)
-            *first_row = at->row;
-        builder__end_row(builder, at->row, stream, stack, flags);
-        last++;
+            right = *at;
+        if (first_ended && last == first)
+            *first_ended = *at;
+        const struct ended_row ended = {
+            .size = at->size, .row = at->row, .slack = at->slack, .stream = at->stream, .domain = HS_DOMAIN_MAP};
+        builder__end_row(builder, &ended, stream, stack, flags);
     }
     if (last == first)
         return 0;
     memmove(mapping(builder, first), mapping(builder, last),
             (builder->maps.count - last) * sizeof(struct live_mapping));
     builder->maps.count -= last - first;
-    int64_t result = left.end ? add_rest(builder, left.row, left.start, left.end) : 0;
+    int64_t result = left.end ? add_rest(builder, &left, left.start, start) : 0;
     if (result >= 0 && right.end)
-        result = add_rest(builder, right.row, right.start, right.end);
+        result = add_rest(builder, &right, end, right.end);
     return result < 0 ? result : (int64_t)(last - first);
 }
 
@@ -138,7 +149,7 @@ static int map(struct builder *builder, uint32_t stream, const struct hs_event *
 static int remap(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
 {
     uint64_t end = range_end(builder, event->address, event->size);
-    uint32_t old = HS_NO_ROW;
+    struct live_mapping old = {0};
     int64_t result = unmap(builder, stream, stack, event->old_address,
                            range_end(builder, event->old_address, event->old_size), HS_ROW_REALLOCATED, &old);
     if (result >= 0)
@@ -150,12 +161,15 @@ static int remap(struct builder *builder, uint32_t stream, const struct hs_event
                                 .usable = end - event->address,
                                 .stack = stack,
                                 .stream = stream,
-                                .detail = old == HS_NO_ROW ? 0 : column_u32(&builder->detail)[old],
+                                .detail = old.detail,
                                 .kind = HS_KIND_MREMAP};
     result = add_mapping(builder, &row, end);
-    if (result < 0)
-        return (int)result;
-    return old == HS_NO_ROW ? 0 : builder__link(builder, old, (uint32_t)result);
+    if (result < 0 || !old.end)
+        return result < 0 ? (int)result : 0;
+    int64_t link = builder__link(builder, old.row, old.link, (uint32_t)result);
+    if (link > 0)
+        mapping(builder, first_behind(builder, event->address))->link = (uint32_t)link;
+    return link < 0 ? (int)link : 0;
 }
 
 static int move_break(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)

@@ -163,7 +163,7 @@ int hs_import__run(const struct hs_trace *trace, const struct hs_import_options 
     import->trace = trace;
     import->options = options;
     import->tables.nodes.fd = -1;
-#define NO_FILE(name, type) import->builder.name.fd = -1;
+#define NO_FILE(name) import->builder.name.fd = -1;
     HS_STORE_COLUMNS(NO_FILE)
 #undef NO_FILE
     int failed = run(import, directory_fd);

@@ -37,17 +37,18 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
     const struct hs_columns *columns = hs_store__columns(store);
     size_t count;
     const struct hs_chain *chains = hs_store__chains(store, &count);
+    const struct hs_link *link = hs_row__link(columns, row);
     // A block outside of any chain is a chain of its own.
     struct hs_chain chain = {.length = 1,
-                             .first_size = columns->size[row],
-                             .last_size = columns->size[row],
-                             .first_time = columns->time[row],
-                             .free_time = columns->free_time[row]};
-    if (columns->chain[row] && columns->chain[row] < count)
-        chain = chains[columns->chain[row]];
+                             .first_size = hs_row__size(columns, row),
+                             .last_size = hs_row__size(columns, row),
+                             .first_time = hs_row__time(columns, row),
+                             .free_time = hs_row__free_time(columns, row)};
+    if (link && link->chain < count)
+        chain = chains[link->chain];
     uint64_t end = chain.free_time == HS_NEVER ? hs_store__summary(store)->end_time : chain.free_time;
     return within(chain.length, filter->chain_length_min, filter->chain_length_max) &&
-           within(columns->position[row], filter->position_min, filter->position_max) &&
+           within(link ? link->position : 0, filter->position_min, filter->position_max) &&
            within(chain.first_size, filter->first_size_min, filter->first_size_max) &&
            within(chain.last_size, filter->last_size_min, filter->last_size_max) &&
            within(end - chain.first_time, filter->chain_lifetime_min, filter->chain_lifetime_max) &&
@@ -57,7 +58,7 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
 static bool matches_end(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t end_time,
                         uint64_t row)
 {
-    uint64_t time = columns->time[row], free_time = columns->free_time[row];
+    uint64_t time = hs_row__time(columns, row), free_time = hs_row__free_time(columns, row);
     if (!within(free_time, filter->free_min, filter->free_max))
         return false;
     for (unsigned i = 0; i < filter->alive_count; i++)
@@ -71,28 +72,28 @@ static bool matches_end(const struct hs_filter *filter, const struct hs_columns 
 
 static bool matches_sets(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t row)
 {
-    if (filter->stacks.words && !hs_set__has(&filter->stacks, columns->stack[row]))
+    if (filter->stacks.words && !hs_set__has(&filter->stacks, hs_row__stack(columns, row)))
         return false;
-    if (filter->free_stacks.words && !hs_set__has(&filter->free_stacks, columns->free_stack[row]))
+    if (filter->free_stacks.words && !hs_set__has(&filter->free_stacks, hs_row__free_stack(columns, row)))
         return false;
-    if (filter->streams.words && !hs_set__has(&filter->streams, columns->stream[row]))
+    if (filter->streams.words && !hs_set__has(&filter->streams, hs_row__stream(columns, row)))
         return false;
-    return !filter->not_own_thread_only || columns->stream[row] != columns->free_stream[row];
+    return !filter->not_own_thread_only || hs_row__stream(columns, row) != hs_row__free_stream(columns, row);
 }
 
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);
-    uint8_t kind = columns->kind[row], flags = columns->flags[row];
+    uint8_t kind = hs_row__kind(columns, row), flags = hs_row__flags(columns, row);
     if (!(filter->kinds >> kind & 1) || !(filter->domains >> hs_kind_domain(kind) & 1) ||
         (flags & filter->flags_all) != filter->flags_all || flags & filter->flags_none ||
-        !within(columns->time[row], filter->time_min, filter->time_max) ||
-        !within(columns->size[row], filter->size_min, filter->size_max) ||
-        !within(columns->address[row], filter->address_min, filter->address_max))
+        !within(hs_row__time(columns, row), filter->time_min, filter->time_max) ||
+        !within(hs_row__size(columns, row), filter->size_min, filter->size_max) ||
+        !within(hs_row__address(columns, row), filter->address_min, filter->address_max))
         return false;
     if (!matches_end(filter, columns, hs_store__summary(store)->end_time, row) || !matches_sets(filter, columns, row))
         return false;
-    if (filter->detail_given && columns->detail[row] != filter->detail)
+    if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
         return false;
     if (needs_chain(filter) && !hs_filter__matches_chain(filter, store, row))
         return false;

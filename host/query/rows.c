@@ -113,13 +113,14 @@ static uint64_t key_of(const struct order *order, uint32_t row)
     const struct hs_columns *columns = order->columns;
     switch (order->key) {
     case HS_ROW_BY_ADDRESS:
-        return columns->address[row];
+        return hs_row__address(columns, row);
     case HS_ROW_BY_SIZE:
-        return columns->size[row];
+        return hs_row__size(columns, row);
     case HS_ROW_BY_LIFETIME:
-        return (columns->free_time[row] == HS_NEVER ? order->end_time : columns->free_time[row]) - columns->time[row];
+        return (hs_row__free_time(columns, row) == HS_NEVER ? order->end_time : hs_row__free_time(columns, row)) -
+               hs_row__time(columns, row);
     default:
-        return columns->time[row];
+        return hs_row__time(columns, row);
     }
 }
 
@@ -213,7 +214,7 @@ static int fill_histogram(void *argument, unsigned worker, uint64_t first, uint6
         uint64_t value = key_of(&context->order, (uint32_t)row);
         unsigned bucket = value ? 64 - (unsigned)__builtin_clzll(value) : 0;
         histogram->count[bucket]++;
-        histogram->bytes[bucket] += context->order.columns->size[row];
+        histogram->bytes[bucket] += hs_row__size(context->order.columns, row);
     }
     return 0;
 }

@@ -20,7 +20,7 @@ static int compare_free(const void *left, const void *right, void *context)
 {
     const struct hs_columns *columns = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    uint64_t x = columns->free_time[a], y = columns->free_time[b];
+    uint64_t x = hs_row__free_time(columns, a), y = hs_row__free_time(columns, b);
     if (x != y)
         return x < y ? -1 : 1;
     return (a > b) - (a < b);
@@ -39,7 +39,7 @@ static int open_sweep(struct sweep *sweep, const struct hs_store *store, const s
         return hs_error__set(error, ENOMEM, "query: out of memory");
     }
     for (size_t i = 0; i < sweep->alloc.count; i++)
-        if (sweep->columns->free_time[sweep->alloc.row[i]] != HS_NEVER)
+        if (hs_row__free_time(sweep->columns, sweep->alloc.row[i]) != HS_NEVER)
             sweep->freed[sweep->freed_count++] = sweep->alloc.row[i];
     if (sweep->freed_count)
         qsort_r(sweep->freed, sweep->freed_count, sizeof *sweep->freed, compare_free, (void *)sweep->columns);
@@ -62,7 +62,7 @@ static bool next_step(const struct sweep *sweep, size_t *alloc, size_t *freed, u
     *is_free = more_freed;
     if (more_alloc && more_freed) {
         uint32_t next_alloc = sweep->alloc.row[*alloc], next_free = sweep->freed[*freed];
-        uint64_t alloc_time = columns->time[next_alloc], free_time = columns->free_time[next_free];
+        uint64_t alloc_time = hs_row__time(columns, next_alloc), free_time = hs_row__free_time(columns, next_free);
         *is_free = free_time != alloc_time ? free_time < alloc_time : next_free < next_alloc;
     }
     *row = *is_free ? sweep->freed[(*freed)++] : sweep->alloc.row[(*alloc)++];
@@ -92,13 +92,13 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
     uint32_t row;
     bool is_free;
     while (next_step(&sweep, &alloc, &freed, &row, &is_free)) {
-        uint64_t size = sweep.columns->size[row], usable = size + sweep.columns->slack[row];
+        uint64_t size = hs_row__size(sweep.columns, row), usable = size + hs_row__slack(sweep.columns, row);
         live.bytes += is_free ? 0 - size : size;
         live.usable += is_free ? 0 - usable : usable;
         live.count += is_free ? UINT64_MAX : 1;
         if (live.bytes > peak->bytes) {
             *peak = live;
-            *time = sweep.columns->time[row];
+            *time = hs_row__time(sweep.columns, row);
         }
     }
     close_sweep(&sweep);
@@ -142,7 +142,7 @@ static void advance(struct progress *progress, uint64_t time)
 static void step(struct progress *progress, const struct hs_columns *columns, uint32_t row, bool is_free, bool before)
 {
     struct hs_timeline_point *point = &progress->timeline->point[progress->current];
-    uint64_t size = columns->size[row];
+    uint64_t size = hs_row__size(columns, row);
     if (is_free) {
         progress->bytes -= size;
         progress->count--;
@@ -169,7 +169,7 @@ static void walk(const struct sweep *sweep, struct hs_timeline *timeline, uint64
     uint32_t row;
     bool is_free, started = false;
     while (next_step(sweep, &alloc, &freed, &row, &is_free)) {
-        uint64_t time = is_free ? sweep->columns->free_time[row] : sweep->columns->time[row];
+        uint64_t time = is_free ? hs_row__free_time(sweep->columns, row) : hs_row__time(sweep->columns, row);
         if (time > to)
             break;
         if (time >= timeline->from && !started) {

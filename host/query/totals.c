@@ -49,9 +49,9 @@ static struct hs_total *total_of(struct partial *partial, uint32_t stack)
 
 static void add_row(struct hs_total *total, const struct hs_columns *columns, uint64_t row)
 {
-    uint64_t size = columns->size[row], usable = size + columns->slack[row];
-    uint64_t time = columns->time[row], end = columns->free_time[row];
-    uint8_t flags = columns->flags[row];
+    uint64_t size = hs_row__size(columns, row), usable = size + hs_row__slack_of(columns, row, size);
+    uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
+    uint8_t flags = hs_row__flags(columns, row);
     total->allocated_bytes += size;
     total->allocated_usable += usable;
     total->allocated_count++;
@@ -91,7 +91,7 @@ static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t en
     for (uint64_t row = first; row < end; row++) {
         if (!hs_filter__matches(context->filter, context->store, row))
             continue;
-        struct hs_total *total = total_of(partial, context->columns->stack[row]);
+        struct hs_total *total = total_of(partial, hs_row__stack(context->columns, row));
         if (!total)
             return -ENOMEM;
         add_row(total, context->columns, row);

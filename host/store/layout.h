@@ -9,23 +9,19 @@
 
 #define HS_STORE_MAGIC 0x31726f7453736848u
 
-// X(field of struct hs_columns, type): one file each, named like the field.
+// X(field of struct hs_columns): one packed file each, named like the field.
 #define HS_STORE_COLUMNS(X)                                                                                            \
-    X(time, uint64_t)                                                                                                  \
-    X(free_time, uint64_t)                                                                                             \
-    X(address, uint64_t)                                                                                               \
-    X(size, uint64_t)                                                                                                  \
-    X(slack, uint32_t)                                                                                                 \
-    X(stack, uint32_t)                                                                                                 \
-    X(free_stack, uint32_t)                                                                                            \
-    X(stream, uint32_t)                                                                                                \
-    X(free_stream, uint32_t)                                                                                           \
-    X(chain, uint32_t)                                                                                                 \
-    X(position, uint32_t)                                                                                              \
-    X(next, uint32_t)                                                                                                  \
-    X(detail, uint32_t)                                                                                                \
-    X(kind, uint8_t)                                                                                                   \
-    X(flags, uint8_t)
+    X(time)                                                                                                            \
+    X(free_time)                                                                                                       \
+    X(address)                                                                                                         \
+    X(size)                                                                                                            \
+    X(slack)                                                                                                           \
+    X(stack)                                                                                                           \
+    X(free_stack)                                                                                                      \
+    X(stream)                                                                                                          \
+    X(free_stream)                                                                                                     \
+    X(detail)                                                                                                          \
+    X(state)
 
 // Which trace a store belongs to.
 struct hs_store_key {

@@ -19,11 +19,8 @@
 struct hs_store {
     struct hs_store_head head;
     struct hs_columns columns;
-#define COLUMN_FILE(name, type) struct hs_column_file name##_file;
-    HS_STORE_COLUMNS(COLUMN_FILE)
-#undef COLUMN_FILE
-    struct hs_column_file zones, chains, nodes, pools, mappings, timeline, strings, modules, threads, clock, side, info,
-        culled, embedded;
+    struct hs_column_file zones, links, chains, nodes, pools, mappings, timeline, strings, modules, threads, clock,
+        side, info, culled, embedded;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
     struct hs_thread *thread_list;
@@ -71,6 +68,7 @@ static int open_tables(struct hs_store *store, int directory_fd)
         const char *name;
         size_t element;
     } files[] = {
+        {&store->links, "links", sizeof(struct hs_link)},
         {&store->chains, "chains", sizeof(struct hs_chain)},
         {&store->nodes, "nodes", sizeof(struct hs_node)},
         {&store->pools, "pools", sizeof(uint64_t)},
@@ -86,6 +84,8 @@ static int open_tables(struct hs_store *store, int directory_fd)
     };
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
         failed = hs_column_file__open_any(files[i].file, directory_fd, files[i].name, files[i].element);
+    store->columns.links = store->links.data;
+    store->columns.link_count = store->links.capacity;
     if (!failed && (!store->strings.capacity || ((const char *)store->strings.data)[store->strings.capacity - 1]))
         failed = -EBADMSG;
     return failed;
@@ -95,10 +95,10 @@ static int open_columns(struct hs_store *store, int directory_fd)
 {
     int failed = 0;
     store->columns.rows = store->head.rows;
-#define OPEN(name, type)                                                                                               \
+    store->columns.pointer_size = store->head.summary.pointer_size;
+#define OPEN(name)                                                                                                     \
     if (!failed)                                                                                                       \
-        failed = hs_column_file__open(&store->name##_file, directory_fd, #name, sizeof(type), store->head.rows);       \
-    store->columns.name = store->name##_file.data;
+        failed = hs_packed__open(&store->columns.name, directory_fd, #name, store->head.rows);
     HS_STORE_COLUMNS(OPEN)
 #undef OPEN
     return failed;
@@ -205,13 +205,13 @@ void hs_store__close(struct hs_store *store)
 {
     if (!store)
         return;
-#define CLOSE(name, type) hs_column_file__close(&store->name##_file);
+#define CLOSE(name) hs_packed__close(&store->columns.name);
     HS_STORE_COLUMNS(CLOSE)
 #undef CLOSE
-    struct hs_column_file *files[] = {&store->zones,    &store->chains,   &store->nodes,   &store->pools,
-                                      &store->mappings, &store->timeline, &store->strings, &store->modules,
-                                      &store->threads,  &store->clock,    &store->side,    &store->info,
-                                      &store->culled,   &store->embedded};
+    struct hs_column_file *files[] = {&store->zones,   &store->links,    &store->chains,   &store->nodes,
+                                      &store->pools,   &store->mappings, &store->timeline, &store->strings,
+                                      &store->modules, &store->threads,  &store->clock,    &store->side,
+                                      &store->info,    &store->culled,   &store->embedded};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     free(store->module_list);
@@ -330,10 +330,11 @@ void hs_store__remove(const char *directory)
 {
     static const char *const names[] = {
         "head",
-#define NAME(name, type) #name,
+#define NAME(name) #name,
         HS_STORE_COLUMNS(NAME)
 #undef NAME
             "zones",
+        "links",
         "chains",
         "nodes",
         "pools",
@@ -367,6 +368,19 @@ const struct hs_summary *hs_store__summary(const struct hs_store *store)
 const struct hs_columns *hs_store__columns(const struct hs_store *store)
 {
     return &store->columns;
+}
+
+const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t row)
+{
+    size_t low = 0, high = columns->link_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (columns->links[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < columns->link_count && columns->links[low].row == row ? &columns->links[low] : NULL;
 }
 
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count)

@@ -10,7 +10,9 @@
 #ifndef HEAPSONDE_STORE_STORE_H
 #define HEAPSONDE_STORE_STORE_H
 
+#include "format/trace_format.h"
 #include "host/store/error.h"
+#include "host/store/packed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 1
+#define HS_STORE_VERSION 2
 
 struct hs_store;
 
@@ -53,25 +55,101 @@ enum {
     HS_ROW_SPLIT = 16       // a mapping that is the rest of a larger one after a partial unmap
 };
 
-// The columns: arrays of `rows` elements. A pointer stays valid until hs_store__close.
+// A row's place in a realloc chain; rows in no chain have none.
+struct hs_link {
+    uint32_t row;
+    uint32_t chain;    // index into hs_store__chains
+    uint32_t position; // from 0
+    uint32_t next;     // row that continues the chain; 0: none
+};
+
+// The columns, packed; read them with hs_row__* below. They stay valid until hs_store__close.
 struct hs_columns {
     uint64_t rows;
-    const uint64_t *time;
-    const uint64_t *free_time; // HS_NEVER: still there at the end
-    const uint64_t *address;
-    const uint64_t *size;        // requested
-    const uint32_t *slack;       // usable - requested, at most UINT32_MAX
-    const uint32_t *stack;       // 0: unknown
-    const uint32_t *free_stack;  // 0: unknown (recorded only on request)
-    const uint32_t *stream;      // index into the threads, by stream number
-    const uint32_t *free_stream; // the thread that freed it; equal to stream while not freed
-    const uint32_t *chain;       // 0: in no realloc chain, else index into hs_store__chains
-    const uint32_t *position;    // place in the chain, from 0
-    const uint32_t *next;        // row that continues the chain; 0: none
-    const uint32_t *detail;      // pool rows: index into hs_store__pools; mapping rows: into hs_store__mappings
-    const uint8_t *kind;         // enum hs_row_kind
-    const uint8_t *flags;        // HS_ROW_*
+    unsigned pointer_size;
+    struct hs_packed time;
+    struct hs_packed free_time; // 0: never, else 1 + its distance from the first time of its block
+    struct hs_packed address;
+    struct hs_packed size;
+    struct hs_packed slack; // zigzag difference to what an allocator adds to such a size
+    struct hs_packed stack;
+    struct hs_packed free_stack;
+    struct hs_packed stream;
+    struct hs_packed free_stream; // exclusive or with `stream`
+    struct hs_packed detail;
+    struct hs_packed state;      // kind + (flags << 3)
+    const struct hs_link *links; // by row
+    size_t link_count;
 };
+
+static inline uint64_t hs_row__time(const struct hs_columns *columns, uint64_t row)
+{
+    return hs_packed__at(&columns->time, row);
+}
+static inline uint64_t hs_row__free_time(const struct hs_columns *columns, uint64_t row) // HS_NEVER: still there
+{
+    uint64_t value = hs_packed__at(&columns->free_time, row);
+    return value ? columns->time.block[row / HS_PACKED_BLOCK].base + (value - 1) : HS_NEVER;
+}
+static inline uint64_t hs_row__address(const struct hs_columns *columns, uint64_t row)
+{
+    return hs_packed__at(&columns->address, row);
+}
+static inline uint64_t hs_row__size(const struct hs_columns *columns, uint64_t row) // requested
+{
+    return hs_packed__at(&columns->size, row);
+}
+// Between `slack` and how it is stored.
+static inline uint64_t hs_row__expected_slack(uint64_t size, unsigned pointer_size)
+{
+    return hs_usable_model(size, pointer_size) - size;
+}
+static inline uint64_t hs_row__slack_of(const struct hs_columns *columns, uint64_t row, uint64_t size)
+{
+    uint64_t value = hs_packed__at(&columns->slack, row);
+    return hs_row__expected_slack(size, columns->pointer_size) + ((value >> 1) ^ (0 - (value & 1)));
+}
+static inline uint32_t hs_row__slack(const struct hs_columns *columns, uint64_t row) // usable - requested
+{
+    return (uint32_t)hs_row__slack_of(columns, row, hs_row__size(columns, row));
+}
+static inline uint32_t hs_row__stack(const struct hs_columns *columns, uint64_t row) // 0: unknown
+{
+    return (uint32_t)hs_packed__at(&columns->stack, row);
+}
+static inline uint32_t hs_row__free_stack(const struct hs_columns *columns, uint64_t row) // 0: unknown
+{
+    return (uint32_t)hs_packed__at(&columns->free_stack, row);
+}
+static inline uint32_t hs_row__stream(const struct hs_columns *columns, uint64_t row) // by stream number
+{
+    return (uint32_t)hs_packed__at(&columns->stream, row);
+}
+// The thread that freed it; equal to the stream while it is not freed.
+static inline uint32_t hs_row__free_stream(const struct hs_columns *columns, uint64_t row)
+{
+    return (uint32_t)(hs_packed__at(&columns->stream, row) ^ hs_packed__at(&columns->free_stream, row));
+}
+// Pool rows: index into hs_store__pools; mapping rows: into hs_store__mappings.
+static inline uint32_t hs_row__detail(const struct hs_columns *columns, uint64_t row)
+{
+    return (uint32_t)hs_packed__at(&columns->detail, row);
+}
+static inline uint8_t hs_row__kind(const struct hs_columns *columns, uint64_t row) // enum hs_row_kind
+{
+    return hs_packed__at(&columns->state, row) & 7;
+}
+static inline uint8_t hs_row__flags(const struct hs_columns *columns, uint64_t row) // HS_ROW_*
+{
+    return (uint8_t)(hs_packed__at(&columns->state, row) >> 3);
+}
+// NULL: in no chain.
+const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t row);
+static inline uint32_t hs_row__next(const struct hs_columns *columns, uint64_t row) // continues its chain; 0: none
+{
+    const struct hs_link *link = hs_row__link(columns, row);
+    return link ? link->next : 0;
+}
 
 // What holds for each run of HS_ZONE_ROWS rows; a query skips runs that cannot match.
 struct hs_zone {

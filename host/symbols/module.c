@@ -10,6 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+// libdwfl may ask again for the same file; a status that was given out earlier still points to the text then.
+static void keep_text(char **kept, const char *text)
+{
+    if (*kept && text && !strcmp(*kept, text))
+        return;
+    free(*kept);
+    *kept = text ? strdup(text) : NULL;
+}
+
 // What is found by build id or by name in the places that the user gave, else what libdwfl finds: it knows debuginfod.
 static int find_debug_information(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
                                   const char *file, const char *link, GElf_Word checksum, char **found)
@@ -19,10 +28,8 @@ static int find_debug_information(Dwfl_Module *module, void **userdata, const ch
     if (self && file) {
         struct hs_debug_link wanted = {self->file, link, checksum};
         int fd = hs_locate_debug(self->options, &self->description, &wanted, found);
-        free(self->link);
-        free(self->debug_file);
-        self->link = link ? strdup(link) : NULL;
-        self->debug_file = fd >= 0 ? strdup(*found) : NULL;
+        keep_text(&self->link, link);
+        keep_text(&self->debug_file, fd >= 0 ? *found : NULL);
         if (fd >= 0)
             return fd;
     }

@@ -235,8 +235,9 @@ static void describe(const struct hs_store *store, char *text, size_t size)
     const struct hs_columns *c = hs_store__columns(store);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < c->rows; i++)
-        sum = sum * 31 + c->time[i] + 3 * c->free_time[i] + 5 * c->address[i] + 7 * c->size[i] + 11 * c->slack[i] +
-              13 * c->stack[i] + 17 * c->stream[i] + 19 * c->next[i] + 23 * c->kind[i] + 29 * c->flags[i];
+        sum = sum * 31 + hs_row__time(c, i) + 3 * hs_row__free_time(c, i) + 5 * hs_row__address(c, i) +
+              7 * hs_row__size(c, i) + 11 * hs_row__slack(c, i) + 13 * hs_row__stack(c, i) + 17 * hs_row__stream(c, i) +
+              19 * hs_row__next(c, i) + 23 * hs_row__kind(c, i) + 29 * hs_row__flags(c, i);
     size_t nodes, modules;
     hs_store__nodes(store, &nodes);
     hs_store__modules(store, &modules);

@@ -130,12 +130,14 @@ static void expect_rows(const struct hs_store *store, const struct model *model)
     ck_assert_uint_eq(c->rows, model->rows);
     for (size_t i = 0; i < model->rows; i++) {
         const struct model_row *row = &model->row[i];
-        bool same = c->time[i] == row->time && c->free_time[i] == row->end && c->address[i] == row->address &&
-                    c->size[i] == row->size && c->size[i] + c->slack[i] == row->usable && c->stack[i] == row->stack &&
-                    c->stream[i] == row->stream && c->free_stream[i] == row->end_stream && c->kind[i] == row->kind &&
-                    c->next[i] == row->next && !(c->flags[i] & HS_ROW_TEMPORARY) == !row->temporary &&
-                    !(c->flags[i] & HS_ROW_MISSED_FREE) == !row->missed &&
-                    !(c->flags[i] & HS_ROW_AT_PEAK) == !row->at_peak;
+        bool same = hs_row__time(c, i) == row->time && hs_row__free_time(c, i) == row->end &&
+                    hs_row__address(c, i) == row->address && hs_row__size(c, i) == row->size &&
+                    hs_row__size(c, i) + hs_row__slack(c, i) == row->usable && hs_row__stack(c, i) == row->stack &&
+                    hs_row__stream(c, i) == row->stream && hs_row__free_stream(c, i) == row->end_stream &&
+                    hs_row__kind(c, i) == row->kind && hs_row__next(c, i) == row->next &&
+                    !(hs_row__flags(c, i) & HS_ROW_TEMPORARY) == !row->temporary &&
+                    !(hs_row__flags(c, i) & HS_ROW_MISSED_FREE) == !row->missed &&
+                    !(hs_row__flags(c, i) & HS_ROW_AT_PEAK) == !row->at_peak;
         ck_assert_msg(same, "row %zu of %zu", i, model->rows);
     }
 }
@@ -335,17 +337,17 @@ START_TEST(mappings_split_and_move)
     };
     ck_assert_uint_eq(c->rows, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < c->rows; i++) {
-        ck_assert_uint_eq(c->address[i], expected[i].address);
-        ck_assert_uint_eq(c->size[i], expected[i].size);
-        ck_assert_uint_eq(c->time[i], expected[i].time);
-        ck_assert_uint_eq(c->free_time[i], expected[i].end);
-        ck_assert_uint_eq(c->kind[i], expected[i].kind);
-        ck_assert_uint_eq(c->flags[i], expected[i].flags);
+        ck_assert_uint_eq(hs_row__address(c, i), expected[i].address);
+        ck_assert_uint_eq(hs_row__size(c, i), expected[i].size);
+        ck_assert_uint_eq(hs_row__time(c, i), expected[i].time);
+        ck_assert_uint_eq(hs_row__free_time(c, i), expected[i].end);
+        ck_assert_uint_eq(hs_row__kind(c, i), expected[i].kind);
+        ck_assert_uint_eq(hs_row__flags(c, i), expected[i].flags);
     }
-    ck_assert_uint_eq(c->next[1], 3);
-    ck_assert_uint_eq(hs_store__chains(store, &count)[c->chain[3]].length, 2);
-    ck_assert_int_eq(hs_store__mappings(store, &count)[c->detail[3]].fd, -1);
-    ck_assert_uint_eq(hs_store__pools(store, &count)[c->detail[7]], 78);
+    ck_assert_uint_eq(hs_row__next(c, 1), 3);
+    ck_assert_uint_eq(hs_store__chains(store, &count)[hs_row__link(c, 3)->chain].length, 2);
+    ck_assert_int_eq(hs_store__mappings(store, &count)[hs_row__detail(c, 3)].fd, -1);
+    ck_assert_uint_eq(hs_store__pools(store, &count)[hs_row__detail(c, 7)], 78);
     ck_assert_uint_eq(hs_store__summary(store)->unknown_unmaps, 1);
     ck_assert_int_eq(hs_store__side_events(store, &count)[0].parameter, -3);
     ck_assert_uint_eq(hs_store__summary(store)->peak.bytes, 1ull << 40);

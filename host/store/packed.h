@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A file of whole numbers in few bytes, readable at any place: blocks of 4096, each with the least of its values, the
+// trailing zeros that its differences share, and as many bytes per value as nearly all of them need. Values that need
+// more stand behind the block and are found by their place.
+#ifndef HEAPSONDE_STORE_PACKED_H
+#define HEAPSONDE_STORE_PACKED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HS_PACKED_BLOCK 4096
+
+struct hs_packed_block {
+    uint64_t base;
+    uint64_t mask;   // of `width` bytes
+    uint64_t offset; // of the values in the file
+    uint32_t exceptions;
+    uint8_t width; // bytes per value, 0 to 8
+    uint8_t shift;
+    uint16_t reserved;
+};
+
+struct hs_packed {
+    const struct hs_packed_block *block;
+    const uint8_t *bytes;
+    uint64_t count;
+    size_t mapped;
+};
+
+// A value that did not fit the width of its block.
+uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i);
+
+static inline uint64_t hs_packed__at(const struct hs_packed *packed, uint64_t i)
+{
+    const struct hs_packed_block *block = &packed->block[i / HS_PACKED_BLOCK];
+    uint64_t word;
+    memcpy(&word, packed->bytes + block->offset + i % HS_PACKED_BLOCK * block->width, sizeof word);
+    word &= block->mask;
+    if (__builtin_expect(word == block->mask && block->exceptions, 0))
+        return hs_packed__exception(packed, i);
+    return block->base + (word << block->shift);
+}
+
+// Unpacks the values of one block and returns how many there are.
+size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
+
+// Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).
+int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count);
+void hs_packed__close(struct hs_packed *packed);
+
+struct hs_packed_writer {
+    int fd;
+    int failed; // the first error, which finish returns
+    uint8_t *buffer;
+    size_t used;
+    uint64_t written;
+    uint64_t count;
+    struct hs_packed_block *block;
+    size_t blocks, capacity;
+};
+
+int hs_packed_writer__create(struct hs_packed_writer *writer, int directory_fd, const char *name);
+// Adds a block: HS_PACKED_BLOCK values, fewer only in the last. The values are changed.
+void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count);
+// Writes what is left and closes. Returns 0 or the first error.
+int hs_packed_writer__finish(struct hs_packed_writer *writer);
+void hs_packed_writer__abandon(struct hs_packed_writer *writer);
+
+#endif
