@@ -6,7 +6,7 @@
 #include "unwind/compile.h"
 #include "unwind/expression.h"
 #include "unwind/odd_rules.h"
-#include "unwind/row_find.h"
+#include "unwind/row_cache.h"
 #include "unwind/step.h"
 
 enum { FRAME_LIMIT = 1 << 16 };
@@ -135,7 +135,7 @@ static int step(struct full_walk *walk)
     uint32_t context;
     if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
         return step_over_signal(walk, context);
-    switch (hs_row_find(pc, walk->exact, &found)) {
+    switch (hs_row_cache_find(pc, walk->exact, &found)) {
     case HS_ROW_BAD:
         return HS_END_BAD_RULE;
     case HS_ROW_MISSING:

@@ -38,14 +38,15 @@ static inline __attribute__((always_inline)) void hs_capture_here(struct hs_regi
     registers->pc = HS_ARM_PC_TO_RETURN_ADDRESS(pc);
 }
 
-// The same for all registers that callers may have values in. The caller-saved registers are set to 0.
+// The same for all registers that callers may have values in. The caller-saved registers are set to 0. Behind the nop
+// is an instruction: of Thumb code there need not be one where pc says.
 static inline __attribute__((always_inline)) void hs_capture_all(struct hs_all_registers *registers)
 {
     uintptr_t *values = registers->values;
     uintptr_t pc, sp;
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
         values[i] = 0;
-    __asm__ volatile("stmia %2, {r4, r5, r6, r7, r8, r9, r10, r11}\n\tmov %1, sp\n\tmov %0, pc"
+    __asm__ volatile("stmia %2, {r4, r5, r6, r7, r8, r9, r10, r11}\n\tmov %1, sp\n\tmov %0, pc\n\tnop"
                      : "=&r"(pc), "=&r"(sp)
                      : "r"(values + 4)
                      : "memory");

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Rows that took an analysis of machine code to find, kept for walks that need whole rows: one of them passes every
+// frame up to the one that it is for, and comes again with each stack.
+#ifndef HEAPSONDE_UNWIND_ROW_CACHE_H
+#define HEAPSONDE_UNWIND_ROW_CACHE_H
+
+#include "unwind/row_find.h"
+
+#pragma GCC visibility push(hidden)
+// hs_row_find(), which is asked only for what is not kept. found->place.module is set only with HS_ROW_MISSING.
+enum hs_row_result hs_row_cache_find(uintptr_t pc, bool exact, struct hs_found_row *found);
+#pragma GCC visibility pop
+
+#endif
