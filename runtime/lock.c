@@ -21,9 +21,9 @@ void hs_futex__wake(_Atomic uint32_t *word, int count)
     hs_system_futex((const void *)word, FUTEX_WAKE_PRIVATE, (uint32_t)count, -1);
 }
 
-static bool owner_is_gone(uint32_t tid)
+bool hs_thread_is_gone(uint32_t tid)
 {
-    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), tid, 0) == -ESRCH;
+    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), tid, 0) == -ESRCH && HS_SYSTEM2(SYS_tkill, tid, 0) == -ESRCH;
 }
 
 static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
@@ -38,7 +38,7 @@ static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
     for (int i = 0; i == 0 || hs_clock__monotonic_ns() < until; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
-        if (owner == 0 || owner == tid || (i > 0 && owner_is_gone(owner))) {
+        if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {
             if (take(lock, &seen, tid | HS_LOCK_CONTENDED))
                 return true;
             continue;

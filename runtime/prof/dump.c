@@ -61,8 +61,7 @@ static bool try_lock(uint32_t *ticket)
     uint32_t seen = 0;
     if (!atomic_compare_exchange_strong_explicit(&dumps.lock.word, &seen, own_tid(), memory_order_acquire,
                                                  memory_order_relaxed) &&
-        (HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), seen & ~HS_LOCK_CONTENDED, 0) != -ESRCH ||
-         !hs_lock__acquire(&dumps.lock, own_tid())))
+        (!hs_thread_is_gone(seen & ~HS_LOCK_CONTENDED) || !hs_lock__acquire(&dumps.lock, own_tid())))
         return false;
     *ticket = ++dumps.ticket;
     return true;

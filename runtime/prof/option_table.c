@@ -6,6 +6,9 @@
 #define ANY  UINT64_MAX
 #define MOST INT64_MAX
 
+#define MOST_MS 18446744072000        // of jemalloc's times
+#define LARGEST 0x7000000000000000ull // size class
+
 #define BOOLEAN(key, field)                                                                                            \
     {                                                                                                                  \
         key, 0, 0, 0, 0, &hs_prof_options.field, HS_OPTION_BOOLEAN, HS_OPTION_REJECTS, sizeof hs_prof_options.field    \
@@ -39,7 +42,8 @@
     IGNORED(key, initial, HS_OPTION_UNSIGNED, limits, minimum, maximum)
 #define IGNORED_SIGNED(key, initial, minimum, maximum)                                                                 \
     IGNORED(key, initial, HS_OPTION_SIGNED, HS_OPTION_REJECTS, minimum, maximum)
-#define IGNORED_TEXT(key, initial) IGNORED(key, initial, HS_OPTION_TEXT, HS_OPTION_REJECTS, 0, 0)
+#define IGNORED_TEXT(key, initial)   IGNORED(key, initial, HS_OPTION_TEXT, HS_OPTION_REJECTS, 0, 0)
+#define IGNORED_RANGES(key, initial) IGNORED(key, initial, HS_OPTION_RANGES, HS_OPTION_REJECTS, 0, 0)
 #define IGNORED_CHOICE(key, initial, choices)                                                                          \
     {                                                                                                                  \
         key, initial, choices, 0, 0, 0, HS_OPTION_CHOICE, HS_OPTION_REJECTS, 0                                         \
@@ -91,11 +95,11 @@ const struct hs_option hs_option_table[] = {
     TEXT("experimental_hs_control_path", control_path),
 
     IGNORED_BOOLEAN("background_thread", "false"),
-    IGNORED_TEXT("bin_shards", ""),
+    IGNORED_RANGES("bin_shards", ""),
     IGNORED_BOOLEAN("cache_oblivious", "true"),
     IGNORED_UNSIGNED("calloc_madvise_threshold", "0", HS_OPTION_CLIPS, 0, ANY),
     IGNORED_UNSIGNED("debug_double_free_max_scan", "0", HS_OPTION_CLIPS, 0, ANY),
-    IGNORED_SIGNED("dirty_decay_ms", "10000", -1, MOST),
+    IGNORED_SIGNED("dirty_decay_ms", "10000", -1, MOST_MS),
     IGNORED_BOOLEAN("disable_large_size_classes", "false"),
     IGNORED_CHOICE("dss", "secondary", "disabled|primary|secondary"),
     IGNORED_BOOLEAN("experimental_hpa_start_huge_if_thp_always", "false"),
@@ -129,17 +133,17 @@ const struct hs_option hs_option_table[] = {
     IGNORED_SIGNED("lg_tcache_nslots_mul", "1", -16, 16),
     IGNORED_UNSIGNED("max_background_threads", "4", HS_OPTION_CLIPS, 1, 4),
     IGNORED_CHOICE("metadata_thp", "disabled", "disabled|auto|always"),
-    IGNORED_SIGNED("muzzy_decay_ms", "0", -1, MOST),
+    IGNORED_SIGNED("muzzy_decay_ms", "0", -1, MOST_MS),
     IGNORED_SIGNED("mutex_max_spin", "600", -1, MOST),
     IGNORED_UNSIGNED("narenas", "default", HS_OPTION_REJECTS, 1, ANY),
     IGNORED("narenas_ratio", "4", HS_OPTION_FRACTION, HS_OPTION_REJECTS, 0, 0),
-    IGNORED_UNSIGNED("oversize_threshold", "8388608", HS_OPTION_REJECTS, 0, ANY),
+    IGNORED_UNSIGNED("oversize_threshold", "8388608", HS_OPTION_REJECTS, 0, LARGEST),
     IGNORED_CHOICE("percpu_arena", "disabled", "percpu|phycpu|disabled"),
     IGNORED_UNSIGNED("process_madvise_max_batch", "0", HS_OPTION_CLIPS, 0, ANY),
     IGNORED_BOOLEAN("retain", "true"),
     IGNORED_UNSIGNED("san_guard_large", "0", HS_OPTION_REJECTS, 0, ANY),
     IGNORED_UNSIGNED("san_guard_small", "0", HS_OPTION_REJECTS, 0, ANY),
-    IGNORED_TEXT("slab_sizes", ""),
+    IGNORED_RANGES("slab_sizes", ""),
     IGNORED_BOOLEAN("tcache", "true"),
     IGNORED_UNSIGNED("tcache_gc_delay_bytes", "0", HS_OPTION_CLIPS, 0, ANY),
     IGNORED_UNSIGNED("tcache_gc_incr_bytes", "65536", HS_OPTION_CLIPS, 1024, ANY),

@@ -18,6 +18,7 @@ enum hs_option_kind {
     HS_OPTION_CHOICE,  // the place of the word among the choices is the value
     HS_OPTION_SIZE,    // a number, perhaps followed by k, m, g or t
     HS_OPTION_STEP,    // a size, or a number followed by %
+    HS_OPTION_RANGES,  // "1-10:2|20-30:4"
 };
 
 enum hs_option_limits {

@@ -11,9 +11,11 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 extern char **environ __attribute__((weak));
+extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
 enum { LINE = 4096, KERNEL_COPY = 256 * 1024, OPTION_LIMIT = 160, SOURCE_COUNT = 5, REMEMBERED = 16 * 1024 };
 
@@ -77,7 +79,7 @@ static void stop_if_asked(void)
 
 // ---- values ---------------------------------------------------------------------------------------------------------
 
-enum verdict { ACCEPTED, INVALID, OUT_OF_RANGE };
+enum verdict { ACCEPTED, INVALID, OUT_OF_RANGE, WRONG_SETTINGS };
 
 static bool equals(struct piece piece, const char *text)
 {
@@ -214,10 +216,10 @@ static enum verdict read_unsigned(const struct hs_option *option, struct piece v
     return ACCEPTED;
 }
 
+// What is too large for the type wraps around, as jemalloc's does: the largest unsigned number is -1.
 static enum verdict read_signed(const struct hs_option *option, struct piece value, uint64_t *number)
 {
-    bool negative;
-    if (!hs_prof_options__number(value.at, value.end, number, &negative) || negative != ((int64_t)*number < 0))
+    if (!hs_prof_options__number(value.at, value.end, number, NULL))
         return INVALID;
     int64_t integer = (int64_t)*number;
     return integer < option->minimum || integer > (int64_t)option->maximum ? OUT_OF_RANGE : ACCEPTED;
@@ -239,19 +241,52 @@ static enum verdict read_choice(const struct hs_option *option, struct piece val
     return INVALID;
 }
 
+static const char *skip_digits(struct piece value, uint64_t *number)
+{
+    for (*number = 0; value.at < value.end && digit_value(*value.at) < 10; value.at++)
+        if (*number <= UINT32_MAX)
+            *number = *number * 10 + digit_value(*value.at);
+    return value.at;
+}
+
+// 16 bits before the point; digits before it, behind it, or both.
 static enum verdict read_fraction(struct piece value)
 {
+    uint64_t whole, rest;
     if (equals(value, "-1"))
         return ACCEPTED;
-    unsigned digits = 0, points = 0;
-    for (; value.at < value.end; value.at++) {
-        bool digit = *value.at >= '0' && *value.at <= '9';
-        digits += digit;
-        points += *value.at == '.';
-        if (!digit && *value.at != '.')
-            return INVALID;
+    const char *point = skip_digits(value, &whole);
+    if (whole > UINT16_MAX || (point == value.end && point == value.at))
+        return INVALID;
+    if (point == value.end)
+        return ACCEPTED;
+    const char *end = *point == '.' ? skip_digits((struct piece){point + 1, value.end}, &rest) : point;
+    return end > point + 1 && end == value.end ? ACCEPTED : INVALID;
+}
+
+static const char *skip_number(struct piece value, char behind)
+{
+    const char *end = value.at;
+    bool negative;
+    uint64_t number;
+    while (end < value.end && *end != behind)
+        end++;
+    return hs_prof_options__number(value.at, end, &number, &negative) && !negative ? end : NULL;
+}
+
+static enum verdict read_ranges(struct piece value)
+{
+    if (value.at == value.end)
+        return WRONG_SETTINGS;
+    while (value.at < value.end) {
+        for (const char *behind = "-:|"; *behind; behind++) {
+            const char *end = skip_number(value, *behind);
+            if (!end || (end == value.end && *behind != '|'))
+                return WRONG_SETTINGS;
+            value.at = end + (end < value.end);
+        }
     }
-    return digits && points <= 1 ? ACCEPTED : INVALID;
+    return ACCEPTED;
 }
 
 static enum verdict read_size(const struct hs_option *option, struct piece value, uint64_t *number)
@@ -303,6 +338,8 @@ static enum verdict read_value(const struct hs_option *option, struct piece valu
         return read_size(option, value, number);
     case HS_OPTION_STEP:
         return read_step(value, number);
+    case HS_OPTION_RANGES:
+        return read_ranges(value);
     default:
         return ACCEPTED;
     }
@@ -383,6 +420,19 @@ static void complain(const char *what, struct piece key, struct piece value)
         state.failed = true;
 }
 
+static void complain_of(enum verdict verdict, struct piece key, struct piece value)
+{
+    char settings[64];
+    struct hs_text text;
+    hs_text__start(&text, settings, sizeof settings);
+    hs_text__add(&text, "Invalid settings for ");
+    add_piece(&text, key);
+    complain(verdict == INVALID        ? "Invalid conf value"
+             : verdict == OUT_OF_RANGE ? "Out-of-range conf value"
+                                       : settings,
+             key, value);
+}
+
 static void read_pair(struct piece key, struct piece value)
 {
     uint32_t index = find_option(key);
@@ -394,14 +444,10 @@ static void read_pair(struct piece key, struct piece value)
     uint64_t number = 0;
     const struct hs_option *option = nothing ? NULL : &hs_option_table[index];
     enum verdict verdict = nothing ? (value.at == value.end ? ACCEPTED : INVALID) : read_value(option, value, &number);
-    if (option && option->text && equals(value, option->text))
+    if (option && option->text && *option->text && equals(value, option->text))
         verdict = ACCEPTED; // narenas:default
-    if (verdict == INVALID) {
-        complain("Invalid conf value", key, value);
-        return;
-    }
-    if (verdict == OUT_OF_RANGE) {
-        complain("Out-of-range conf value", key, value);
+    if (verdict != ACCEPTED) {
+        complain_of(verdict, key, value);
         return;
     }
     if (option)
@@ -457,24 +503,29 @@ static void read_confirm(struct piece key, struct piece value)
 
 // ---- sources --------------------------------------------------------------------------------------------------------
 
-// Of a program that runs with more rights than who called it, the environment is not read.
-static bool has_other_rights(void)
+// A program that got more rights when it was executed cannot be looked into by who called it.
+static bool may_have_other_rights(void)
 {
-    return HS_SYSTEM0(SYS_getuid) != HS_SYSTEM0(SYS_geteuid) || HS_SYSTEM0(SYS_getgid) != HS_SYSTEM0(SYS_getegid);
+    return HS_SYSTEM0(SYS_getuid) != HS_SYSTEM0(SYS_geteuid) || HS_SYSTEM0(SYS_getgid) != HS_SYSTEM0(SYS_getegid) ||
+           HS_SYSTEM1(SYS_prctl, PR_GET_DUMPABLE) != 1;
 }
 
+// Of a program that runs with more rights than who called it, the environment is not read. The rights may be
+// capabilities of its file: only the kernel knows.
 static bool is_secure(void)
 {
     unsigned long vector[128];
+    if (getauxval)
+        return getauxval(AT_SECURE) != 0;
     long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return has_other_rights();
+        return may_have_other_rights();
     long length = hs_system_read((int)fd, vector, sizeof vector);
     hs_system_close((int)fd);
     for (long i = 0; (i + 2) * (long)sizeof *vector <= length; i += 2)
         if (vector[i] == AT_SECURE)
             return vector[i + 1] != 0;
-    return has_other_rights();
+    return may_have_other_rights();
 }
 
 static const char *value_in(const char *entry)

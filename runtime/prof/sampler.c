@@ -226,7 +226,7 @@ static void plan(struct hs_sampler_thread *thread)
         next = thread->allocated + WATCH_BYTES;
     thread->next = next;
     // Whoever changes the rate stores 0 into `next`, perhaps just before the line above.
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
     if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire) != thread->epoch))
         thread->next = 0;
 }
@@ -398,6 +398,7 @@ void hs_sampler__start(void)
     static _Atomic uint32_t begun;
     if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
         return;
+    hs_sampler.pid = (uint32_t)hs_system_getpid();
     hs_prof_options__begin();
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
     hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
@@ -405,6 +406,11 @@ void hs_sampler__start(void)
     atomic_store(&hs_sampler.thread_active_init, hs_prof_options.thread_active_init);
     atomic_store(&hs_sampler.gdump, hs_prof_options.gdump);
     atomic_store(&hs_sampler.on, hs_prof_options.prof);
+}
+
+bool hs_sampler__is_vforked(void)
+{
+    return hs_sampler.pid != (uint32_t)hs_system_getpid();
 }
 
 bool hs_sampler__is_on(void)
@@ -467,6 +473,7 @@ void hs_sampler__before_fork(void)
 void hs_sampler__after_fork(bool in_child)
 {
     if (in_child) {
+        hs_sampler.pid = (uint32_t)hs_system_getpid();
         hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;
         hs_sampler__keep_only_self();
     }

@@ -69,7 +69,8 @@ struct hs_sampler_thread {
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));
 
 struct hs_sampler {
-    bool quick; // what new threads get as `quick`
+    bool quick;   // what new threads get as `quick`
+    uint32_t pid; // of this process
     _Atomic uint32_t rate_epoch;
     _Atomic bool on;     // sampling machinery is in use: opt.prof, or switched on by control later
     _Atomic bool active; // prof.active
@@ -110,8 +111,8 @@ void hs_sampler__set_rate(uint64_t bytes);
 // prof.reset: forgets every sample and every count. Frees of older samples are ignored.
 void hs_sampler__reset(void);
 
-// The calling thread's record, made when it has none; NULL without memory, or where the stack has less than 8 KiB: such
-// a thread is left alone.
+// The calling thread's record, made when it has none; NULL without memory, where the stack has less than 8 KiB, and in
+// a child of vfork: such a thread is left alone.
 struct hs_sampler_thread *hs_sampler__self(void);
 
 // Makes the calling thread, one of ours whose thread-local variables are empty, one without a record.
@@ -140,6 +141,9 @@ struct hs_taken_sample {
 struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintptr_t block);
 void hs_sampler__give_back(struct hs_sampler_thread *thread, struct hs_taken_sample taken);
 void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken);
+
+// Whether this is another process in this one's memory: a child of vfork.
+bool hs_sampler__is_vforked(void);
 
 // Sums over all threads.
 uint64_t hs_sampler__total_allocated(void);

@@ -123,11 +123,10 @@ static bool means_nothing(const struct hs_sampler_thread *thread)
 
 void hs_sampler__collect_gone(void)
 {
-    long pid = hs_system_getpid();
     threads.free = 0;
     for (uint32_t i = 1; i <= threads.pool.count; i++) {
         struct hs_sampler_thread *thread = hs_sampler__thread_at(i);
-        if (threads.tids[i - 1] && HS_SYSTEM3(SYS_tgkill, pid, thread->tid, 0) == -ESRCH)
+        if (threads.tids[i - 1] && hs_thread_is_gone(thread->tid))
             bury(thread);
         if (means_nothing(thread)) {
             thread->next_free = threads.free;
@@ -217,7 +216,7 @@ struct hs_sampler_thread *hs_sampler__self(void)
     if (!hs_stack_has_room())
         return NULL;
     hs_sampler__start();
-    if (hs_table__is_ours() || !hs_table__lock())
+    if (hs_sampler__is_vforked() || hs_table__is_ours() || !hs_table__lock())
         return NULL;
     thread = make_record((uint32_t)hs_system_gettid());
     if (thread) {

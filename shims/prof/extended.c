@@ -142,7 +142,7 @@ static void *reallocate(void *old, size_t size, int flags)
         taken = hs_sampler__take(thread, (uintptr_t)old);
     void *block = jemalloc ? next.rallocx(old, size, flags) : resize(old, usable, size, flags);
     if (block && thread->ready)
-        thread->deallocated += usable;
+        thread->deallocated += hs_prof_counted_size(usable);
     if (taken.index && !block)
         hs_sampler__give_back(thread, taken);
     else if (taken.index)
@@ -175,7 +175,7 @@ HS_EXPORT size_t xallocx(void *block, size_t size, size_t extra, int flags)
     HS_CAPTURE_CALLER(&caller);
     if (hs_filter__may_hold((uintptr_t)block))
         hs_sampler__drop(thread, hs_sampler__take(thread, (uintptr_t)block));
-    thread->deallocated += before;
+    thread->deallocated += hs_prof_counted_size(before);
     hs_prof__count(&caller, block, size);
     return now;
 }

@@ -4,9 +4,7 @@
 static size_t usable_size(const struct hs_sampler_thread *thread, void *block, size_t requested)
 {
     size_t usable = thread->quick ? hs_prof_usable_in_header(block) : hs_real.malloc_usable_size(block);
-    if (usable) // musl: nothing of an empty block may be used
-        return usable;
-    return requested ? requested : 1;
+    return hs_prof_counted_size(usable ? usable : requested);
 }
 
 void hs_prof__count(const struct hs_registers *caller, void *block, size_t requested)
@@ -74,6 +72,6 @@ void hs_prof__free_slowly(void *block)
     }
     struct hs_sampler_thread *thread = hs_sampler_self;
     if (thread->ready)
-        thread->deallocated += hs_real.malloc_usable_size(block);
+        thread->deallocated += hs_prof_counted_size(hs_real.malloc_usable_size(block));
     hs_real.free(block);
 }

@@ -48,6 +48,12 @@ static inline size_t hs_prof_usable_in_header(const void *block)
     return HS_UNLIKELY(header & 2) ? usable - sizeof(size_t) : usable;
 }
 
+// Of an empty block musl lets nothing be used; it counts as a byte, so that it can be a sample.
+static inline size_t hs_prof_counted_size(size_t usable)
+{
+    return HS_LIKELY(usable) ? usable : 1;
+}
+
 // Whether the block has pages of its own.
 static inline bool hs_prof_is_mapped(const void *block)
 {
@@ -99,9 +105,11 @@ static inline void hs_prof__leave_real(struct hs_nesting before)
     before.thread->allocated = before.allocated;
     before.thread->deallocated = before.deallocated;
     before.thread->inside = 0;
-    // A change of the rate meanwhile is noticed at the next visit: 0 asks for one.
-    uint32_t epoch = atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_relaxed);
-    before.thread->next = before.thread->epoch == epoch ? before.next : 0;
+    before.thread->next = before.next;
+    // Whoever changes the rate counts the epoch up and then stores 0, which the line above may have overwritten.
+    atomic_thread_fence(memory_order_seq_cst);
+    if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_relaxed) != before.thread->epoch))
+        before.thread->next = 0;
 }
 
 #endif

@@ -49,6 +49,8 @@ HS_EXPORT void *malloc(size_t size)
 HS_EXPORT void *calloc(size_t count, size_t size);
 HS_EXPORT void *calloc(size_t count, size_t size)
 {
+    if (HS_UNLIKELY(!hs_sampler_self->quick)) // of an unknown allocator
+        ALLOCATE_NESTED(count * size, hs_real.calloc(count, size));
     ALLOCATE(count * size, hs_real.calloc(count, size));
 }
 
@@ -140,7 +142,7 @@ static bool release(void *block)
     if (!block || (hs_filter__may_hold((uintptr_t)block) && hs_prof__release(&caller, block)))
         return false;
     if (hs_sampler_self->ready)
-        hs_sampler_self->deallocated += hs_real.malloc_usable_size(block);
+        hs_sampler_self->deallocated += hs_prof_counted_size(hs_real.malloc_usable_size(block));
     return true;
 }
 
@@ -174,6 +176,14 @@ static void *move_from_bootstrap(void *old, size_t size)
     return block;
 }
 
+static void *reallocate_nested(void *old, size_t size)
+{
+    struct hs_nesting nesting = hs_prof__enter_real();
+    void *block = hs_real.realloc(old, size);
+    hs_prof__leave_real(nesting);
+    return block;
+}
+
 // The real part. The old block's sample is taken out before it: as soon as the real realloc has let go of the block,
 // somebody else may get its address.
 static inline void *reallocate(void *old, size_t size)
@@ -181,11 +191,12 @@ static inline void *reallocate(void *old, size_t size)
     if (HS_UNLIKELY(hs_bootstrap__owns(old)))
         return move_from_bootstrap(old, size);
     struct hs_sampler_thread *thread = hs_sampler_self;
-    size_t usable = thread->quick ? hs_prof_usable_in_header(old) : hs_real.malloc_usable_size(old);
+    size_t usable =
+        thread->quick ? hs_prof_usable_in_header(old) : hs_prof_counted_size(hs_real.malloc_usable_size(old));
     struct hs_taken_sample taken = {0, 0};
     if (HS_UNLIKELY(hs_filter__may_hold((uintptr_t)old)))
         taken = hs_sampler__take(thread, (uintptr_t)old);
-    void *block = hs_real.realloc(old, size);
+    void *block = thread->quick ? hs_real.realloc(old, size) : reallocate_nested(old, size);
     bool failed = !block && size;
     if (HS_LIKELY(!failed && thread->ready))
         thread->deallocated += usable;
@@ -194,6 +205,11 @@ static inline void *reallocate(void *old, size_t size)
     else if (HS_UNLIKELY(taken.index))
         hs_sampler__drop(thread, taken);
     return block;
+}
+
+static inline void *reallocate_nothing(size_t size)
+{
+    return HS_LIKELY(hs_sampler_self->quick) ? hs_real.realloc(NULL, size) : reallocate_nested(NULL, size);
 }
 
 // realloc(block, 0), as the option zero_realloc wants it.
@@ -218,7 +234,7 @@ HS_EXPORT void *realloc(void *old, size_t size);
 HS_EXPORT void *realloc(void *old, size_t size)
 {
     if (!old)
-        ALLOCATE(size, hs_real.realloc(NULL, size));
+        ALLOCATE(size, reallocate_nothing(size));
     ALLOCATE(size, HS_LIKELY(size) ? reallocate(old, size) : reallocate_to_nothing(old));
 }
 
@@ -231,7 +247,7 @@ HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
         return NULL;
     }
     if (!old)
-        ALLOCATE(total, hs_real.realloc(NULL, total));
+        ALLOCATE(total, reallocate_nothing(total));
     ALLOCATE(total, HS_LIKELY(total) ? reallocate(old, total) : reallocate_to_nothing(old));
 }
 

@@ -8,6 +8,17 @@
 
 static __thread uint64_t counted_before __attribute__((tls_model("initial-exec")));
 
+// tcmalloc's malloc_usable_size() itself calls operator new, until it has got what it makes there.
+static __thread bool asks __attribute__((tls_model("initial-exec")));
+
+static size_t usable_size(void *block)
+{
+    asks = true;
+    size_t usable = hs_prof_counted_size(hs_real.malloc_usable_size(block));
+    asks = false;
+    return usable;
+}
+
 void hs_operator__enter_new(void)
 {
     counted_before = hs_sampler_self->allocated;
@@ -16,9 +27,10 @@ void hs_operator__enter_new(void)
 void hs_operator__leave_new(const struct hs_registers *caller, void *block, size_t size)
 {
     struct hs_sampler_thread *thread = hs_sampler_self;
-    if (!block || thread->allocated != counted_before)
+    if (!block || asks || thread->allocated != counted_before)
         return;
-    size_t usable = hs_real.malloc_usable_size(block);
+    size_t usable = usable_size(block);
+    thread = hs_sampler_self;
     if (thread->allocated + usable < thread->next)
         thread->allocated += usable;
     else
@@ -31,7 +43,7 @@ bool hs_operator__enter_delete(const struct hs_registers *caller, void *block)
         hs_sampler__released_slowly(hs_sampler_self, caller, (uintptr_t)block);
     struct hs_sampler_thread *thread = hs_sampler_self;
     if (thread->ready)
-        counted_before = thread->deallocated += hs_real.malloc_usable_size(block);
+        counted_before = thread->deallocated += usable_size(block);
     return thread->ready;
 }
 

@@ -47,7 +47,7 @@ static __attribute__((destructor)) void library_ends(void)
 void hs_shim__process_ends(void)
 {
     hs_control__exit();
-    if (hs_prof_options.dump_on_exit_paths)
+    if (hs_prof_options.dump_on_exit_paths && !hs_sampler__is_vforked())
         end();
 }
 

@@ -255,14 +255,14 @@ START_TEST(test_long_values)
 {
     static char text[200000] = "prof_prefix:";
     memset(text + strlen(text), 'p', 100000);
-    strcat(text, ",bin_shards:");
+    strcat(text, ",tcache_ncached_max:");
     memset(text + strlen(text), 's', 50000);
     strcat(text, ",prof:true,");
     memset(text + strlen(text), 'x', 5000);
     strcat(text, ":1");
     read_options(text);
     ck_assert_uint_eq(strlen(hs_prof_options.prefix), HS_PROF_PATH - 1);
-    ck_assert_uint_eq(strlen(hs_prof_options__text("bin_shards")), 50000);
+    ck_assert_uint_eq(strlen(hs_prof_options__text("tcache_ncached_max")), 50000);
     ck_assert(hs_prof_options.prof);
     ck_assert_uint_lt(strlen(said), 4200);
 }

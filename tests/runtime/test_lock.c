@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct hs_lock lock;
@@ -124,6 +125,28 @@ START_TEST(waiting_for_a_living_holder_ends)
 }
 END_TEST
 
+// The holder is suspended until the child has ended; its lock is not the child's to take.
+static __attribute__((noinline)) pid_t vfork_and_try(uint32_t holder)
+{
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(hs_thread_is_gone(holder) || hs_lock__acquire(&lock, own_tid()));
+    return child;
+}
+
+START_TEST(vfork_child_sees_its_parents_threads)
+{
+    int status = 0;
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    pid_t child = vfork_and_try(own_tid());
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(lock.word & ~HS_LOCK_CONTENDED, own_tid());
+    ck_assert(hs_thread_is_gone((uint32_t)child));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lock");
@@ -134,6 +157,7 @@ int main(void)
     tcase_add_test(locks, waiters_get_a_dead_holders_lock);
     tcase_add_test(locks, abandoned_lock_is_taken_over_by_its_owner);
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
+    tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
