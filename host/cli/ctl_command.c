@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/ctl_remote.h"
 #include "host/cli/output.h"
 #include "host/cli/values.h"
+#include "host/cli/wire_options.h"
 #include "host/ctl/client.h"
 #include "host/ctl/find.h"
 #include "host/ctl/pages.h"
@@ -237,19 +239,24 @@ static int serve(const struct job *job)
 
 // ---- the command ----------------------------------------------------------------------------------------------------
 
+// What can be asked of a process on this machine that samples, of one that streams over the network, or of both.
 static const struct action {
     const char *name;
-    int (*run)(const struct job *job);
+    int (*run)(const struct job *job); // NULL: only over the network
     bool takes_operand;
     const char *options; // that it takes, with a space on either side
+    bool remote;
+    bool takes_text; // over the network: all that follows
 } actions[] = {
-    {"start", start, false, " session "},
-    {"stop", stop, false, " session all "},
-    {"dump", dump, true, " output format "},
-    {"status", status, false, " json "},
-    {"reset", reset, false, " "},
-    {"rate", rate, true, " "},
-    {"serve", serve, false, " listen token "},
+    {"start", start, false, " session ", true, false},
+    {"stop", stop, false, " session all ", true, false},
+    {"dump", dump, true, " output format ", false, false},
+    {"status", status, false, " json ", true, false},
+    {"reset", reset, false, " ", false, false},
+    {"rate", rate, true, " ", false, false},
+    {"serve", serve, false, " listen token ", false, false},
+    {"mark", NULL, true, " ", true, true},
+    {"flush", NULL, false, " ", true, false},
     {0},
 };
 
@@ -297,6 +304,11 @@ static bool check_options(const struct hs_arguments *arguments, const char *acti
     return true;
 }
 
+static bool is_number(const char *text)
+{
+    return *text && !text[strspn(text, "0123456789")];
+}
+
 static bool find_process(struct job *job, const char *number)
 {
     uint64_t pid = 0;
@@ -316,10 +328,56 @@ static bool find_process(struct job *job, const char *number)
     return true;
 }
 
-// PID ACTION [OPERAND], and for those used to it, ACTION PID.
+static int wrong(const struct hs_arguments *arguments, const struct action *action, const char *word)
+{
+    hs_complain(arguments->command, "%s does not know what to do with '%s'", action->name, word);
+    return HS_EXIT_USAGE;
+}
+
+static int ask_process(const struct hs_arguments *arguments, const struct action *action, const char *number,
+                       char **words)
+{
+    struct job job = {.arguments = arguments, .operand = words[0]};
+    if (!action->run) {
+        hs_complain(arguments->command, "%s is for processes that stream: HOST:PORT, or a name that is announced",
+                    action->name);
+        return HS_EXIT_USAGE;
+    }
+    if (words[0] && (!action->takes_operand || words[1]))
+        return wrong(arguments, action, words[action->takes_operand]);
+    if (!check_options(arguments, action->name, action->options))
+        return HS_EXIT_USAGE;
+    return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
+}
+
+static int ask_remote(const struct hs_arguments *arguments, const struct action *action, const char *target,
+                      char **words)
+{
+    char request[4096];
+    if (!action->remote) {
+        hs_complain(arguments->command,
+                    "%s is for a process on this machine, by its number; over the network there are "
+                    "status, start, stop, mark and flush",
+                    action->name);
+        return HS_EXIT_USAGE;
+    }
+    if (words[0] && !action->takes_text)
+        return wrong(arguments, action, words[0]);
+    const char *known = action->run == status ? " json key-file insecure " : " key-file insecure ";
+    if (!check_options(arguments, action->name, known))
+        return HS_EXIT_USAGE;
+    int length = snprintf(request, sizeof(request), "%s", action->name);
+    for (; *words && length < (int)sizeof(request); words++)
+        length += snprintf(request + length, sizeof(request) - (size_t)length, " %s", *words);
+    if (length < (int)sizeof(request))
+        return hs_ctl_remote__ask(arguments, target, request);
+    hs_complain(arguments->command, "the text is too long");
+    return HS_EXIT_USAGE;
+}
+
+// TARGET ACTION [OPERANDS], and for those used to it, ACTION TARGET.
 static int ctl(const struct hs_arguments *arguments)
 {
-    struct job job = {.arguments = arguments};
     char **words = arguments->operands;
     if (!strcmp(words[0], "list")) {
         if (arguments->operand_count == 1)
@@ -327,25 +385,21 @@ static int ctl(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "list takes nothing behind it");
         return HS_EXIT_USAGE;
     }
-    const char *number = words[0];
-    const struct action *action = find_action(number);
+    const char *target = words[0];
+    const struct action *action = find_action(target);
     if (action && arguments->operand_count > 1)
-        number = words[1];
+        target = words[1];
     else if (!action && arguments->operand_count > 1)
         action = find_action(words[1]);
     if (!action || arguments->operand_count < 2) {
         hs_complain(arguments->command,
-                    "needs a process and one of: start stop dump status reset rate serve; or 'list'");
+                    "needs a process and one of: start stop dump status reset rate serve mark flush; "
+                    "or 'list'");
         return HS_EXIT_USAGE;
     }
-    job.operand = words[2];
-    if (job.operand && !action->takes_operand) {
-        hs_complain(arguments->command, "%s does not know what to do with '%s'", action->name, job.operand);
-        return HS_EXIT_USAGE;
-    }
-    if (!check_options(arguments, action->name, action->options))
-        return HS_EXIT_USAGE;
-    return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
+    if (is_number(target) || hs_arguments__flag(arguments, "socket"))
+        return ask_process(arguments, action, target, words + 2);
+    return ask_remote(arguments, action, target, words + 2);
 }
 
 static const struct hs_option options[] = {
@@ -381,13 +435,15 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .help = "the control socket, where it is not in its usual place"},
+    HS_WIRE_OPTIONS("over the network: "),
     {0},
 };
 
 const struct hs_command hs_command_ctl = {
     .name = "ctl",
-    .synopsis = "[OPTIONS] list | PID start|stop|dump [FILE]|status|reset|rate BYTES|serve",
-    .summary = "switch sampling in a running process, take dumps, serve them over HTTP",
+    .synopsis = "[OPTIONS] list | PID start|stop|dump [FILE]|status|reset|rate BYTES|serve | HOST:PORT|NAME "
+                "start|stop|status|mark TEXT|flush",
+    .summary = "switch sampling or recording in a running process, take dumps, serve them over HTTP",
     .description =
         "Controls a process that has libheapsonde-prof.so, without code in the program: start and stop switch "
         "sampling, "
@@ -396,10 +452,13 @@ const struct hs_command hs_command_ctl = {
         "answered and changes nothing. The process has a control socket when it was started with prof:true or "
         "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. serve prints an address and "
         "answers there, until it is interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and "
-        "/mtev/memory.json as libmtev does.",
+        "/mtev/memory.json as libmtev does. HOST:PORT, or the name of a device or a program that announces itself, is "
+        "a "
+        "process that streams its trace with libheapsonde-trace.so: start and stop switch recording, mark puts a text "
+        "into the trace, flush sends what has been recorded. Beyond this machine that needs the devices' key.",
     .operand = HS_OPERAND_CONTROL,
     .least_operands = 1,
-    .most_operands = 3,
+    .most_operands = -1,
     .options = options,
     .run = ctl,
 };

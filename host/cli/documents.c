@@ -189,7 +189,9 @@ static void completion_operands(FILE *out, const struct hs_command *command)
         fputs("        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n", out);
         break;
     case HS_OPERAND_CONTROL:
-        fputs("        COMPREPLY=($(compgen -W 'list start stop dump status reset rate serve' -- \"$word\"))\n", out);
+        fputs("        COMPREPLY=($(compgen -W 'list start stop dump status reset rate serve mark flush' -- "
+              "\"$word\"))\n",
+              out);
         break;
     case HS_OPERAND_NONE:
         break;

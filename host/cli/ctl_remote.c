@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/ctl_remote.h"
+
+#include "host/cli/wire_options.h"
+#include "host/gather/control.h"
+#include "host/gather/gather.h"
+#include "host/report/json.h"
+#include "host/report/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ADDRESSES = 4, LONGEST_KEY = 64 };
+
+static int fail(const struct hs_arguments *arguments, const struct hs_error *error)
+{
+    hs_complain(arguments->command, "%s", error->message);
+    return HS_EXIT_FAILURE;
+}
+
+// How many addresses; 0 with the reason in `error`.
+static int find(const struct hs_arguments *arguments, const char *target, const struct hs_shared_key *key,
+                struct hs_address *addresses, struct hs_error *error)
+{
+    bool insecure = hs_arguments__flag(arguments, "insecure");
+    int count = 1;
+    if (!hs_address__has_port(target))
+        return hs_control__find(target, key, key->length || insecure, addresses, error) ? 0 : 1;
+    count = hs_address__resolve(target, addresses, MOST_ADDRESSES, error);
+    for (int i = 0; i < count; i++)
+        if (!hs_gather__may_use(&addresses[i], target, key, insecure, error))
+            return 0;
+    return count < 0 ? 0 : count;
+}
+
+static void print_lines(const char *text, size_t length)
+{
+    while (length) {
+        const char *end = memchr(text, '\n', length);
+        size_t line = end ? (size_t)(end - text) : length;
+        hs_text__print(stdout, text, line);
+        putchar('\n');
+        line += end != NULL;
+        text += line;
+        length -= line;
+    }
+}
+
+// Lines "key: value"; what is none has an empty key.
+static void print_json(const char *text, size_t length)
+{
+    struct hs_json json;
+    hs_json__start(&json, stdout, true);
+    hs_json__open_object(&json, NULL);
+    while (length) {
+        const char *end = memchr(text, '\n', length);
+        size_t line = end ? (size_t)(end - text) : length;
+        const char *colon = memchr(text, ':', line);
+        char key[LONGEST_KEY] = "";
+        if (colon)
+            snprintf(key, sizeof(key), "%.*s", (int)(colon - text), text);
+        const char *value = colon ? colon + 1 : text;
+        size_t left = line - (size_t)(value - text);
+        size_t spaces = colon && left && *value == ' ';
+        hs_json__bytes(&json, key, value + spaces, left - spaces);
+        line += end != NULL;
+        text += line;
+        length -= line;
+    }
+    hs_json__close_object(&json);
+}
+
+static int show(const struct hs_arguments *arguments, const char *target, const struct hs_control_answer *answer)
+{
+    if (answer->status) {
+        fprintf(stderr, "heapsonde ctl: %s refuses: ", target);
+        if (answer->length)
+            hs_text__print(stderr, answer->text, answer->length);
+        else
+            fputs(strerror((int)answer->status), stderr);
+        putc('\n', stderr);
+        return HS_EXIT_FAILURE;
+    }
+    if (hs_arguments__flag(arguments, "json"))
+        print_json(answer->text, answer->length);
+    else
+        print_lines(answer->text, answer->length);
+    return HS_EXIT_OK;
+}
+
+int hs_ctl_remote__ask(const struct hs_arguments *arguments, const char *target, const char *request)
+{
+    struct hs_shared_key key;
+    struct hs_error error = {.message = ""};
+    struct hs_address addresses[MOST_ADDRESSES];
+    struct hs_control_answer answer = {0};
+    int status = hs_wire_options__key(arguments, &key);
+    if (status)
+        return status;
+    int count = find(arguments, target, &key, addresses, &error);
+    if (!count || hs_control__ask(addresses, count, &key, request, &answer, &error))
+        status = fail(arguments, &error);
+    else
+        status = show(arguments, target, &answer);
+    hs_shared_key__forget(&key);
+    free(answer.text);
+    return status;
+}

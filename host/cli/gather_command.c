@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/wire_options.h"
+#include "host/gather/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum hs_notices_form choose_form(const struct hs_arguments *arguments)
+{
+    const char *terminal = getenv("TERM");
+    if (hs_arguments__flag(arguments, "json"))
+        return HS_NOTICES_JSON;
+    if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+        return HS_NOTICES_LINES;
+    return HS_NOTICES_TABLE;
+}
+
+static int gather(const struct hs_arguments *arguments)
+{
+    struct hs_error error = {.message = ""};
+    struct hs_gather_options options = {.addresses = (const char *const *)arguments->operands,
+                                        .address_count = (size_t)arguments->operand_count,
+                                        .listen = hs_arguments__text(arguments, "listen", NULL),
+                                        .select = hs_arguments__text(arguments, "select", NULL),
+                                        .directory = hs_arguments__text(arguments, "dir", "."),
+                                        .quota = hs_arguments__number(arguments, "quota", UINT64_MAX),
+                                        .quota_per_device =
+                                            hs_arguments__number(arguments, "quota-per-device", UINT64_MAX),
+                                        .remove_oldest = hs_arguments__flag(arguments, "quota-remove-oldest"),
+                                        .once = hs_arguments__flag(arguments, "once"),
+                                        .insecure = hs_arguments__flag(arguments, "insecure"),
+                                        .form = choose_form(arguments)};
+    int status = hs_wire_options__key(arguments, &options.key);
+    if (status)
+        return status;
+    if (options.insecure)
+        hs_complain(arguments->command,
+                    "--insecure: whoever reaches or watches this network can read, alter and command "
+                    "every stream");
+    if (hs_gather__run(&options, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        status = HS_EXIT_FAILURE;
+    }
+    hs_shared_key__forget(&options.key);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    {.name = "listen",
+     .letter = 'l',
+     .kind = HS_OPTION_TEXT,
+     .argument = "ADDRESS:PORT",
+     .help = "let devices connect here (HEAPSONDE_CONNECT on theirs); with port 0 the kernel chooses one"},
+    {.name = "dir",
+     .letter = 'd',
+     .kind = HS_OPTION_FILE,
+     .argument = "DIR",
+     .help = "the folder to write to, made when it is missing; the current one when not given"},
+    {.name = "select",
+     .letter = 's',
+     .kind = HS_OPTION_TEXT,
+     .argument = "EXPRESSION",
+     .help = "take only devices of which this is true, and also those that announce themselves: name, device, pid, "
+             "address or labels.WORD, then == != =~ !~ and a value, joined by and, or, not and parentheses; =~ finds a "
+             "regular expression anywhere. For example: device=~\"^gw\" and not labels.site==\"lab 2\""},
+    {.name = "quota",
+     .kind = HS_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "keep at most this many bytes of traces in the folder; what would be more is refused"},
+    {.name = "quota-per-device", .kind = HS_OPTION_SIZE, .argument = "SIZE", .help = "the same for each device"},
+    {.name = "quota-remove-oldest", .help = "instead of refusing, remove the oldest traces that have ended"},
+    {.name = "once",
+     .letter = '1',
+     .help = "end when every stream that began has ended, and every HOST:PORT has had one"},
+    {.name = "json", .help = "write a line of JSON for whatever happens, and one each second"},
+    HS_WIRE_OPTIONS(""),
+    {0},
+};
+
+const struct hs_command hs_command_gather = {
+    .name = "gather",
+    .synopsis = "[OPTIONS] [HOST:PORT ...]",
+    .summary = "take the traces of running processes over the network",
+    .description =
+        "Takes the streams of processes that record over the network, each into a trace of its own that every command "
+        "can "
+        "read while it grows: DATE_TIME_PID_NAME_ID.dat. It connects to the given addresses, to which a process "
+        "listens "
+        "with HEAPSONDE_ENABLE_SERVER=1; with --listen processes connect to it; with --select, or when nothing else is "
+        "asked for, it connects to those that announce themselves with HEAPSONDE_ENABLE_BROADCAST=1. A connection that "
+        "is "
+        "lost is made again and goes on where it was, also after this command was ended or killed: what it has "
+        "acknowledged is in the file. Beyond this machine both sides need the same key (--key-file). SIGINT or SIGTERM "
+        "ends it.",
+    .operand = HS_OPERAND_NONE,
+    .least_operands = 0,
+    .most_operands = -1,
+    .options = options,
+    .run = gather,
+};

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What every command that speaks with devices takes.
+#ifndef HEAPSONDE_HOST_CLI_WIRE_OPTIONS_H
+#define HEAPSONDE_HOST_CLI_WIRE_OPTIONS_H
+
+#include "host/cli/command.h"
+#include "host/gather/shared_key.h"
+
+// clang-format off
+#define HS_WIRE_OPTIONS(for_what)                                                                                      \
+    {.name = "key-file",                                                                                               \
+     .letter = 'k',                                                                                                    \
+     .kind = HS_OPTION_FILE,                                                                                           \
+     .argument = "FILE",                                                                                               \
+     .help = for_what "the key that the devices have, too: 16 to 1,024 bytes in a file that nobody else may read; "    \
+                      "HEAPSONDE_KEY_FILE when not given"},                                                            \
+    {.name = "insecure",                                                                                               \
+     .help = for_what "without a key beyond this machine, for closed test networks: whoever reaches or watches the "   \
+                      "network then reads, alters and commands everything"}
+// clang-format on
+
+// Reads the key that is asked for; none leaves its length 0. Returns 0, or the exit status after a line on standard
+// error.
+int hs_wire_options__key(const struct hs_arguments *arguments, struct hs_shared_key *key);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a device says about itself, in STREAM and in announcements. All of it is a claim: bounded, of any bytes but NUL.
+#ifndef HEAPSONDE_HOST_GATHER_DEVICE_H
+#define HEAPSONDE_HOST_GATHER_DEVICE_H
+
+#include "host/gather/address.h"
+#include "host/gather/select.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_TRACE_ID_SIZE 16
+
+struct hs_device {
+    uint8_t trace_id[HS_TRACE_ID_SIZE];
+    char name[64]; // of the program's file
+    char device[64];
+    char pid[16];
+    char labels[512];
+    char policy[16];
+    char address[HS_ADDRESS_TEXT]; // without the port; not a claim
+};
+
+// Reads pairs of strings, up to `end`. False when they are damaged.
+bool hs_device__read(struct hs_device *device, const uint8_t *pairs, const uint8_t *end);
+
+bool hs_device__is_selected(const struct hs_device *device, const struct hs_select *select);
+
+// The device's own name, without one its address: what its quota counts under.
+const char *hs_device__title(const struct hs_device *device);
+
+#endif

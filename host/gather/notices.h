@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is said while traces are gathered: lines for people, JSON lines for programs, a table that is drawn anew each
+// second on a terminal. Refusals are counted by reason; of each reason only the first few are lines of their own.
+// May be called by all threads.
+#ifndef HEAPSONDE_HOST_GATHER_NOTICES_H
+#define HEAPSONDE_HOST_GATHER_NOTICES_H
+
+#include "host/gather/traces.h"
+
+#include <stdio.h>
+
+enum hs_notices_form { HS_NOTICES_LINES, HS_NOTICES_TABLE, HS_NOTICES_JSON };
+
+struct hs_notices;
+
+struct hs_notices *hs_notices__create(enum hs_notices_form form, FILE *out, FILE *errors);
+void hs_notices__destroy(struct hs_notices *notices);
+
+void hs_notices__listening(struct hs_notices *notices, const struct hs_address *address);
+void hs_notices__heard(struct hs_notices *notices, const struct hs_device *device, const struct hs_address *address,
+                       bool selected);
+
+// `word`: began, resumed, lost, ended
+void hs_notices__stream(struct hs_notices *notices, const char *word, const struct hs_gathered_row *row);
+
+// `device` and `detail` may be NULL.
+void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
+                         const struct hs_device *device, const char *detail);
+
+// Draws the table, or writes a line of JSON; without either nothing.
+void hs_notices__progress(struct hs_notices *notices, struct hs_traces *traces);
+
+void hs_notices__summary(struct hs_notices *notices, struct hs_traces *traces);
+
+#endif

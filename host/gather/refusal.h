@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Why a connection or a stream is not taken (any more). Each reason is counted and shown.
+#ifndef HEAPSONDE_HOST_GATHER_REFUSAL_H
+#define HEAPSONDE_HOST_GATHER_REFUSAL_H
+
+enum hs_refusal {
+    HS_REFUSAL_NONE,
+    HS_REFUSAL_NO_HELLO,     // of connections, before they have proven anything
+    HS_REFUSAL_ROLE,         //
+    HS_REFUSAL_SECURITY,     //
+    HS_REFUSAL_KEY,          //
+    HS_REFUSAL_SLOW,         //
+    HS_REFUSAL_LEFT,         //
+    HS_REFUSAL_CROWDED,      //
+    HS_REFUSAL_FRAME_SIZE,   // of frames
+    HS_REFUSAL_FRAME,        //
+    HS_REFUSAL_ORDER,        //
+    HS_REFUSAL_OFFSET,       //
+    HS_REFUSAL_STREAM,       // of streams
+    HS_REFUSAL_HEADER,       //
+    HS_REFUSAL_LESS,         //
+    HS_REFUSAL_NOT_SELECTED, //
+    HS_REFUSAL_DEVICE,       // the device refused
+    HS_REFUSAL_QUOTA_DEVICE, //
+    HS_REFUSAL_QUOTA,        //
+    HS_REFUSAL_TOO_MANY,     //
+    HS_REFUSAL_FILE,         // disk full, ...
+    HS_REFUSAL_REPLACED,     // no fault: the same stream came anew
+    HS_REFUSAL_ANNOUNCEMENT, // of datagrams
+    HS_REFUSAL_COUNT
+};
+
+// "wrong-key" for programs and "it does not have the key" for people.
+const char *hs_refusal__word(enum hs_refusal refusal);
+const char *hs_refusal__text(enum hs_refusal refusal);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/gather/stream.h"
+
+#include <string.h>
+
+enum { MOST_PIECES = 64 };
+
+// DATA that lies in a row is written at once.
+struct batch {
+    const struct hs_stream_context *context;
+    struct hs_stream *stream;
+    struct iovec pieces[MOST_PIECES];
+    int count;
+};
+
+static enum hs_refusal flush(struct batch *batch)
+{
+    struct hs_stream *stream = batch->stream;
+    if (!batch->count)
+        return HS_REFUSAL_NONE;
+    uint64_t stored = 0;
+    enum hs_refusal refusal =
+        hs_gathered__write(batch->context->traces, stream->trace, stream->claim, batch->pieces, batch->count, &stored);
+    batch->count = 0;
+    if (stored > stream->stored)
+        stream->stored = stored;
+    return refusal;
+}
+
+static enum hs_refusal take_data(struct batch *batch, const struct hs_link_frame *frame)
+{
+    struct hs_stream *stream = batch->stream;
+    if (!stream->trace || stream->ended)
+        return HS_REFUSAL_ORDER;
+    if (frame->length < 8)
+        return HS_REFUSAL_FRAME_SIZE;
+    if (hs_wire__get(frame->payload, 8) != stream->expected)
+        return HS_REFUSAL_OFFSET;
+    size_t length = frame->length - 8;
+    if (!length)
+        return HS_REFUSAL_NONE;
+    batch->pieces[batch->count++] = (struct iovec){frame->payload + 8, length};
+    stream->expected += length;
+    return batch->count == MOST_PIECES ? flush(batch) : HS_REFUSAL_NONE;
+}
+
+static enum hs_refusal take_end(struct batch *batch, const struct hs_link_frame *frame)
+{
+    struct hs_stream *stream = batch->stream;
+    if (!stream->trace || stream->ended)
+        return HS_REFUSAL_ORDER;
+    if (frame->length < 8)
+        return HS_REFUSAL_FRAME_SIZE;
+    uint64_t offset = hs_wire__get(frame->payload, 8);
+    if (offset != stream->expected)
+        return HS_REFUSAL_OFFSET;
+    enum hs_refusal refusal = flush(batch);
+    if (!refusal)
+        refusal = hs_gathered__end(batch->context->traces, stream->trace, stream->claim, offset);
+    stream->ended = !refusal;
+    return refusal;
+}
+
+static enum hs_refusal take_stream(struct batch *batch, const struct hs_link_frame *frame)
+{
+    struct hs_stream *stream = batch->stream;
+    struct hs_gathered_row row;
+    enum hs_refusal refusal;
+    if (stream->trace)
+        return HS_REFUSAL_ORDER;
+    if (frame->length < HS_WIRE_STREAM_MIN)
+        return HS_REFUSAL_STREAM;
+    memset(&stream->device, 0, sizeof(stream->device));
+    memcpy(stream->device.trace_id, frame->payload, HS_TRACE_ID_SIZE);
+    hs_address__host(&stream->peer, stream->device.address);
+    uint64_t oldest = hs_wire__get(frame->payload + HS_TRACE_ID_SIZE, 8);
+    uint64_t newest = hs_wire__get(frame->payload + HS_TRACE_ID_SIZE + 8, 8);
+    if (oldest > newest ||
+        !hs_device__read(&stream->device, frame->payload + HS_WIRE_STREAM_MIN, frame->payload + frame->length))
+        return HS_REFUSAL_STREAM;
+    if (!hs_device__is_selected(&stream->device, batch->context->select))
+        return HS_REFUSAL_NOT_SELECTED;
+    stream->trace =
+        hs_traces__claim(batch->context->traces, &stream->device, newest, stream->claim, &stream->expected, &refusal);
+    if (!stream->trace)
+        return refusal;
+    stream->stored = stream->acknowledged = stream->expected;
+    stream->want_due = true;
+    hs_gathered__row(stream->trace, &row);
+    hs_notices__stream(batch->context->notices, stream->expected || row.connections > 1 ? "resumed" : "began", &row);
+    return HS_REFUSAL_NONE;
+}
+
+static enum hs_refusal take_refused(struct hs_stream *stream, const struct hs_link_frame *frame)
+{
+    size_t length = strnlen((const char *)frame->payload, frame->length);
+    if (length >= sizeof(stream->detail))
+        length = sizeof(stream->detail) - 1;
+    memcpy(stream->detail, frame->payload, length);
+    stream->detail[length] = 0;
+    return HS_REFUSAL_DEVICE;
+}
+
+static enum hs_refusal take_frame(struct batch *batch, const struct hs_link_frame *frame)
+{
+    switch (frame->kind) {
+    case HS_WIRE_STREAM:
+        return take_stream(batch, frame);
+    case HS_WIRE_DATA:
+        return take_data(batch, frame);
+    case HS_WIRE_END:
+        return take_end(batch, frame);
+    case HS_WIRE_REFUSED:
+        return take_refused(batch->stream, frame);
+    case HS_WIRE_AUTH:
+        return HS_REFUSAL_ORDER;
+    default:
+        return HS_REFUSAL_NONE;
+    }
+}
+
+size_t hs_stream__take(const struct hs_stream_context *context, struct hs_stream *stream, uint8_t *bytes, size_t length,
+                       enum hs_refusal *refusal)
+{
+    struct batch batch = {.context = context, .stream = stream};
+    struct hs_link_frame frame;
+    size_t used = 0;
+    *refusal = HS_REFUSAL_NONE;
+    while (!*refusal) {
+        size_t size = hs_link__next(&stream->link, bytes + used, length - used, &frame, refusal);
+        if (!size)
+            break;
+        used += size;
+        *refusal = take_frame(&batch, &frame);
+    }
+    // What came before a bad frame is good.
+    enum hs_refusal last = flush(&batch);
+    if (!*refusal)
+        *refusal = last;
+    return used;
+}
+
+size_t hs_stream__fill(struct hs_stream *stream, uint8_t out[HS_STREAM_OUT])
+{
+    size_t length = 0;
+    if (stream->want_due)
+        length += hs_link__number(&stream->link, HS_WIRE_WANT, stream->expected, out);
+    stream->want_due = false;
+    // The last acknowledgement lets the device forget everything: it waits for the disk, and is sent even when the
+    // number is not new.
+    bool last = stream->ended && stream->synced && !stream->done;
+    if (last || (stream->stored > stream->acknowledged && !stream->ended)) {
+        length += hs_link__number(&stream->link, HS_WIRE_ACK, stream->stored, out + length);
+        stream->acknowledged = stream->stored;
+        stream->done = last;
+    }
+    if (stream->ping_due)
+        length += hs_link__empty(&stream->link, HS_WIRE_PING, out + length);
+    stream->ping_due = false;
+    return length;
+}
+
+void hs_stream__close(const struct hs_stream_context *context, struct hs_stream *stream, enum hs_refusal why)
+{
+    struct hs_gathered_row row;
+    if (stream->trace) {
+        bool lasting = why != HS_REFUSAL_REPLACED;
+        bool fault = why == HS_REFUSAL_DEVICE || why == HS_REFUSAL_HEADER || why == HS_REFUSAL_QUOTA ||
+                     why == HS_REFUSAL_QUOTA_DEVICE;
+        hs_gathered__row(stream->trace, &row);
+        if (lasting && !fault)
+            hs_notices__stream(context->notices, stream->ended ? "ended" : "lost", &row);
+        hs_gathered__release(context->traces, stream->trace, stream->claim, fault ? why : HS_REFUSAL_NONE);
+        stream->trace = NULL;
+    }
+    if (why)
+        hs_notices__refused(context->notices, why, &stream->peer, &stream->device, stream->detail);
+}

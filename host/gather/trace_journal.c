@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Lines of text: "began ID DEVICE" and "ended ID"; ID in hexadecimal, DEVICE with what is no letter, digit, dot, dash,
+// underscore or colon as %XX. What cannot be read counts as not written: it only costs the quota's memory.
+#include "host/gather/traces_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME     ".heapsonde-gather"
+#define NEW_NAME ".heapsonde-gather.new"
+
+enum { ID_TEXT = 2 * HS_TRACE_ID_SIZE };
+
+static void id_text(const uint8_t id[HS_TRACE_ID_SIZE], char text[ID_TEXT + 1])
+{
+    for (unsigned i = 0; i < HS_TRACE_ID_SIZE; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
+static bool read_byte(const char *text, uint8_t *byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *high = text[0] ? strchr(digits, text[0]) : NULL;
+    const char *low = high && text[1] ? strchr(digits, text[1]) : NULL;
+    if (!low)
+        return false;
+    *byte = (uint8_t)((high - digits) << 4 | (low - digits));
+    return true;
+}
+
+static bool read_id(const char *text, uint8_t id[HS_TRACE_ID_SIZE])
+{
+    for (unsigned i = 0; i < HS_TRACE_ID_SIZE; i++)
+        if (!read_byte(text + 2 * i, &id[i]))
+            return false;
+    return true;
+}
+
+static void escape(const char *from, char *to)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:";
+    for (; *from; from++) {
+        if (strchr(plain, *from))
+            *to++ = *from;
+        else
+            to += sprintf(to, "%%%02x", (uint8_t)*from);
+    }
+    *to = 0;
+}
+
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from && *from != '\n'; to++) {
+        uint8_t byte = (uint8_t)*from;
+        from += *from == '%' && read_byte(from + 1, &byte) ? 3 : 1;
+        *to = (char)byte;
+    }
+    *to = 0;
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+static void take_line(struct hs_traces *traces, char *line)
+{
+    uint8_t id[HS_TRACE_ID_SIZE];
+    bool began = !strncmp(line, "began ", 6);
+    if ((!began && strncmp(line, "ended ", 6)) || !read_id(line + 6, id))
+        return;
+    struct hs_gathered *trace = hs_traces__find(traces, id);
+    if (!trace)
+        return;
+    if (!began) {
+        trace->ended = true;
+    } else if (line[6 + ID_TEXT] == ' ' && !trace->account) {
+        unescape(line + 6 + ID_TEXT + 1);
+        trace->account = hs_traces__account(traces, line + 6 + ID_TEXT + 1);
+        if (trace->account)
+            atomic_fetch_add(&trace->account->bytes, trace->size);
+    }
+}
+
+static void read_all(struct hs_traces *traces)
+{
+    char line[1024];
+    struct stat status;
+    int fd = openat(traces->directory, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while (fgets(line, sizeof(line), file))
+        take_line(traces, line);
+    fclose(file);
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+static int began_line(const struct hs_gathered *trace, char *line)
+{
+    char id[ID_TEXT + 1];
+    char name[3 * sizeof(trace->account->name) + 1] = "";
+    id_text(trace->id, id);
+    if (trace->account)
+        escape(trace->account->name, name);
+    return sprintf(line, "began %s %s\n", id, name);
+}
+
+static int ended_line(const struct hs_gathered *trace, char *line)
+{
+    char id[ID_TEXT + 1];
+    id_text(trace->id, id);
+    return sprintf(line, "ended %s\n", id);
+}
+
+static bool write_known(struct hs_traces *traces, FILE *file)
+{
+    char line[1024];
+    for (unsigned i = 0; i < HS_TRACES_BUCKETS; i++) {
+        for (struct hs_gathered *trace = traces->bucket[i]; trace; trace = trace->next_in_bucket) {
+            if (trace->account && began_line(trace, line) > 0)
+                fputs(line, file);
+            if (trace->ended && ended_line(trace, line) > 0)
+                fputs(line, file);
+        }
+    }
+    return !fflush(file) && !ferror(file);
+}
+
+int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error)
+{
+    read_all(traces);
+    unlinkat(traces->directory, NEW_NAME, 0);
+    int fd = openat(traces->directory, NEW_NAME, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
+    bool written = file && write_known(traces, file);
+    if (written && !renameat(traces->directory, NEW_NAME, traces->directory, NAME))
+        traces->journal = dup(fd);
+    int problem = errno;
+    if (file)
+        fclose(file);
+    if (traces->journal >= 0)
+        return 0;
+    return hs_error__set(error, problem, "%s/" NAME " cannot be written: %s", traces->options.directory,
+                         strerror(problem));
+}
+
+// One write for a line: a killed process leaves whole lines.
+static void append(struct hs_traces *traces, const char *line, int length)
+{
+    ssize_t done = length > 0 ? write(traces->journal, line, (size_t)length) : 0;
+    (void)done;
+}
+
+void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace)
+{
+    char line[1024];
+    append(traces, line, began_line(trace, line));
+}
+
+void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace)
+{
+    char line[1024];
+    append(traces, line, ended_line(trace, line));
+}

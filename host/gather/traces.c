@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/gather/traces_private.h"
+
+#include "format/chunk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// Headers that are looked at when a part of a trace is found: more only cost the counts of what is shown.
+#define MOST_CHUNKS_READ 65536
+#define LEAST_ROOM       ((uint64_t)256 << 10)
+
+// ---- finding --------------------------------------------------------------------------------------------------------
+
+static struct hs_gathered **bucket_of(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    // Random bytes, unless somebody wants long lists, which HS_TRACES_MOST bounds.
+    unsigned index = (unsigned)(id[0] | id[1] << 8) ^ (unsigned)(id[6] | id[7] << 8) * 31;
+    return &traces->bucket[index % HS_TRACES_BUCKETS];
+}
+
+struct hs_gathered *hs_traces__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    struct hs_gathered *trace = *bucket_of(traces, id);
+    while (trace && memcmp(trace->id, id, HS_TRACE_ID_SIZE))
+        trace = trace->next_in_bucket;
+    return trace;
+}
+
+struct hs_gathered *hs_traces__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    struct hs_gathered *trace = traces->count < HS_TRACES_MOST ? calloc(1, sizeof(*trace)) : NULL;
+    if (!trace)
+        return NULL;
+    struct hs_gathered **bucket = bucket_of(traces, id);
+    memcpy(trace->id, id, HS_TRACE_ID_SIZE);
+    pthread_mutex_init(&trace->mutex, NULL);
+    trace->fd = -1;
+    trace->next_in_bucket = *bucket;
+    *bucket = trace;
+    traces->count++;
+    return trace;
+}
+
+static void unlink_from_run(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    struct hs_gathered **at = &traces->run_first;
+    while (*at && *at != trace)
+        at = &(*at)->next_in_run;
+    if (!*at)
+        return;
+    *at = trace->next_in_run;
+    if (traces->run_last == &trace->next_in_run)
+        traces->run_last = at;
+}
+
+void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    struct hs_gathered **at = bucket_of(traces, trace->id);
+    while (*at != trace)
+        at = &(*at)->next_in_bucket;
+    *at = trace->next_in_bucket;
+    unlink_from_run(traces, trace);
+    traces->count--;
+    pthread_mutex_destroy(&trace->mutex);
+    free(trace->header);
+    free(trace);
+}
+
+struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = name; *at; at++)
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    struct hs_account **bucket = &traces->account[hash % HS_ACCOUNT_BUCKETS];
+    struct hs_account *account = *bucket;
+    while (account && strncmp(account->name, name, sizeof(account->name) - 1))
+        account = account->next;
+    if (account || traces->account_count >= HS_ACCOUNTS_MOST)
+        return account;
+    account = calloc(1, sizeof(*account));
+    if (!account)
+        return NULL;
+    strncpy(account->name, name, sizeof(account->name) - 1);
+    account->next = *bucket;
+    *bucket = account;
+    traces->account_count++;
+    return account;
+}
+
+// ---- opening and closing --------------------------------------------------------------------------------------------
+
+static void free_all(struct hs_traces *traces)
+{
+    for (unsigned i = 0; i < HS_TRACES_BUCKETS; i++) {
+        while (traces->bucket[i]) {
+            if (traces->bucket[i]->fd >= 0)
+                close(traces->bucket[i]->fd);
+            hs_traces__drop(traces, traces->bucket[i]);
+        }
+    }
+    for (unsigned i = 0; i < HS_ACCOUNT_BUCKETS; i++) {
+        while (traces->account[i]) {
+            struct hs_account *account = traces->account[i];
+            traces->account[i] = account->next;
+            free(account);
+        }
+    }
+    if (traces->journal >= 0)
+        close(traces->journal);
+    if (traces->directory >= 0)
+        close(traces->directory);
+    pthread_mutex_destroy(&traces->mutex);
+    pthread_mutex_destroy(&traces->writer_mutex);
+    pthread_cond_destroy(&traces->writer_wakes);
+    free(traces);
+}
+
+int hs_traces__open(struct hs_traces **result, const struct hs_traces_options *options, struct hs_error *error)
+{
+    struct hs_traces *traces = calloc(1, sizeof(*traces));
+    if (!traces)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    traces->options = *options;
+    traces->directory = traces->journal = -1;
+    traces->run_last = &traces->run_first;
+    pthread_mutex_init(&traces->mutex, NULL);
+    pthread_mutex_init(&traces->writer_mutex, NULL);
+    pthread_cond_init(&traces->writer_wakes, NULL);
+    int failed = hs_trace_files__open_directory(traces, error);
+    if (!failed) {
+        hs_trace_files__index(traces);
+        failed = hs_trace_journal__open(traces, error);
+    }
+    if (!failed)
+        failed = hs_trace_writer__start(traces, error);
+    if (failed) {
+        free_all(traces);
+        return failed;
+    }
+    *result = traces;
+    return 0;
+}
+
+void hs_traces__close(struct hs_traces *traces)
+{
+    hs_trace_writer__stop(traces);
+    free_all(traces);
+}
+
+// ---- claims ---------------------------------------------------------------------------------------------------------
+
+static void set_state(struct hs_traces *traces, struct hs_gathered *trace, enum hs_gathered_state state)
+{
+    if (trace->state == HS_GATHERED_RUNNING)
+        atomic_fetch_sub(&traces->running, 1);
+    if (state == HS_GATHERED_RUNNING)
+        atomic_fetch_add(&traces->running, 1);
+    trace->state = state;
+}
+
+static void add_to_run(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    if (trace->in_run)
+        return;
+    trace->in_run = true;
+    trace->began_at = trace->size;
+    trace->next_in_run = NULL;
+    *traces->run_last = trace;
+    traces->run_last = &trace->next_in_run;
+    atomic_fetch_add(&traces->begun, 1);
+    atomic_fetch_add(&traces->unfinished, 1);
+}
+
+// The stream of this run is over, one way or the other. Its mutex is held.
+static void finish(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    if (trace->in_run && !trace->finished)
+        atomic_fetch_sub(&traces->unfinished, 1);
+    trace->finished = true;
+}
+
+// A stream that was refused for the quota goes on only when it will get somewhere.
+static enum hs_refusal has_room(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    if (trace->refusal != HS_REFUSAL_QUOTA && trace->refusal != HS_REFUSAL_QUOTA_DEVICE)
+        return HS_REFUSAL_NONE;
+    enum hs_refusal refusal = hs_trace_quota__take_locked(traces, trace->account, LEAST_ROOM);
+    if (!refusal)
+        hs_trace_quota__give_back(traces, trace->account, LEAST_ROOM);
+    return refusal;
+}
+
+// The file of a part that was found belongs to a device from now on, if the journal did not say so.
+static enum hs_refusal take_account(struct hs_traces *traces, struct hs_gathered *trace, const struct hs_device *device)
+{
+    if (!trace->account) {
+        trace->account = hs_traces__account(traces, hs_device__title(device));
+        if (!trace->account)
+            return HS_REFUSAL_TOO_MANY;
+        atomic_fetch_add(&trace->account->bytes, trace->size);
+    }
+    if (trace->header_taken)
+        return HS_REFUSAL_NONE;
+    if (trace->size)
+        return has_room(traces, trace);
+    enum hs_refusal refusal = hs_trace_quota__take_locked(traces, trace->account, HS_FILE_HEADER_SIZE);
+    trace->header_taken = !refusal;
+    return refusal;
+}
+
+static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    if (!trace->size || trace->fd >= 0)
+        return HS_REFUSAL_NONE;
+    if (!hs_trace_files__reopen(traces, trace))
+        return HS_REFUSAL_FILE;
+    hs_trace_writer__add(traces, trace);
+    if (!trace->watch.next) {
+        hs_chunk_watch__start(&trace->watch, trace->watch.big_endian ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE);
+        hs_chunk_watch__read(&trace->watch, trace->fd, trace->size, MOST_CHUNKS_READ);
+    }
+    return HS_REFUSAL_NONE;
+}
+
+// Both mutexes are held.
+static enum hs_refusal claim_trace(struct hs_traces *traces, struct hs_gathered *trace, const struct hs_device *device,
+                                   uint64_t newest, uint64_t claim)
+{
+    enum hs_refusal refusal = trace->size > newest ? HS_REFUSAL_LESS : take_account(traces, trace, device);
+    if (!refusal)
+        refusal = reopen(traces, trace);
+    if (refusal)
+        return refusal;
+    trace->device = *device;
+    trace->claim = claim;
+    trace->holders++;
+    trace->ended_by = 0;
+    trace->header_have = 0;
+    trace->connections++;
+    trace->refusal = HS_REFUSAL_NONE;
+    set_state(traces, trace, HS_GATHERED_RUNNING);
+    add_to_run(traces, trace);
+    return HS_REFUSAL_NONE;
+}
+
+struct hs_gathered *hs_traces__claim(struct hs_traces *traces, const struct hs_device *device, uint64_t newest,
+                                     uint64_t claim, uint64_t *size, enum hs_refusal *refusal)
+{
+    pthread_mutex_lock(&traces->mutex);
+    struct hs_gathered *trace = hs_traces__find(traces, device->trace_id);
+    bool is_new = !trace;
+    if (is_new)
+        trace = hs_traces__make(traces, device->trace_id);
+    *refusal = HS_REFUSAL_TOO_MANY;
+    if (trace) {
+        pthread_mutex_lock(&trace->mutex);
+        *refusal = claim_trace(traces, trace, device, newest, claim);
+        *size = trace->size;
+        pthread_mutex_unlock(&trace->mutex);
+        if (*refusal && is_new)
+            hs_traces__drop(traces, trace);
+    }
+    pthread_mutex_unlock(&traces->mutex);
+    return *refusal ? NULL : trace;
+}
+
+bool hs_gathered__is_claimed(struct hs_gathered *trace, uint64_t claim)
+{
+    pthread_mutex_lock(&trace->mutex);
+    bool claimed = trace->claim == claim;
+    pthread_mutex_unlock(&trace->mutex);
+    return claimed;
+}
+
+// A stream that brought nothing leaves nothing. It counts as one that began only when somebody decided on it.
+static void forget(struct hs_traces *traces, struct hs_gathered *trace, enum hs_refusal why)
+{
+    bool decided = why == HS_REFUSAL_DEVICE || why == HS_REFUSAL_QUOTA || why == HS_REFUSAL_QUOTA_DEVICE;
+    finish(traces, trace);
+    if (!decided)
+        atomic_fetch_sub(&traces->begun, 1);
+    if (trace->header_taken)
+        hs_trace_quota__give_back(traces, trace->account, HS_FILE_HEADER_SIZE);
+}
+
+static void give_up(struct hs_traces *traces, struct hs_gathered *trace, enum hs_refusal why)
+{
+    trace->claim = 0;
+    trace->header_have = 0;
+    trace->refusal = why;
+    set_state(traces, trace, trace->ended ? HS_GATHERED_ENDED : why ? HS_GATHERED_REFUSED : HS_GATHERED_AWAY);
+    if (why || trace->ended)
+        finish(traces, trace);
+}
+
+void hs_gathered__release(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim, enum hs_refusal why)
+{
+    pthread_mutex_lock(&traces->mutex);
+    pthread_mutex_lock(&trace->mutex);
+    trace->holders--;
+    if (trace->claim == claim)
+        give_up(traces, trace, why);
+    bool drop = !trace->holders && !trace->size;
+    if (drop)
+        forget(traces, trace, why);
+    pthread_mutex_unlock(&trace->mutex);
+    if (drop)
+        hs_traces__drop(traces, trace);
+    pthread_mutex_unlock(&traces->mutex);
+}
+
+// ---- bytes ----------------------------------------------------------------------------------------------------------
+
+static uint64_t total(const struct iovec *pieces, int count)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += pieces[i].iov_len;
+    return bytes;
+}
+
+static void watch(struct hs_gathered *trace, uint64_t offset, const struct iovec *pieces, int count, uint64_t bytes)
+{
+    for (int i = 0; i < count && bytes; i++) {
+        size_t part = pieces[i].iov_len < bytes ? pieces[i].iov_len : (size_t)bytes;
+        hs_chunk_watch__see(&trace->watch, offset, pieces[i].iov_base, part);
+        offset += part;
+        bytes -= part;
+    }
+}
+
+static enum hs_refusal append(struct hs_traces *traces, struct hs_gathered *trace, const struct iovec *pieces,
+                              int count, uint64_t bytes)
+{
+    uint64_t done = hs_trace_files__append(trace, pieces, count);
+    watch(trace, trace->size, pieces, count, done);
+    trace->size += done;
+    trace->dirty = true;
+    atomic_fetch_add(&traces->received, done);
+    hs_trace_quota__give_back(traces, trace->account, bytes - done);
+    return done == bytes ? HS_REFUSAL_NONE : HS_REFUSAL_FILE;
+}
+
+// The whole header is there: looks at it, and makes the file.
+static enum hs_refusal begin_file(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    struct hs_file_header header;
+    if (hs_file_header_read(trace->header, &header) != HS_HEADER_GOOD ||
+        memcmp(trace->header + offsetof(struct hs_file_header, trace_id), trace->id, HS_TRACE_ID_SIZE))
+        return HS_REFUSAL_HEADER;
+    enum hs_refusal refusal = hs_trace_files__create(traces, trace);
+    if (refusal)
+        return refusal;
+    trace->size = HS_FILE_HEADER_SIZE;
+    trace->dirty = true;
+    trace->header_taken = false;
+    atomic_fetch_add(&traces->received, trace->size);
+    hs_chunk_watch__start(&trace->watch, header.byte_order);
+    hs_trace_journal__began(traces, trace);
+    hs_trace_writer__add(traces, trace);
+    free(trace->header);
+    trace->header = NULL;
+    return HS_REFUSAL_NONE;
+}
+
+// Takes what the header still needs off the front of the pieces.
+static enum hs_refusal take_header(struct hs_traces *traces, struct hs_gathered *trace, struct iovec *pieces, int count)
+{
+    if (!trace->header)
+        trace->header = malloc(HS_FILE_HEADER_SIZE);
+    if (!trace->header)
+        return HS_REFUSAL_FILE;
+    for (int i = 0; i < count; i++) {
+        size_t part = HS_FILE_HEADER_SIZE - trace->header_have;
+        if (part > pieces[i].iov_len)
+            part = pieces[i].iov_len;
+        memcpy(trace->header + trace->header_have, pieces[i].iov_base, part);
+        trace->header_have += part;
+        pieces[i].iov_base = (uint8_t *)pieces[i].iov_base + part;
+        pieces[i].iov_len -= part;
+    }
+    return trace->header_have == HS_FILE_HEADER_SIZE ? begin_file(traces, trace) : HS_REFUSAL_NONE;
+}
+
+// The quota for the bytes is taken already; what is not used of it goes back. That for the header was taken with the
+// claim.
+static enum hs_refusal write_claimed(struct hs_traces *traces, struct hs_gathered *trace, const struct iovec *given,
+                                     int count)
+{
+    struct iovec pieces[count];
+    memcpy(pieces, given, sizeof(pieces));
+    uint64_t bytes = total(pieces, count);
+    if (!trace->size) {
+        enum hs_refusal refusal = take_header(traces, trace, pieces, count);
+        uint64_t left = refusal ? 0 : total(pieces, count);
+        hs_trace_quota__give_back(traces, trace->account, bytes - left);
+        if (refusal)
+            return refusal;
+        bytes = left;
+    }
+    return bytes ? append(traces, trace, pieces, count, bytes) : HS_REFUSAL_NONE;
+}
+
+enum hs_refusal hs_gathered__write(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim,
+                                   const struct iovec *pieces, int count, uint64_t *stored)
+{
+    uint64_t bytes = total(pieces, count);
+    *stored = 0;
+    // The account of a claimed trace does not change.
+    enum hs_refusal refusal = hs_trace_quota__take(traces, trace->account, bytes);
+    if (refusal)
+        return refusal;
+    pthread_mutex_lock(&trace->mutex);
+    if (trace->claim == claim) {
+        refusal = write_claimed(traces, trace, pieces, count);
+        *stored = trace->size;
+    } else {
+        hs_trace_quota__give_back(traces, trace->account, bytes);
+        refusal = HS_REFUSAL_REPLACED;
+    }
+    pthread_mutex_unlock(&trace->mutex);
+    return refusal;
+}
+
+enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim, uint64_t offset)
+{
+    enum hs_refusal refusal = HS_REFUSAL_NONE;
+    pthread_mutex_lock(&trace->mutex);
+    if (trace->claim != claim)
+        refusal = HS_REFUSAL_REPLACED;
+    else if (offset < HS_FILE_HEADER_SIZE)
+        refusal = HS_REFUSAL_HEADER;
+    else if (offset != trace->size)
+        refusal = HS_REFUSAL_OFFSET;
+    if (!refusal) {
+        trace->ended_by = claim;
+        set_state(traces, trace, HS_GATHERED_ENDED);
+        if (!trace->ended)
+            hs_trace_journal__ended(traces, trace);
+        trace->ended = true;
+    }
+    pthread_mutex_unlock(&trace->mutex);
+    if (!refusal)
+        hs_trace_writer__hurry(traces);
+    return refusal;
+}
+
+// ---- showing --------------------------------------------------------------------------------------------------------
+
+void hs_gathered__row(struct hs_gathered *trace, struct hs_gathered_row *row)
+{
+    pthread_mutex_lock(&trace->mutex);
+    row->device = trace->device;
+    memcpy(row->file, trace->file, sizeof(row->file));
+    row->state = trace->state;
+    row->refusal = trace->refusal;
+    row->size = trace->size;
+    row->events = trace->watch.events;
+    row->dropped = trace->watch.dropped;
+    row->counts_lost = trace->watch.lost;
+    row->began_at = trace->began_at;
+    row->connections = trace->connections;
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+size_t hs_traces__rows(struct hs_traces *traces, struct hs_gathered_row *rows, size_t most)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&traces->mutex);
+    for (int running = 1; running >= 0; running--) {
+        for (struct hs_gathered *trace = traces->run_first; trace && count < most; trace = trace->next_in_run) {
+            hs_gathered__row(trace, &rows[count]);
+            count += (rows[count].state == HS_GATHERED_RUNNING) == running;
+        }
+    }
+    pthread_mutex_unlock(&traces->mutex);
+    return count;
+}
+
+void hs_traces__totals(struct hs_traces *traces, struct hs_traces_totals *totals)
+{
+    totals->begun = atomic_load(&traces->begun);
+    totals->unfinished = atomic_load(&traces->unfinished);
+    totals->received = atomic_load(&traces->received);
+    totals->stored = atomic_load(&traces->bytes);
+    totals->running = atomic_load(&traces->running);
+    pthread_mutex_lock(&traces->mutex);
+    totals->removed = traces->removed;
+    pthread_mutex_unlock(&traces->mutex);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the files of the folder of traces share. The mutex of the folder is taken before that of a trace.
+#ifndef HEAPSONDE_HOST_GATHER_TRACES_PRIVATE_H
+#define HEAPSONDE_HOST_GATHER_TRACES_PRIVATE_H
+
+#include "host/gather/chunk_watch.h"
+#include "host/gather/traces.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    HS_TRACES_BUCKETS = 4096,
+    HS_TRACES_MOST = 1 << 18,
+    HS_TRACES_FILE_NAME = 160,
+    HS_ACCOUNT_BUCKETS = 1024,
+    HS_ACCOUNTS_MOST = 1 << 16
+};
+
+// Bytes of one device.
+struct hs_account {
+    struct hs_account *next;
+    char name[160];
+    _Atomic uint64_t bytes;
+};
+
+struct hs_gathered {
+    struct hs_gathered *next_in_bucket;
+    struct hs_gathered *next_in_run; // traces of this run, as they came
+    struct hs_gathered *next_open;   // of the thread that brings files to the disk
+    uint8_t id[HS_TRACE_ID_SIZE];
+
+    pthread_mutex_t mutex; // of all that follows
+    struct hs_device device;
+    struct hs_account *account; // NULL: not known
+    char file[HS_TRACES_FILE_NAME];
+    int fd;
+    uint64_t claim; // 0: none
+    uint64_t size;
+    uint8_t *header; // as long as it is not whole
+    size_t header_have;
+    struct hs_chunk_watch watch;
+    uint64_t began_at, modified_ns;
+    unsigned connections;
+    enum hs_gathered_state state;
+    enum hs_refusal refusal;
+    uint64_t ended_by; // claim that waits for the disk
+    unsigned holders;  // connections that know it, also those whose claim is void
+    bool dirty, ended, in_run, finished;
+    bool header_taken; // of the quota, before there is a file
+};
+
+struct hs_traces {
+    struct hs_traces_options options;
+    int directory;
+    int journal;
+    pthread_mutex_t mutex; // of the lists, buckets and accounts
+    struct hs_gathered *bucket[HS_TRACES_BUCKETS];
+    struct hs_gathered *run_first, **run_last;
+    struct hs_account *account[HS_ACCOUNT_BUCKETS];
+    size_t count, account_count;
+    uint64_t removed;
+    _Atomic uint64_t bytes, received, begun, unfinished, running;
+
+    pthread_t writer;
+    bool writer_runs;
+    pthread_mutex_t writer_mutex; // of what follows, and of `next_open`; taken last
+    pthread_cond_t writer_wakes;
+    struct hs_gathered *open;
+    bool writer_urgent, writer_ends;
+};
+
+// ---- traces.c ----
+struct hs_gathered *hs_traces__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
+struct hs_gathered *hs_traces__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
+void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace);                         // mutex held
+struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name);                 // mutex held
+
+// ---- trace_files.c ----
+int hs_trace_files__open_directory(struct hs_traces *traces, struct hs_error *error);
+void hs_trace_files__index(struct hs_traces *traces);
+enum hs_refusal hs_trace_files__create(struct hs_traces *traces, struct hs_gathered *trace);
+bool hs_trace_files__reopen(struct hs_traces *traces, struct hs_gathered *trace);
+// Returns the bytes written; fewer than there are when the disk is full.
+uint64_t hs_trace_files__append(struct hs_gathered *trace, const struct iovec *pieces, int count);
+
+// ---- trace_quota.c ----
+// With the folder's mutex held, and without.
+enum hs_refusal hs_trace_quota__take_locked(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
+enum hs_refusal hs_trace_quota__take(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
+void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
+
+// ---- trace_journal.c ----
+// Reads it, drops what is gone, and opens it for more.
+int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);
+void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace);
+void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace);
+
+// ---- trace_writer.c ----
+int hs_trace_writer__start(struct hs_traces *traces, struct hs_error *error);
+void hs_trace_writer__stop(struct hs_traces *traces);
+void hs_trace_writer__add(struct hs_traces *traces, struct hs_gathered *trace); // its file was opened
+void hs_trace_writer__hurry(struct hs_traces *traces);
+
+#endif
