@@ -11,7 +11,7 @@
 #define HS_FILE_MAGIC         "\x8fHSONDE\n"
 #define HS_FILE_MAGIC_LENGTH  8
 #define HS_FILE_VERSION_MAJOR 1
-#define HS_FILE_VERSION_MINOR 0
+#define HS_FILE_VERSION_MINOR 1
 #define HS_FILE_HEADER_SIZE   4096
 
 enum { HS_BYTE_ORDER_LITTLE = 1, HS_BYTE_ORDER_BIG = 2 };
@@ -35,6 +35,7 @@ enum hs_drop {
     HS_DROP_STOPPED = 3,     // recording had ended early (disk full, ...)
     HS_DROP_STACK_TABLE = 4, // event kept, stack lost: the stack table is full
     HS_DROP_SMALL_STACK = 5, // a thread whose stack has no room for the recorder
+    HS_DROP_LINK = 6,        // of a stream: the link was slower than the program
     HS_DROP_COUNT = 16
 };
 
@@ -52,6 +53,9 @@ struct hs_live {
     uint64_t truncated[16];          // stacks cut, by enum hs_end of unwind/walk.h (index 0 unused)
     uint64_t guessed;                // stacks that hold a guessed frame
 };
+
+#define HS_LIVE_WORDS 64
+_Static_assert(sizeof(struct hs_live) <= HS_LIVE_WORDS * 8, "the live part fits");
 
 struct hs_file_header {
     uint8_t magic[HS_FILE_MAGIC_LENGTH];
@@ -88,12 +92,13 @@ _Static_assert(sizeof(struct hs_file_header) <= HS_FILE_HEADER_SIZE, "the header
 #define HS_CHUNK_MAX_LENGTH  (64u << 20) // a reader treats anything longer as damage
 
 enum {
-    HS_CHUNK_PAD = 1,    // skip
-    HS_CHUNK_SLOT = 2,   // live buffer; payload is struct hs_slot_header + records in the target's byte order
-    HS_CHUNK_EVENTS = 3, // the events of one stream, sorted by time, decodable alone (format/event_codec.h)
-    HS_CHUNK_META = 4,   // meta records: stack nodes, modules, threads, clock points, ...
-    HS_CHUNK_FOOTER = 5, // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
-    HS_CHUNK_FILE = 6    // an embedded file: name, NUL, contents
+    HS_CHUNK_PAD = 1,      // skip
+    HS_CHUNK_SLOT = 2,     // live buffer; payload is struct hs_slot_header + records in the target's byte order
+    HS_CHUNK_EVENTS = 3,   // the events of one stream, sorted by time, decodable alone (format/event_codec.h)
+    HS_CHUNK_META = 4,     // meta records: stack nodes, modules, threads, clock points, ...
+    HS_CHUNK_FOOTER = 5,   // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
+    HS_CHUNK_FILE = 6,     // an embedded file: name, NUL, contents
+    HS_CHUNK_LIVE_PART = 7 // of a stream: what the header's live part became, HS_LIVE_WORDS words in target order
 };
 
 enum {

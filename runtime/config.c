@@ -14,7 +14,7 @@ extern char **environ __attribute__((weak));
 
 struct hs_config hs_config;
 
-enum option_kind { OPTION_BOOLEAN, OPTION_NUMBER, OPTION_TEXT, OPTION_LEVEL, OPTION_WRITER, OPTION_UID };
+enum option_kind { OPTION_BOOLEAN, OPTION_NUMBER, OPTION_TEXT, OPTION_LEVEL, OPTION_WRITER, OPTION_POLICY, OPTION_UID };
 
 struct option {
     const char *name;
@@ -43,6 +43,18 @@ static const struct option options[] = {
     {"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", OPTION_NUMBER, &hs_config.cull_threshold_ms},
     {"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", OPTION_NUMBER, &hs_config.cull_pending},
     {"MAX_DEPTH", OPTION_NUMBER, &hs_config.max_depth},
+    {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
+    {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
+    {"INSECURE", OPTION_BOOLEAN, &hs_config.insecure},
+    {"BASE_SERVER_PORT", OPTION_NUMBER, &hs_config.base_server_port},
+    {"CONNECT", OPTION_TEXT, hs_config.connect},
+    {"KEY_FILE", OPTION_TEXT, hs_config.key_file},
+    {"DEVICE", OPTION_TEXT, hs_config.device},
+    {"LABELS", OPTION_TEXT, hs_config.labels},
+    {"STREAM_POLICY", OPTION_POLICY, &hs_config.policy},
+    {"STREAM_BUFFER", OPTION_NUMBER, &hs_config.stream_buffer},
+    {"SPILL_FILE", OPTION_TEXT, hs_config.spill_file},
+    {"SPILL_SIZE", OPTION_NUMBER, &hs_config.spill_size},
     {"CHOWN_OUTPUT_TO", OPTION_UID, &hs_config.chown_to},
 };
 
@@ -103,6 +115,13 @@ static enum hs_log_level parse_level(const char *text)
     return HS_LOG_OFF;
 }
 
+static enum hs_stream_policy parse_policy(const char *text)
+{
+    return hs_text__equal(text, "block")   ? HS_POLICY_BLOCK
+           : hs_text__equal(text, "spill") ? HS_POLICY_SPILL
+                                           : HS_POLICY_DROP;
+}
+
 static void set_text(char *to, const char *value)
 {
     struct hs_text text;
@@ -130,6 +149,9 @@ static void set_option(const struct option *option, const char *value)
         break;
     case OPTION_WRITER:
         *(bool *)option->value = hs_text__equal(value, "inline");
+        break;
+    case OPTION_POLICY:
+        *(enum hs_stream_policy *)option->value = parse_policy(value);
         break;
     case OPTION_UID:
         if (parse_number(value, &number))
@@ -160,9 +182,26 @@ static void apply_prefix(const char *prefix)
     environment_close(&environment);
 }
 
+// OUTPUT=fd:N is no file.
+static void take_descriptor(void)
+{
+    uint64_t number;
+    if (!hs_text__starts_with(hs_config.output, "fd:") || !parse_number(hs_config.output + 3, &number) ||
+        number > INT32_MAX)
+        return;
+    hs_config.output_descriptor = (int64_t)number;
+    hs_config.output[0] = 0;
+}
+
 void hs_config__read(void)
 {
     set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
+    set_text(hs_config.spill_file, "heapsonde_%e_%p.spill");
+    hs_config.policy = HS_POLICY_DROP;
+    hs_config.base_server_port = 8100;
+    hs_config.stream_buffer = 4 << 20;
+    hs_config.spill_size = 64 << 20;
+    hs_config.output_descriptor = -1;
     hs_config.memo = true;
     hs_config.maps = true;
     hs_config.sigusr1 = hs_config.sigusr2 = true;
@@ -172,6 +211,7 @@ void hs_config__read(void)
     hs_config.chown_to = -1;
     apply_prefix("MEMORY_PROFILER_");
     apply_prefix("HEAPSONDE_");
+    take_descriptor();
     if (hs_config.max_depth < 16)
         hs_config.max_depth = 16;
     if (hs_config.max_depth > 65536)

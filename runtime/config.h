@@ -11,6 +11,8 @@
 
 enum { HS_CONFIG_TEXT = 1024 };
 
+enum hs_stream_policy { HS_POLICY_BLOCK, HS_POLICY_DROP, HS_POLICY_SPILL };
+
 enum hs_log_level { HS_LOG_OFF, HS_LOG_ERROR, HS_LOG_WARN, HS_LOG_INFO, HS_LOG_DEBUG };
 
 struct hs_config {
@@ -32,7 +34,21 @@ struct hs_config {
     uint64_t cull_threshold_ms;    // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
     uint64_t cull_pending;         // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
     uint64_t max_depth;            // MAX_DEPTH: frames kept of one stack
-    int64_t chown_to;              // CHOWN_OUTPUT_TO: a uid, -1 for nobody
+    // What is sent while the program runs (docs/protocol.md).
+    bool server;                     // ENABLE_SERVER: hosts may connect
+    bool broadcast;                  // ENABLE_BROADCAST: announce where
+    bool insecure;                   // INSECURE: without a key beyond loopback, too
+    uint64_t base_server_port;       // BASE_SERVER_PORT: the first that is tried
+    char connect[HS_CONFIG_TEXT];    // CONNECT: ADDRESS:PORT of a host
+    int64_t output_descriptor;       // OUTPUT=fd:N; -1: none
+    char key_file[HS_CONFIG_TEXT];   // KEY_FILE
+    char device[HS_CONFIG_TEXT];     // DEVICE: a name for this machine; empty: its host name
+    char labels[HS_CONFIG_TEXT];     // LABELS: key=value,key=value
+    enum hs_stream_policy policy;    // STREAM_POLICY: when the link is slower than the program
+    uint64_t stream_buffer;          // STREAM_BUFFER: bytes kept for it in memory
+    char spill_file[HS_CONFIG_TEXT]; // SPILL_FILE: pattern
+    uint64_t spill_size;             // SPILL_SIZE: bytes
+    int64_t chown_to;                // CHOWN_OUTPUT_TO: a uid, -1 for nobody
 };
 
 extern struct hs_config hs_config;

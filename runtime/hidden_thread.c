@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <linux/wait.h>
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 #define WAIT_NS      1000000
@@ -33,26 +34,29 @@ static void begin(void *data)
 {
     struct hs_hidden_thread *thread = data;
     hs_arch_set_thread_pointer(thread->thread_pointer);
+    if (thread->is_process)
+        HS_SYSTEM0(SYS_setsid);
     thread->main(thread->argument);
     hs_hidden_thread__exit();
 }
 
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
-                             bool share_descriptors)
+                             enum hs_hidden_kind kind)
 {
-    unsigned long flags = THREAD_FLAGS | (share_descriptors ? CLONE_FILES : 0);
+    static const unsigned long flags[] = {THREAD_FLAGS | CLONE_FILES, THREAD_FLAGS, CLONE_VM};
     size_t pointer_at = 0;
     size_t local = thread_local_size(&pointer_at);
     if (local == 0)
         return -ENOTSUP;
-    *thread = (struct hs_hidden_thread){.size = local + stack_size, .main = main, .argument = argument};
+    *thread = (struct hs_hidden_thread){
+        .size = local + stack_size, .main = main, .argument = argument, .is_process = kind == HS_HIDDEN_PROCESS};
     thread->memory = hs_memory__map(thread->size);
     if (!thread->memory)
         return -ENOMEM;
     thread->thread_pointer = (uintptr_t)thread->memory + pointer_at;
     struct hs_signal_set before;
     hs_system_block_signals(&before);
-    long tid = hs_arch_clone_thread(flags, thread->memory + thread->size, begin, thread);
+    long tid = hs_arch_clone_thread(flags[kind], thread->memory + thread->size, begin, thread);
     hs_system_restore_signals(&before);
     if (tid < 0) {
         hs_memory__unmap(thread->memory, thread->size);
@@ -84,11 +88,18 @@ void hs_hidden_thread__exit(void)
         HS_SYSTEM1(SYS_exit, 0);
 }
 
+static bool has_ended(const struct hs_hidden_thread *thread)
+{
+    if (thread->is_process)
+        return HS_SYSTEM4(SYS_wait4, thread->tid, 0, WNOHANG | __WCLONE, 0) != 0;
+    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), thread->tid, 0) == -ESRCH;
+}
+
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns)
 {
     static _Atomic uint32_t never;
     uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
-    while (HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), thread->tid, 0) != -ESRCH) {
+    while (!has_ended(thread)) {
         if (hs_clock__monotonic_ns() > until)
             return false;
         hs_futex__wait(&never, 0, WAIT_NS);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A thread that the program cannot see or break: all signals blocked, own stack, own descriptor table, no libc state.
-// What it runs must not call libc. Memory, working directory and process are the program's.
+// What it runs must not call libc. Memory, working directory and process are the program's. Or a process of its own
+// that has only the memory in common: it goes on when the program has ended, however that was. The program's wait(2)
+// does not see it; it is no member of the program's process group.
 #ifndef HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
 #define HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
 
@@ -13,16 +15,17 @@ struct hs_hidden_thread {
     uint8_t *memory; // the stack; below it what stands for thread-local storage
     size_t size;
     uint32_t tid; // 0: none
+    bool is_process;
     uintptr_t thread_pointer;
     void (*main)(void *argument);
     void *argument;
 };
 
 // Starts `main(argument)`, which ends with hs_hidden_thread__exit(). Thread-local variables of this library read as
-// zero in it. Returns 0 or -errno; -EINVAL where threads cannot have descriptors of their own (QEMU's user mode). With
-// `share_descriptors` it has the program's.
+// zero in it. Returns 0 or -errno; -EINVAL where there is no such kind (QEMU's user mode has only the first).
+enum hs_hidden_kind { HS_HIDDEN_SHARED_DESCRIPTORS, HS_HIDDEN_THREAD, HS_HIDDEN_PROCESS };
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
-                             bool share_descriptors);
+                             enum hs_hidden_kind kind);
 
 // In the thread: closes every descriptor that it got from the program, but for `keep` (-1: none). What the program has
 // open must end when the program closes it.
@@ -30,7 +33,8 @@ void hs_hidden_thread__close_descriptors(int keep);
 
 void hs_hidden_thread__exit(void) __attribute__((noreturn));
 
-// Waits until the thread has ended, `patience_ns` at most, and gives its memory back. False: it is still there.
+// Waits until the thread (or process) has ended, `patience_ns` at most, and gives its memory back. False: it is still
+// there.
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns);
 
 // In a forked child, which has the memory but not the thread.

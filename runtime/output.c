@@ -10,6 +10,7 @@
 #include "runtime/memory.h"
 #include "runtime/shared_word.h"
 #include "runtime/slots.h"
+#include "runtime/stream/stream.h"
 #include "runtime/text.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct block {
 static struct {
     int fd;
     bool open;
+    bool has_file;
     bool private_table; // fd is in the writer thread's own table
     bool mapped;        // header and slots are mapped from the file
     uint64_t end;       // where the next chunk goes
@@ -340,7 +342,18 @@ static int create_header(uint64_t forked_at)
     return 0;
 }
 
-int hs_output__create(uint64_t forked_at)
+// A trace that is only streamed has its header in memory, and no file.
+static int create_without_file(uint64_t forked_at)
+{
+    output.header = hs_memory__map(HS_FILE_HEADER_SIZE);
+    if (!output.header)
+        return -ENOMEM;
+    ((struct hs_file_header *)output.header)->live = early_live;
+    fill_header(output.header, forked_at);
+    return 0;
+}
+
+static int create_file(uint64_t forked_at)
 {
     name_file(forked_at != 0);
     long fd = open_file();
@@ -353,8 +366,18 @@ int hs_output__create(uint64_t forked_at)
         return failed;
     }
     output.end = HS_FILE_HEADER_SIZE;
-    output.open = true;
+    output.has_file = true;
     return 0;
+}
+
+int hs_output__create(uint64_t forked_at)
+{
+    int failed = hs_config.output[0] ? create_file(forked_at) : create_without_file(forked_at);
+    if (failed)
+        return failed;
+    output.open = true;
+    bool streamed = hs_stream__is_wanted() && hs_stream__begin(output.header, HS_FILE_HEADER_SIZE);
+    return output.has_file || streamed ? 0 : -ENOTCONN;
 }
 
 static bool write_all(const void *header, const void *payload, uint64_t length, uint64_t offset)
@@ -410,6 +433,10 @@ bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     struct hs_chunk_header copy = *chunk;
     hs_chunk_seal(&copy, payload, header);
+    if (hs_stream__is_open())
+        hs_stream__append(header, payload, chunk->stored_length, chunk->kind == HS_CHUNK_EVENTS ? chunk->count : 0);
+    if (!output.has_file)
+        return true; // the stream counts what it has lost
     uint64_t offset;
     return take_space(hs_chunk_size(chunk->stored_length), &offset) &&
            write_all(header, payload, chunk->stored_length, offset);
@@ -483,12 +510,12 @@ bool hs_output__add_plain_slots(uint32_t count)
 
 bool hs_output__add_slots(uint32_t count)
 {
-    return (output.open && add_mapped_slots(count)) || hs_output__add_plain_slots(count);
+    return (output.has_file && add_mapped_slots(count)) || hs_output__add_plain_slots(count);
 }
 
 void hs_output__write_header_if_unmapped(void)
 {
-    if (output.open && !output.mapped && descriptor_is_good())
+    if (output.has_file && !output.mapped && descriptor_is_good())
         hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
 }
 
@@ -522,7 +549,7 @@ void hs_output__abandon(void)
     output.block_count = 0;
     output.header = NULL;
     output.fd = -1;
-    output.open = output.private_table = output.mapped = false;
+    output.open = output.has_file = output.private_table = output.mapped = false;
     output.lock = (struct hs_lock){0};
     atomic_store(&output.stopped, false);
     early_live = (struct hs_live){0};

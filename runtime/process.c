@@ -16,6 +16,7 @@
 #include "runtime/shared_word.h"
 #include "runtime/signal_action.h"
 #include "runtime/stacks.h"
+#include "runtime/stream/stream.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "runtime/writer.h"
@@ -159,17 +160,21 @@ static void start(void)
         return;
     hs_config__read();
     process.pid = (uint32_t)hs_system_getpid();
-    if (hs_config.output[0] == 0) {
-        become_passive("nothing is recorded: HEAPSONDE_OUTPUT is empty", NULL, 0);
+    if (hs_config.output[0] == 0 && !hs_stream__is_wanted()) {
+        become_passive("nothing is recorded: HEAPSONDE_OUTPUT is empty, and nothing is streamed", NULL, 0);
         return;
     }
     map_shared();
-    if (!hs_config.disabled && !begin())
+    // A host may have recording begin.
+    bool paused = hs_config.disabled && hs_stream__is_wanted();
+    if ((!hs_config.disabled || paused) && !begin())
         return;
+    if (paused)
+        hs_journal__toggle(false);
     atomic_store(&hs_shared->alive, 1);
     atomic_store(&process.state, RUNNING);
     if (process.begun)
-        set_mode(HS_MODE_ALLOC | HS_MODE_FREE);
+        set_mode(paused ? HS_MODE_FREE : HS_MODE_ALLOC | HS_MODE_FREE);
 }
 
 static void carry_out_toggle(void)
@@ -286,6 +291,7 @@ void hs_process__after_fork(void)
     if (process.begun) {
         process.forked_at = hs_clock__now() + 1;
         hs_output__abandon();
+        hs_stream__reset();
         hs_slots__reset();
         hs_journal__reset();
         hs_stacks__reset();
@@ -348,6 +354,7 @@ void hs_process__exit(void)
         hs_stacks__flush((uint32_t)hs_system_gettid());
         hs_journal__flush_others();
         hs_writer__close(HS_STATE_CLOSED);
+        hs_stream__end();
     }
     if (self)
         self->inside = HS_OUTSIDE;
@@ -372,8 +379,16 @@ void hs_process__after_failed_exec(void)
 
 void hs_process__be_single_threaded(void)
 {
+    if (!is_this_process() || !process.begun)
+        return;
+    hs_writer__become_inline();
+    hs_stream__pause();
+}
+
+void hs_process__has_been_single_threaded(void)
+{
     if (is_this_process() && process.begun)
-        hs_writer__become_inline();
+        hs_stream__go_on();
 }
 
 void hs_process__code_was_unloaded(void)

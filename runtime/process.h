@@ -66,6 +66,7 @@ void hs_process__after_fork(void);
 
 // The program is about to do what only a single-threaded process may do.
 void hs_process__be_single_threaded(void);
+void hs_process__has_been_single_threaded(void);
 
 // Creates the file of a forked child, which is put off until there is something to write. True when there is a writer.
 bool hs_process__materialize(void);

@@ -156,6 +156,11 @@ void hs_slots__wait(int64_t timeout_ns)
     atomic_fetch_sub_explicit(&slots.waiting, 1, memory_order_relaxed);
 }
 
+const struct hs_slot *hs_slots__at(uint32_t index)
+{
+    return &slots.table[index];
+}
+
 uint32_t hs_slots__total(void)
 {
     return atomic_load_explicit(&slots.total, memory_order_relaxed);

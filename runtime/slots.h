@@ -43,6 +43,9 @@ void hs_slots__give_back(struct hs_slot *slot);
 // Sleeps until a slot may be free, at most `timeout_ns`.
 void hs_slots__wait(int64_t timeout_ns);
 
+// Any slot by its number below the total; whose contents may be changing.
+const struct hs_slot *hs_slots__at(uint32_t index);
+
 uint32_t hs_slots__total(void);
 uint32_t hs_slots__free(void);
 uint32_t hs_slots__submitted(void);

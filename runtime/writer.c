@@ -10,6 +10,7 @@
 #include "runtime/output.h"
 #include "runtime/process.h"
 #include "runtime/seal.h"
+#include "runtime/stream/stream.h"
 #include "runtime/threads.h"
 
 #include <errno.h>
@@ -137,7 +138,8 @@ static void close_others(unsigned keep)
             hs_system_close((int)fd);
     if (keep > 3)
         close_between(3, keep - 1);
-    close_between(keep < 3 ? 3 : keep + 1, ~0u);
+    if (keep < ~0u)
+        close_between(keep < 3 ? 3 : keep + 1, ~0u);
 }
 
 static void sleep_until_needed(void)
@@ -256,7 +258,8 @@ static bool start_thread(void)
         return false;
     }
     writer.tid = (uint32_t)tid;
-    hs_system_close(hs_output__descriptor());
+    if (hs_output__descriptor() >= 0)
+        hs_system_close(hs_output__descriptor());
     hs_output__own_descriptor();
     return true;
 }
@@ -330,6 +333,8 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
     while (!hs_output__stopped() && make_room()) {
         slot = hs_slots__take(use, stream, base_time);
         uint64_t waited = hs_clock__monotonic_ns() - began;
+        if (hs_stream__blocks())
+            began += waited; // as it was asked for
         if (slot || waited > PATIENCE_NS)
             break;
         if (waited > STRETCH_NS)

@@ -244,11 +244,49 @@ static int convert_slot(struct hs_trace *trace, struct hs_trace_decoder *decoder
     return 0;
 }
 
+struct slot_copy {
+    uint64_t sequence;
+    size_t chunk;
+};
+
+static int compare_copies(const void *left, const void *right)
+{
+    const struct slot_copy *a = left, *b = right;
+    int order = compare_sequences(&a->sequence, &b->sequence);
+    return order ? order : (a->chunk > b->chunk) - (a->chunk < b->chunk);
+}
+
+// A stream holds copies of slots as they fill; the last of each counts.
+static int drop_older_copies(struct hs_trace *trace)
+{
+    struct slot_copy *copies = malloc((trace->chunks + 1) * sizeof *copies);
+    size_t count = 0;
+    if (!copies)
+        return -ENOMEM;
+    for (size_t i = 0; i < trace->chunks; i++) {
+        uint8_t bytes[8];
+        const struct hs_trace_chunk *chunk = &trace->chunk[i];
+        if (chunk->kind == HS_CHUNK_SLOT && chunk->stored_length >= 16 &&
+            !hs_trace__read(trace, chunk->offset + HS_CHUNK_HEADER_SIZE + 8, bytes, sizeof bytes))
+            copies[count++] = (struct slot_copy){load(trace, bytes, 8), i};
+    }
+    qsort(copies, count, sizeof *copies, compare_copies);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (copies[i].sequence && copies[i].sequence == copies[i + 1].sequence)
+            trace->chunk[copies[i].chunk].kind = 0;
+    free(copies);
+    return 0;
+}
+
 static int convert_slots(struct hs_trace *trace)
 {
     struct sequences sealed;
     struct hs_trace_decoder *decoder = hs_trace_decoder__create(trace);
-    int failed = collect_sequences(trace, &sealed);
+    int failed = drop_older_copies(trace);
+    if (!failed)
+        failed = collect_sequences(trace, &sealed);
+    else
+        sealed.number = NULL;
     if (!decoder)
         failed = -ENOMEM;
     size_t kept = 0;
@@ -265,11 +303,32 @@ static int convert_slots(struct hs_trace *trace)
     return failed;
 }
 
+// In a stream the header's live part is what it was at the start; what it became stands in chunks.
+static int take_live_part(struct hs_trace *trace)
+{
+    uint64_t *words = (uint64_t *)&trace->info.header.live;
+    for (size_t i = trace->chunks; i-- > 0;) {
+        const struct hs_trace_chunk *chunk = &trace->chunk[i];
+        uint8_t bytes[HS_LIVE_WORDS * 8];
+        if (chunk->kind != HS_CHUNK_LIVE_PART || chunk->stored_length != sizeof bytes)
+            continue;
+        int failed = hs_trace__stored(trace, chunk, bytes);
+        if (failed == -EIO || failed == -EBADMSG)
+            continue;
+        for (size_t word = 0; !failed && word < sizeof trace->info.header.live / 8; word++)
+            words[word] = load(trace, bytes + word * 8, 8);
+        return failed;
+    }
+    return 0;
+}
+
 int hs_trace__index(struct hs_trace *trace, struct hs_error *error)
 {
     int result = read_footer(trace);
     if (result == 1)
         result = scan(trace);
+    if (!result)
+        result = take_live_part(trace);
     if (!result)
         result = convert_slots(trace);
     if (result)

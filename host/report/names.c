@@ -73,6 +73,7 @@ static const struct {
     [HS_DROP_MEMORY] = {"memory", "the recorder could not get memory for itself"},
     [HS_DROP_STOPPED] = {"stopped", "recording had ended early"},
     [HS_DROP_SMALL_STACK] = {"small_stack", "a thread's stack had no room for the recorder"},
+    [HS_DROP_LINK] = {"link", "the link to the host was slower than the program"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 

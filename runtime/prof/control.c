@@ -316,11 +316,11 @@ static void start_thread(bool forked)
     atomic_store(&control.working, 0);
     atomic_store(&control.state, STARTING);
     control.shares_descriptors = false;
-    long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, false);
+    long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // Under an emulator the program would see the descriptors and may close them: only for who asks for the socket.
     if (result == -EINVAL && hs_prof_options.control_path[0]) {
         control.shares_descriptors = true;
-        result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, true);
+        result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_SHARED_DESCRIPTORS);
     }
     if (result < 0)
         atomic_store(&control.state, ENDED);

@@ -61,6 +61,7 @@ void hs_shim__before_single_threaded(void)
 // From here on the threads that record write for themselves.
 void hs_shim__after_single_threaded(void)
 {
+    hs_process__has_been_single_threaded();
 }
 
 void hs_shim__code_was_unloaded(void)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One connection of the device's side: hello, keys, frames (docs/protocol.md, section 2). Never blocks. Of the sender
+// alone.
+#ifndef HEAPSONDE_RUNTIME_STREAM_LINK_H
+#define HEAPSONDE_RUNTIME_STREAM_LINK_H
+
+#include "format/wire.h"
+
+enum hs_link_state { HS_LINK_NONE, HS_LINK_CONNECTING, HS_LINK_HELLO, HS_LINK_AUTH, HS_LINK_OPEN };
+
+struct hs_link {
+    enum hs_link_state state;
+    int socket;
+    uint64_t began_ns, heard_ns;
+    uint8_t hello[HS_WIRE_HELLO_SIZE];
+    struct hs_wire_direction in, out;
+    uint8_t *received; // HS_WIRE_FRAME_MAX bytes
+    uint8_t *frame;    // the one that is being sent, HS_WIRE_FRAME_MAX bytes
+    uint32_t received_length, frame_length, frame_sent;
+
+    // What is to be said.
+    bool auth_told, stream_told, end_told, pong_due;
+    // What the host wants: the stream from `sent` on.
+    bool wants;
+    uint64_t sent;
+    // The answer that is to be sent; a request is read only when there is none.
+    bool answer_due;
+    uint32_t answer_to, answer_status;
+    uint32_t answer_length;
+    char answer[1024];
+    // Why there is no stream.
+    const char *refusal;
+};
+
+// Takes a socket: connecting, or connected.
+bool hs_link__open(struct hs_link *link, int socket, bool connected);
+void hs_link__close(struct hs_link *link);
+
+// Reads, acts, writes, as far as that goes without waiting. False: the connection is to be closed.
+bool hs_link__turn(struct hs_link *link, uint64_t now_ns);
+
+// Whether there is something to send for which the socket had no room.
+bool hs_link__is_full(const struct hs_link *link);
+
+// ---- what the sender knows ----
+
+// Whether connections need the shared key, and it.
+struct hs_link_security {
+    bool encrypted;
+    uint32_t length;
+    uint8_t key[HS_WIRE_SHARED_KEY_MAX];
+    uint8_t announce_key[HS_WIRE_KEY_SIZE];
+};
+extern struct hs_link_security hs_link_security;
+
+// Writes the payload of STREAM, at most HS_WIRE_PAYLOAD_MAX bytes; returns its length.
+uint32_t hs_sender__describe(uint8_t *payload);
+// A host wants the stream from `offset` on. NULL, or why it cannot have it.
+const char *hs_sender__want(struct hs_link *link, uint64_t offset);
+void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset);
+// Copies bytes from `offset` on to `to`; how many, 0: none now.
+uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length);
+// Whether the stream ends at `offset`.
+bool hs_sender__ends_at(uint64_t offset);
+// Carries out what `text` asks for; writes the answer.
+uint32_t hs_requests__carry_out(const char *text, char *answer, uint32_t size);
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a host may ask a recorded process for (docs/protocol.md, section 2.5).
+#include "runtime/journal.h"
+#include "runtime/output.h"
+#include "runtime/process.h"
+#include "runtime/stacks.h"
+#include "runtime/stream/link.h"
+#include "runtime/stream/stream_internal.h"
+#include "runtime/text.h"
+
+#include "arch/system.h"
+
+#include <errno.h>
+
+struct request {
+    const char *name;
+    uint32_t (*carry_out)(const char *argument, struct hs_text *answer);
+};
+
+static void line(struct hs_text *answer, const char *key, uint64_t value)
+{
+    hs_text__add(answer, key);
+    hs_text__add_number(answer, value);
+    hs_text__add_character(answer, '\n');
+}
+
+static uint32_t status(const char *argument, struct hs_text *answer)
+{
+    const struct hs_live *live = hs_stream.live;
+    uint64_t dropped = 0;
+    (void)argument;
+    for (unsigned i = 0; i < HS_DROP_COUNT; i++)
+        dropped += live->dropped[i];
+    hs_text__add(answer, hs_process__is_recording() ? "recording: yes\n" : "recording: no\n");
+    line(answer, "pid: ", hs_stream.process);
+    line(answer, "events: ", live->events);
+    line(answer, "dropped: ", dropped);
+    line(answer, "dropped by the link: ", hs_stream.dropped);
+    line(answer, "bytes not acknowledged: ", hs_stream.ring.size - hs_ring__room(&hs_stream.ring));
+    line(answer, "buffer: ", hs_stream.ring.size);
+    return 0;
+}
+
+static uint32_t switch_recording(bool on, struct hs_text *answer)
+{
+    bool before = hs_process__is_recording();
+    hs_process__set_recording(on);
+    hs_text__add(answer, on ? "recording" : "paused");
+    hs_text__add(answer, before == on ? " already\n" : "\n");
+    return hs_process__is_recording() == on ? 0 : EIO;
+}
+
+static uint32_t start(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    return switch_recording(true, answer);
+}
+
+static uint32_t stop(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    return switch_recording(false, answer);
+}
+
+static void flush_journals(void)
+{
+    hs_stacks__flush((uint32_t)hs_system_gettid());
+    hs_journal__flush_others();
+}
+
+static uint32_t mark(const char *argument, struct hs_text *answer)
+{
+    hs_text__add(answer, "marked\n");
+    return hs_journal__mark(0, 0, argument) ? 0 : EIO;
+}
+
+// What stands in the threads' buffers goes as copies, so that no thread of the program is disturbed.
+static uint32_t flush(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    flush_journals();
+    for (uint32_t i = 0; i < hs_slots__total(); i++)
+        if (!hs_stream__copy_slot(hs_slots__at(i))) {
+            hs_text__add(answer, "the buffer of the stream is full\n");
+            return EAGAIN;
+        }
+    hs_text__add(answer, "flushed\n");
+    return 0;
+}
+
+static const struct request requests[] = {
+    {"status", status}, {"start", start}, {"stop", stop}, {"mark", mark}, {"flush", flush},
+};
+
+static bool is_called(const char *text, const char *name)
+{
+    size_t length = hs_text__length(name);
+    return hs_text__starts_with(text, name) && (text[length] == 0 || text[length] == ' ');
+}
+
+uint32_t hs_requests__carry_out(const char *text, char *answer, uint32_t size)
+{
+    struct hs_text out;
+    hs_text__start(&out, answer, size);
+    for (unsigned i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (!is_called(text, requests[i].name))
+            continue;
+        const char *argument = text + hs_text__length(requests[i].name);
+        return requests[i].carry_out(*argument == ' ' ? argument + 1 : argument, &out);
+    }
+    hs_text__add(&out, "there are: status, start, stop, mark TEXT, flush\n");
+    return EINVAL;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The bytes of a stream between the threads that seal chunks and the sender: a ring of a fixed size, in memory or in a
+// mapped file. Offsets count from the first byte of the stream, here modulo 2^32.
+//
+// Shared words:
+//   head   behind the newest byte; moved by who puts, one at a time
+//   tail   the oldest byte; moved by the sender alone
+// Bytes pass by the release/acquire pair of `head`, room by that of `tail`.
+#ifndef HEAPSONDE_RUNTIME_STREAM_RING_H
+#define HEAPSONDE_RUNTIME_STREAM_RING_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_ring {
+    uint8_t *memory;
+    uint32_t size; // a power of two, at most 2^30
+    _Atomic uint32_t head, tail;
+};
+
+static inline uint32_t hs_ring__head(const struct hs_ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+static inline uint32_t hs_ring__tail(const struct hs_ring *ring)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_acquire);
+}
+
+static inline uint32_t hs_ring__room(const struct hs_ring *ring)
+{
+    return ring->size - (hs_ring__head(ring) - hs_ring__tail(ring));
+}
+
+// Puts bytes for which there is room. They can be seen once hs_ring__publish() says so.
+void hs_ring__put(struct hs_ring *ring, uint32_t at, const void *data, uint32_t length);
+void hs_ring__publish(struct hs_ring *ring, uint32_t head);
+
+// The bytes from `at` on that lie together; their number, 0 when there is none.
+uint32_t hs_ring__peek(const struct hs_ring *ring, uint32_t at, const uint8_t **data);
+
+void hs_ring__release(struct hs_ring *ring, uint32_t tail);
+
+#endif

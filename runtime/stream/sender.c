@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/stream/sender.h"
+
+#include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
+#include "runtime/stream/address.h"
+#include "runtime/stream/announce.h"
+#include "runtime/stream/key_file.h"
+#include "runtime/stream/link.h"
+#include "runtime/stream/stream_internal.h"
+#include "runtime/text.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+
+enum { LINKS = 4, PORTS_TRIED = 100, BACKLOG = 16 };
+#define SECOND_NS       1000000000ull
+#define IDLE_NS         100000000ll
+#define FULL_NS         50000000ll
+#define HANDSHAKE_NS    5000000ll
+#define TAKE_OVER_NS    (4 * SECOND_NS)
+#define EXEC_PATIENCE   SECOND_NS
+#define ORPHAN_PATIENCE (60 * SECOND_NS)
+
+static struct {
+    struct hs_address host; // CONNECT
+    struct hs_link links[LINKS];
+    struct hs_link *owner; // who gets the stream
+    int listener;
+    uint16_t port;
+    uint64_t next_dial_ns, next_announcement_ns;
+    uint64_t tail;    // what the ring's tail is, in 64 bits
+    bool gone;        // the program has ended, or is another one now
+    uint32_t copied;  // slots of a program that is gone
+    uint64_t exec_ns; // when it was first seen to execute something
+    uint64_t acknowledged_ns;
+} sender = {.listener = -1};
+
+// ---- before it starts -----------------------------------------------------------------------------------------------
+
+static bool complain(const char *what, const char *detail)
+{
+    hs_log(HS_LOG_ERROR, what, detail, 0);
+    return false;
+}
+
+static bool prepare_key(void)
+{
+    if (!hs_config.key_file[0])
+        return true;
+    long length = hs_key_file__read(hs_config.key_file, hs_link_security.key, sizeof hs_link_security.key);
+    if (length < 0) {
+        hs_log(HS_LOG_ERROR, "nothing is streamed: the key cannot be used: ", hs_config.key_file, (int)-length);
+        return false;
+    }
+    hs_link_security.length = (uint32_t)length;
+    hs_link_security.encrypted = true;
+    hs_announce__derive(hs_link_security.announce_key, hs_link_security.key, hs_link_security.length);
+    return true;
+}
+
+bool hs_sender__prepare(void)
+{
+    if (!prepare_key())
+        return false;
+    if (!hs_config.connect[0])
+        return true;
+    if (!hs_address__parse(hs_config.connect, &sender.host))
+        return complain("nothing is streamed: HEAPSONDE_CONNECT takes ADDRESS:PORT in numbers, not ",
+                        hs_config.connect);
+    if (!hs_link_security.encrypted && !hs_config.insecure && !hs_address__is_loopback(&sender.host))
+        return complain("nothing is streamed: beyond loopback HEAPSONDE_KEY_FILE is needed to connect to ",
+                        hs_config.connect);
+    return true;
+}
+
+void hs_sender__reset(void)
+{
+    for (unsigned i = 0; i < LINKS; i++)
+        sender.links[i].state = HS_LINK_NONE; // the buffers are the child's to use
+    sender.owner = NULL;
+    sender.listener = -1;
+    sender.port = 0;
+    sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
+    sender.gone = false;
+    sender.copied = 0;
+}
+
+// ---- the stream, as links see it ------------------------------------------------------------------------------------
+
+static uint64_t head(void)
+{
+    return sender.tail + (uint32_t)(hs_ring__head(&hs_stream.ring) - (uint32_t)sender.tail);
+}
+
+static void add_pair(uint8_t **at, const uint8_t *end, const char *key, const char *value)
+{
+    hs_wire_pair__write(at, end, key, value, hs_text__length(value));
+}
+
+static void add_number(uint8_t **at, const uint8_t *end, const char *key, uint64_t value)
+{
+    char buffer[24];
+    struct hs_text text;
+    hs_text__start(&text, buffer, sizeof buffer);
+    hs_text__add_number(&text, value);
+    add_pair(at, end, key, buffer);
+}
+
+static void add_device(uint8_t **at, const uint8_t *end)
+{
+    struct utsname names;
+    if (hs_config.device[0])
+        add_pair(at, end, "device", hs_config.device);
+    else if (HS_SYSTEM1(SYS_uname, &names) == 0)
+        add_pair(at, end, "device", names.nodename);
+}
+
+void hs_sender__describe_process(uint8_t **at, const uint8_t *end)
+{
+    static const char *const policies[] = {"block", "drop", "spill"};
+    char path[512];
+    long length = hs_system_executable(path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    add_pair(at, end, "executable", path);
+    add_number(at, end, "pid", hs_stream.process);
+    add_device(at, end);
+    add_pair(at, end, "labels", hs_config.labels);
+    add_number(at, end, "machine", HS_ARCH_ELF_MACHINE);
+    add_number(at, end, "since",
+               hs_wire__get(hs_stream.header + __builtin_offsetof(struct hs_file_header, start_realtime_ns), 8));
+    add_pair(at, end, "policy", policies[hs_config.policy]);
+}
+
+const uint8_t *hs_sender__trace_id(void)
+{
+    return hs_stream.header + __builtin_offsetof(struct hs_file_header, trace_id);
+}
+
+uint32_t hs_sender__describe(uint8_t *payload)
+{
+    uint8_t *at = payload + HS_WIRE_STREAM_MIN;
+    __builtin_memcpy(payload, hs_sender__trace_id(), 16);
+    hs_wire__put(payload + 16, sender.tail, 8);
+    hs_wire__put(payload + 24, head(), 8);
+    hs_sender__describe_process(&at, payload + HS_WIRE_PAYLOAD_MAX);
+    return (uint32_t)(at - payload);
+}
+
+const char *hs_sender__want(struct hs_link *link, uint64_t offset)
+{
+    uint64_t now = hs_clock__monotonic_ns();
+    if (sender.owner && sender.owner != link && now - sender.owner->heard_ns < TAKE_OVER_NS / 2)
+        return "another host takes this stream";
+    if (offset < sender.tail || offset > head())
+        return "these bytes are not held any more";
+    if (sender.owner && sender.owner != link)
+        hs_link__close(sender.owner);
+    sender.owner = link;
+    link->wants = true;
+    link->sent = offset;
+    return NULL;
+}
+
+void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset)
+{
+    if (link != sender.owner || offset <= sender.tail)
+        return;
+    sender.tail = offset;
+    sender.acknowledged_ns = hs_clock__monotonic_ns();
+    hs_stream__sent((uint32_t)offset);
+}
+
+uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length)
+{
+    const uint8_t *data;
+    uint32_t there = hs_ring__peek(&hs_stream.ring, (uint32_t)offset, &data);
+    if (there < length)
+        length = there;
+    __builtin_memcpy(to, data, length);
+    return length;
+}
+
+bool hs_sender__ends_at(uint64_t offset)
+{
+    return atomic_load(&hs_stream.ended) && offset == head();
+}
+
+static bool is_done(void)
+{
+    return hs_sender__ends_at(sender.tail);
+}
+
+// ---- a program that is gone -----------------------------------------------------------------------------------------
+
+// Only a process of its own outlives the program. After an exec the program's pid lives on.
+static bool program_is_gone(uint64_t now)
+{
+    if (hs_stream.kind != HS_HIDDEN_PROCESS || hs_stream.orphan)
+        return false;
+    if ((uint32_t)HS_SYSTEM0(SYS_getppid) != hs_stream.process)
+        return true;
+    if (hs_stream.live->state != HS_STATE_EXEC)
+        sender.exec_ns = 0;
+    else if (sender.exec_ns == 0)
+        sender.exec_ns = now;
+    return sender.exec_ns && now - sender.exec_ns > EXEC_PATIENCE;
+}
+
+// What was not sealed goes as copies of the buffers.
+static void copy_what_is_left(void)
+{
+    while (sender.copied < hs_slots__total() && hs_stream__copy_slot(hs_slots__at(sender.copied)))
+        sender.copied++;
+    if (sender.copied == hs_slots__total())
+        hs_stream__close();
+}
+
+static void look_after_program(uint64_t now)
+{
+    if (atomic_load(&hs_stream.ended))
+        return;
+    if (!sender.gone && program_is_gone(now)) {
+        sender.gone = true;
+        sender.acknowledged_ns = now;
+    }
+    if (sender.gone)
+        copy_what_is_left();
+}
+
+// Whoever outlives the program does not wait for a host for ever, unless nothing may be lost.
+static bool patience_has_ended(uint64_t now)
+{
+    if (sender.acknowledged_ns > now || sender.acknowledged_ns == 0 || !(atomic_load(&hs_stream.ended) || sender.gone))
+        sender.acknowledged_ns = now;
+    return hs_config.policy == HS_POLICY_DROP && now - sender.acknowledged_ns > ORPHAN_PATIENCE;
+}
+
+// ---- sockets --------------------------------------------------------------------------------------------------------
+
+static long new_socket(unsigned family, int type)
+{
+    return HS_SYSTEM3(SYS_socket, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static void close_link(struct hs_link *link)
+{
+    if (sender.owner == link)
+        sender.owner = NULL;
+    hs_link__close(link);
+}
+
+static void dial(uint64_t now)
+{
+    struct hs_link *link = &sender.links[0];
+    if (link->state != HS_LINK_NONE || now < sender.next_dial_ns || is_done())
+        return;
+    sender.next_dial_ns = now + SECOND_NS;
+    long socket = new_socket(sender.host.family, SOCK_STREAM);
+    if (socket < 0)
+        return;
+    long result = HS_SYSTEM3(SYS_connect, socket, sender.host.bytes, sender.host.length);
+    if ((result != 0 && result != -EINPROGRESS) || !hs_link__open(link, (int)socket, result == 0)) {
+        hs_system_close((int)socket);
+        link->state = HS_LINK_NONE;
+    }
+}
+
+static long listen_at(struct hs_address *address)
+{
+    int one = 1, zero = 0;
+    long socket = new_socket(address->family, SOCK_STREAM);
+    if (socket < 0)
+        return socket;
+    HS_SYSTEM5(SYS_setsockopt, socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (address->family == AF_INET6)
+        HS_SYSTEM5(SYS_setsockopt, socket, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+    long result = HS_SYSTEM3(SYS_bind, socket, address->bytes, address->length);
+    if (result == 0)
+        result = HS_SYSTEM2(SYS_listen, socket, BACKLOG);
+    if (result == 0)
+        return socket;
+    hs_system_close((int)socket);
+    return result;
+}
+
+static long listen_on(uint16_t port)
+{
+    static const uint8_t anywhere[16];
+    struct hs_address address;
+    bool beyond = hs_link_security.encrypted || hs_config.insecure;
+    if (beyond) {
+        hs_address__ipv6(&address, anywhere, 0, port);
+        long socket = listen_at(&address);
+        if (socket != -EAFNOSUPPORT && socket != -EADDRNOTAVAIL)
+            return socket;
+    }
+    hs_address__ipv4(&address, beyond ? 0 : 0x7f000001, port);
+    return listen_at(&address);
+}
+
+static void start_listening(void)
+{
+    long socket = -1;
+    uint64_t first = hs_config.base_server_port, port = first;
+    for (; socket < 0 && port < first + PORTS_TRIED && port < 65536; port++)
+        socket = listen_on((uint16_t)port);
+    sender.listener = (int)socket;
+    sender.port = (uint16_t)(port - 1);
+    if (socket < 0) {
+        hs_log(HS_LOG_ERROR, "no host can connect: there is no free port", NULL, (int)-socket);
+        return;
+    }
+    char number[24];
+    struct hs_text text;
+    hs_text__start(&text, number, sizeof number);
+    hs_text__add_number(&text, sender.port);
+    hs_log(HS_LOG_INFO, "listening for hosts on port ", number, 0);
+}
+
+// A free one, else the oldest that has not shown that it has the key.
+static struct hs_link *link_for_guest(void)
+{
+    struct hs_link *oldest = NULL;
+    for (unsigned i = 0; i < LINKS; i++) {
+        struct hs_link *link = &sender.links[i];
+        if (link->state == HS_LINK_NONE)
+            return link;
+        if (link->state != HS_LINK_OPEN && (!oldest || link->began_ns < oldest->began_ns))
+            oldest = link;
+    }
+    if (oldest)
+        close_link(oldest);
+    return oldest;
+}
+
+static void accept_guests(void)
+{
+    if (sender.listener < 0)
+        return;
+    for (unsigned i = 0; i < BACKLOG; i++) {
+        long socket = HS_SYSTEM4(SYS_accept4, sender.listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket < 0)
+            return;
+        struct hs_link *link = link_for_guest();
+        if (!link || !hs_link__open(link, (int)socket, true)) {
+            hs_system_close((int)socket);
+            if (link)
+                link->state = HS_LINK_NONE;
+        }
+    }
+}
+
+// ---- the loop -------------------------------------------------------------------------------------------------------
+
+static void turn_links(uint64_t now)
+{
+    for (unsigned i = 0; i < LINKS; i++) {
+        struct hs_link *link = &sender.links[i];
+        if (link->state != HS_LINK_NONE && !hs_link__turn(link, now))
+            close_link(link);
+    }
+}
+
+static bool has_much_to_send(void)
+{
+    return sender.owner && (sender.owner->sent != head() || hs_sender__ends_at(sender.owner->sent));
+}
+
+// With a socket that is full it waits for the socket, else for bytes; requests then wait a little.
+static void rest(uint32_t head_seen)
+{
+    struct pollfd files[LINKS];
+    unsigned count = 0;
+    bool young = false;
+    for (unsigned i = 0; i < LINKS; i++) {
+        const struct hs_link *link = &sender.links[i];
+        young |= link->state != HS_LINK_NONE && link->state != HS_LINK_OPEN;
+        if (hs_link__is_full(link))
+            files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN | POLLOUT};
+    }
+    if (count)
+        hs_system_poll(files, count, FULL_NS);
+    else if (has_much_to_send() && !hs_sender__ends_at(sender.owner->sent))
+        return;
+    else
+        hs_stream__sleep(head_seen, young || atomic_load(&hs_stream.ended) ? HANDSHAKE_NS : IDLE_NS);
+}
+
+static void serve(void)
+{
+    if (hs_config.server)
+        start_listening();
+    for (;;) {
+        uint32_t seen = hs_ring__head(&hs_stream.ring);
+        uint64_t now = hs_clock__monotonic_ns();
+        look_after_program(now);
+        if (hs_config.connect[0])
+            dial(now);
+        accept_guests();
+        turn_links(now);
+        if (sender.listener >= 0 && hs_config.broadcast && now >= sender.next_announcement_ns) {
+            sender.next_announcement_ns = now + SECOND_NS;
+            hs_announce__send(sender.port);
+        }
+        if (is_done() || atomic_load(&hs_stream.quit) || patience_has_ended(now))
+            return;
+        rest(seen);
+    }
+}
+
+// A descriptor takes the bytes as they are.
+static void write_to_descriptor(int fd)
+{
+    for (;;) {
+        const uint8_t *data;
+        uint32_t seen = hs_ring__head(&hs_stream.ring);
+        look_after_program(hs_clock__monotonic_ns());
+        uint32_t length = hs_ring__peek(&hs_stream.ring, (uint32_t)sender.tail, &data);
+        if (length == 0 && (is_done() || atomic_load(&hs_stream.quit)))
+            return;
+        if (length == 0) {
+            hs_stream__sleep(seen, IDLE_NS);
+            continue;
+        }
+        long written = hs_system_write(fd, data, length);
+        if (written == -EAGAIN) {
+            struct pollfd file = {.fd = fd, .events = POLLOUT};
+            hs_system_poll(&file, 1, IDLE_NS);
+        } else if (written < 0 && written != -EINTR) {
+            hs_log(HS_LOG_ERROR, "the stream ends: its descriptor cannot be written", NULL, (int)-written);
+            return;
+        } else if (written > 0) {
+            sender.tail += (uint64_t)written;
+            hs_stream__sent((uint32_t)sender.tail);
+        }
+    }
+}
+
+void hs_sender__main(void *unused)
+{
+    (void)unused;
+    int fd = hs_config.output_descriptor;
+    HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
+    if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
+        hs_hidden_thread__close_descriptors(fd >= 0 ? fd : hs_config.log_level != HS_LOG_OFF ? 2 : -1);
+    sender.acknowledged_ns = 0;
+    if (fd >= 0)
+        write_to_descriptor(fd);
+    else
+        serve();
+    if (!atomic_load(&hs_stream.quit)) {
+        atomic_store(&hs_stream.broken, 1);
+        hs_stream__sent((uint32_t)sender.tail);
+    }
+    for (unsigned i = 0; i < LINKS; i++)
+        if (sender.links[i].state != HS_LINK_NONE)
+            close_link(&sender.links[i]);
+    if (sender.listener >= 0)
+        hs_system_close(sender.listener);
+    sender.listener = -1;
+}

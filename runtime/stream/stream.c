@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/stream/stream.h"
+
+#include "arch/system.h"
+#include "format/chunk.h"
+#include "runtime/clock.h"
+#include "runtime/config.h"
+#include "runtime/lock.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/shared_word.h"
+#include "runtime/stream/sender.h"
+#include "runtime/stream/stream_internal.h"
+#include "runtime/text.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { STACK_SIZE = 64 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30 };
+#define LIVE_PART_APART_NS 1000000000ull
+#define WAIT_NS            100000000ll
+#define JOIN_NS            5000000000ll
+#define SECOND_NS          1000000000ull
+
+struct hs_stream hs_stream;
+
+bool hs_stream__is_wanted(void)
+{
+    return hs_config.server || hs_config.connect[0] || hs_config.output_descriptor >= 0;
+}
+
+bool hs_stream__is_open(void)
+{
+    return hs_stream.open;
+}
+
+// ---- the ring -------------------------------------------------------------------------------------------------------
+
+static uint32_t ring_size(uint64_t wanted)
+{
+    uint32_t size = SMALLEST_RING;
+    while (size < LARGEST_RING && size < wanted)
+        size *= 2;
+    return size;
+}
+
+static uint8_t *map_spill_file(uint32_t size)
+{
+    char path[HS_CONFIG_TEXT + 512];
+    hs_config__expand(hs_config.spill_file, 0, path, sizeof path);
+    long fd = hs_system_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    long failed = fd < 0 ? fd : hs_system_allocate((int)fd, 0, size);
+    long memory = failed ? failed : hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+    if (fd >= 0) {
+        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, path, 0); // the mapping keeps it, and nothing is left behind
+        hs_system_close((int)fd);
+    }
+    if (!hs_system_failed(memory))
+        return (uint8_t *)memory;
+    hs_log(HS_LOG_WARN, "the stream stays in memory: there is no room to spill to in ", path, (int)-memory);
+    return NULL;
+}
+
+static bool create_ring(void)
+{
+    bool spill = hs_config.policy == HS_POLICY_SPILL;
+    uint32_t size = ring_size(spill ? hs_config.spill_size : hs_config.stream_buffer);
+    uint8_t *memory = spill ? map_spill_file(size) : NULL;
+    if (!memory) {
+        size = ring_size(hs_config.stream_buffer);
+        memory = hs_memory__map(size);
+    }
+    hs_stream.ring = (struct hs_ring){.memory = memory, .size = size};
+    return memory != NULL;
+}
+
+// ---- putting --------------------------------------------------------------------------------------------------------
+
+static bool lock(void)
+{
+    return hs_lock__acquire(&hs_stream.lock, (uint32_t)hs_system_gettid());
+}
+
+static void unlock(void)
+{
+    hs_lock__release(&hs_stream.lock);
+}
+
+static void wake_sender(void)
+{
+    atomic_fetch_add(&hs_stream.signal, 1);
+    if (atomic_load(&hs_stream.asleep))
+        hs_futex__wake(&hs_stream.signal, 1);
+}
+
+static void wait_for_room(void)
+{
+    uint32_t seen = atomic_load(&hs_stream.freed);
+    atomic_store(&hs_stream.blocked, 1);
+    wake_sender();
+    hs_futex__wait(&hs_stream.freed, seen, WAIT_NS);
+    atomic_store(&hs_stream.blocked, 0);
+}
+
+static bool has_ended(void)
+{
+    return atomic_load(&hs_stream.ended) || atomic_load(&hs_stream.broken);
+}
+
+static void put_chunk(const void *header, const void *payload, uint32_t length)
+{
+    static const uint8_t padding[HS_CHUNK_ALIGNMENT];
+    struct hs_ring *ring = &hs_stream.ring;
+    uint32_t total = (uint32_t)hs_chunk_size(length), at = hs_ring__head(ring);
+    hs_ring__put(ring, at, header, HS_CHUNK_HEADER_SIZE);
+    hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE, payload, length);
+    hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE + length, padding, total - HS_CHUNK_HEADER_SIZE - length);
+    hs_ring__publish(ring, at + total);
+}
+
+static void put_live_part(void)
+{
+    uint64_t words[HS_LIVE_WORDS] = {0};
+    __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
+    struct hs_live *live = (struct hs_live *)words;
+    live->dropped[HS_DROP_LINK] = hs_stream.dropped;
+    live->events -= hs_stream.dropped < live->events ? hs_stream.dropped : live->events;
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    hs_chunk_seal(&chunk, words, header);
+    if (hs_ring__room(&hs_stream.ring) >= hs_chunk_size(sizeof words))
+        put_chunk(header, words, sizeof words);
+    hs_stream.live_part_due_ns = hs_clock__monotonic_ns() + LIVE_PART_APART_NS;
+}
+
+// A chunk larger than the ring goes through it piece by piece, while the others wait.
+static bool put_piecewise(const uint8_t *data, uint64_t length)
+{
+    struct hs_ring *ring = &hs_stream.ring;
+    while (length && !has_ended()) {
+        uint32_t room = hs_ring__room(ring), part = length < room ? (uint32_t)length : room;
+        uint32_t at = hs_ring__head(ring);
+        hs_ring__put(ring, at, data, part);
+        hs_ring__publish(ring, at + part);
+        data += part;
+        length -= part;
+        if (length)
+            wait_for_room();
+    }
+    return length == 0;
+}
+
+static bool put_large(const void *header, const void *payload, uint32_t length)
+{
+    static const uint8_t padding[HS_CHUNK_ALIGNMENT];
+    uint64_t total = hs_chunk_size(length);
+    return put_piecewise(header, HS_CHUNK_HEADER_SIZE) && put_piecewise(payload, length) &&
+           put_piecewise(padding, total - HS_CHUNK_HEADER_SIZE - length);
+}
+
+// Events leave a quarter of the ring to what explains them: stacks and modules that are lost cannot be told again.
+static bool fits(uint32_t length, uint32_t events)
+{
+    uint64_t reserve = events && hs_config.policy != HS_POLICY_BLOCK ? hs_stream.ring.size / 4 : 0;
+    return hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + reserve;
+}
+
+static bool count_as_dropped(uint32_t events)
+{
+    hs_shared_word__add(&hs_stream.dropped, events);
+    return false;
+}
+
+// Under the lock. False: not now.
+static bool try_to_put(const void *header, const void *payload, uint32_t length, uint32_t events)
+{
+    if (!fits(length, events))
+        return false;
+    put_chunk(header, payload, length);
+    if (hs_clock__monotonic_ns() > hs_stream.live_part_due_ns)
+        put_live_part();
+    return true;
+}
+
+static bool put_and_wait(const void *header, const void *payload, uint32_t length)
+{
+    bool large = hs_chunk_size(length) > hs_stream.ring.size, done = false;
+    while (!done && !has_ended()) {
+        if (!lock())
+            continue;
+        done = large ? put_large(header, payload, length) : try_to_put(header, payload, length, 0);
+        unlock();
+        if (!done)
+            wait_for_room();
+    }
+    return done;
+}
+
+bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events)
+{
+    if (!hs_stream.open || has_ended())
+        return count_as_dropped(events);
+    bool done = false;
+    if (hs_config.policy == HS_POLICY_BLOCK) {
+        done = put_and_wait(header, payload, length);
+    } else if (lock()) {
+        done = try_to_put(header, payload, length, events);
+        unlock();
+    }
+    wake_sender();
+    return done || count_as_dropped(events);
+}
+
+bool hs_stream__blocks(void)
+{
+    return hs_config.policy == HS_POLICY_BLOCK && atomic_load_explicit(&hs_stream.blocked, memory_order_relaxed);
+}
+
+// ---- life -----------------------------------------------------------------------------------------------------------
+
+static bool start_sender(void)
+{
+    atomic_store(&hs_stream.quit, 0);
+    for (int kind = HS_HIDDEN_PROCESS; kind >= HS_HIDDEN_SHARED_DESCRIPTORS; kind--)
+        if (hs_hidden_thread__start(&hs_stream.sender, STACK_SIZE, hs_sender__main, NULL, (enum hs_hidden_kind)kind) ==
+            0) {
+            hs_stream.kind = (enum hs_hidden_kind)kind;
+            return true;
+        }
+    return false;
+}
+
+bool hs_stream__begin(const void *file_header, size_t size)
+{
+    if (!create_ring()) {
+        hs_log(HS_LOG_ERROR, "nothing is streamed: out of memory", NULL, 0);
+        return false;
+    }
+    hs_stream.live = &((const struct hs_file_header *)file_header)->live;
+    hs_stream.header = file_header;
+    hs_stream.process = (uint32_t)hs_system_getpid();
+    hs_ring__put(&hs_stream.ring, 0, file_header, (uint32_t)size);
+    hs_ring__publish(&hs_stream.ring, (uint32_t)size);
+    hs_stream.open = hs_sender__prepare() && start_sender();
+    return hs_stream.open;
+}
+
+// The child of a program whose sender was a thread: what is left in the ring goes with it.
+static void leave_to_child(void)
+{
+    if (HS_SYSTEM5(SYS_clone, 0, 0, 0, 0, 0) != 0)
+        return;
+    HS_SYSTEM0(SYS_setsid);
+    hs_stream.orphan = true;
+    hs_hidden_thread__close_descriptors(-1);
+    hs_sender__main(NULL);
+    HS_SYSTEM1(SYS_exit_group, 0);
+}
+
+static void wait_until_sent(void)
+{
+    while (hs_ring__room(&hs_stream.ring) < hs_stream.ring.size && !atomic_load(&hs_stream.broken))
+        wait_for_room();
+}
+
+void hs_stream__end(void)
+{
+    if (!hs_stream.open || atomic_load(&hs_stream.ended))
+        return;
+    if (lock()) {
+        put_live_part();
+        unlock();
+    }
+    atomic_store(&hs_stream.ended, 1);
+    wake_sender();
+    if (hs_stream.kind == HS_HIDDEN_PROCESS)
+        return;
+    if (hs_config.output_descriptor >= 0 || hs_config.policy == HS_POLICY_BLOCK)
+        wait_until_sent();
+    else if (hs_ring__room(&hs_stream.ring) < hs_stream.ring.size)
+        leave_to_child();
+}
+
+void hs_stream__pause(void)
+{
+    if (!hs_stream.open || hs_stream.kind == HS_HIDDEN_PROCESS)
+        return;
+    atomic_store(&hs_stream.quit, 1);
+    wake_sender();
+    hs_hidden_thread__join(&hs_stream.sender, JOIN_NS);
+}
+
+void hs_stream__go_on(void)
+{
+    if (hs_stream.open && hs_stream.sender.tid == 0)
+        start_sender();
+}
+
+void hs_stream__reset(void)
+{
+    if (hs_stream.ring.memory)
+        hs_memory__unmap(hs_stream.ring.memory, hs_stream.ring.size);
+    hs_hidden_thread__forget(&hs_stream.sender);
+    hs_sender__reset();
+    hs_stream = (struct hs_stream){0};
+}
+
+// ---- for the sender -------------------------------------------------------------------------------------------------
+
+void hs_stream__sent(uint32_t tail)
+{
+    hs_ring__release(&hs_stream.ring, tail);
+    if (atomic_load(&hs_stream.blocked)) {
+        atomic_fetch_add(&hs_stream.freed, 1);
+        hs_futex__wake(&hs_stream.freed, 1 << 30);
+    }
+}
+
+void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
+{
+    uint32_t seen = atomic_load(&hs_stream.signal);
+    atomic_store(&hs_stream.asleep, 1);
+    if (hs_ring__head(&hs_stream.ring) == head_seen && !atomic_load(&hs_stream.quit))
+        hs_futex__wait(&hs_stream.signal, seen, timeout_ns);
+    atomic_store(&hs_stream.asleep, 0);
+}
+
+// Without the part of the records that was never written.
+static uint32_t copied_length(const struct hs_slot *slot)
+{
+    const uint64_t *records = hs_slot__records(slot);
+    uint32_t count = HS_SLOT_RECORDS_SIZE / 8;
+    while (count && !records[count - 1])
+        count--;
+    return HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE + count * 8;
+}
+
+bool hs_stream__copy_slot(const struct hs_slot *slot)
+{
+    if (__atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_FREE)
+        return true;
+    uint32_t length = copied_length(slot);
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_SLOT, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    hs_chunk_seal(&chunk, NULL, header);
+    if (!lock())
+        return false;
+    bool done = hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8);
+    if (done)
+        put_chunk(header, slot->memory + HS_CHUNK_HEADER_SIZE, length);
+    unlock();
+    return done;
+}
+
+void hs_stream__close(void)
+{
+    if (lock()) {
+        put_live_part();
+        unlock();
+    }
+    atomic_store(&hs_stream.ended, 1);
+}
