@@ -31,11 +31,19 @@ void *memcpy(void *restrict to, const void *restrict from, size_t length)
 {
     unsigned char *d = to;
     const unsigned char *s = from;
-    if (words_at((uintptr_t)d | (uintptr_t)s))
-        while (length >= sizeof(word)) {
-            *(word *)d = *(const word *)s;
-            d += sizeof(word), s += sizeof(word), length -= sizeof(word);
+    if (words_at((uintptr_t)d | (uintptr_t)s)) {
+        word *to_word = (word *)d;
+        const word *from_word = (const word *)s;
+        for (; length >= 2 * sizeof(word); to_word += 2, from_word += 2, length -= 2 * sizeof(word)) {
+            word first = from_word[0], second = from_word[1];
+            to_word[0] = first, to_word[1] = second;
         }
+        if (length >= sizeof(word)) {
+            *to_word++ = *from_word++;
+            length -= sizeof(word);
+        }
+        d = (unsigned char *)to_word, s = (const unsigned char *)from_word;
+    }
     while (length--)
         *d++ = *s++;
     return to;
@@ -56,11 +64,14 @@ void *memset(void *to, int value, size_t length)
 {
     unsigned char *d = to;
     word all = (word)0x0101010101010101u * (unsigned char)value;
-    if (words_at((uintptr_t)d))
-        while (length >= sizeof(word)) {
-            *(word *)d = all;
-            d += sizeof(word), length -= sizeof(word);
-        }
+    if (words_at((uintptr_t)d)) {
+        word *to_word = (word *)d;
+        for (; length >= 4 * sizeof(word); to_word += 4, length -= 4 * sizeof(word))
+            to_word[0] = all, to_word[1] = all, to_word[2] = all, to_word[3] = all;
+        for (; length >= sizeof(word); length -= sizeof(word))
+            *to_word++ = all;
+        d = (unsigned char *)to_word;
+    }
     while (length--)
         *d++ = (unsigned char)value;
     return to;

@@ -11,6 +11,8 @@
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
 
+#include <sys/mman.h>
+
 struct hs_lock hs_table_lock;
 
 static struct {
@@ -56,6 +58,7 @@ static void sweep(void)
                 continue;
             }
             *at = pair->next;
+            *pair = (struct hs_pair){0}; // copy_pairs() sees that it shows nothing
             pairs.buckets.used--;
             hs_pool__release(&pairs.pool, sizeof(struct hs_pair), index);
         }
@@ -134,10 +137,9 @@ static bool is_shown(const struct hs_pair *pair, bool with_total)
 static uint32_t copy_pairs(struct hs_pair *to, uint32_t limit, bool with_total)
 {
     uint32_t count = 0;
-    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
-        for (uint32_t i = pairs.buckets.heads[head]; i && count < limit; i = hs_pairs__at(i)->next)
-            if (is_shown(hs_pairs__at(i), with_total))
-                to[count++] = *hs_pairs__at(i);
+    for (uint32_t i = 1; i <= pairs.pool.count && count < limit; i++)
+        if (is_shown(hs_pairs__at(i), with_total))
+            to[count++] = *hs_pairs__at(i);
     return count;
 }
 
@@ -183,20 +185,34 @@ static bool copy(struct hs_snapshot *snapshot, bool with_total)
     return fits;
 }
 
-// Merge sort of keys; `room` has place for as many. The result may be in either; returned is where.
+// Stable sort of keys by one byte of theirs into `room`. False, and nothing done, when it is the same in all.
+static bool sort_by_byte(const uint64_t *keys, uint64_t *room, uint32_t count, unsigned shift)
+{
+    uint32_t ends[256] = {0}, end = 0;
+    for (uint32_t i = 0; i < count; i++)
+        ends[keys[i] >> shift & 255]++;
+    if (count == 0 || ends[keys[0] >> shift & 255] == count)
+        return false;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint32_t length = ends[byte];
+        ends[byte] = end;
+        end += length;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        room[ends[keys[i] >> shift & 255]++] = keys[i];
+    return true;
+}
+
+// Stable sort of keys by their upper halves; `room` has place for as many. The result may be in either; returned is
+// where.
 static uint64_t *sort(uint64_t *keys, uint64_t *room, uint32_t count)
 {
-    for (uint32_t width = 1; width < count; width *= 2) {
-        for (uint32_t start = 0; start < count; start += 2 * width) {
-            uint32_t left = start, middle = start + width < count ? start + width : count;
-            uint32_t right = middle, end = start + 2 * width < count ? start + 2 * width : count;
-            for (uint32_t to = start; to < end; to++)
-                room[to] = right >= end || (left < middle && keys[left] <= keys[right]) ? keys[left++] : keys[right++];
+    for (unsigned shift = 32; shift < 64; shift += 8)
+        if (sort_by_byte(keys, room, count, shift)) {
+            uint64_t *swap = keys;
+            keys = room;
+            room = swap;
         }
-        uint64_t *swap = keys;
-        keys = room;
-        room = swap;
-    }
     return keys;
 }
 
@@ -275,6 +291,7 @@ static bool try_to_take(struct hs_snapshot *snapshot, bool with_total)
     char *memory = snapshot->memory = hs_memory__map(snapshot->memory_size);
     if (!memory)
         return false;
+    HS_SYSTEM3(SYS_madvise, memory, snapshot->memory_size, MADV_HUGEPAGE); // a large one costs few page faults then
     struct hs_pair *ordered = (struct hs_pair *)(void *)memory;
     snapshot->pairs = (struct hs_pair *)(void *)(memory + pair_size);
     uint64_t *keys = (uint64_t *)(void *)(memory + 2 * pair_size);
@@ -309,21 +326,10 @@ void hs_snapshot__free(struct hs_snapshot *snapshot)
 
 uint32_t hs_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
 {
-    uint32_t count = 0;
-    *cut = false;
-    while (stack) {
-        uintptr_t pc;
-        uint32_t parent;
-        if (!hs_stack_frames__at(stack, &pc, &parent))
-            break;
-        // A root with such an address marks a stack that was not walked to its end.
-        if (parent == 0 && pc < HS_END_COUNT) {
-            *cut = true;
-            break;
-        }
-        if (count < limit)
-            frames[count++] = pc;
-        stack = parent;
-    }
-    return count;
+    uintptr_t outermost = 0;
+    uint32_t depth = hs_stack_frames__walk(stack, frames, limit, &outermost);
+    // A root with such an address marks a stack that was not walked to its end.
+    *cut = depth && outermost < HS_END_COUNT;
+    depth -= *cut;
+    return depth < limit ? depth : limit;
 }

@@ -58,14 +58,31 @@ void hs_dump__after_fork(bool in_child);
 
 // ---- for writers, one file per format -------------------------------------------------------------------------------
 
-// The few addresses that most stacks are made of, as text: " 0x" and the digits.
+enum {
+    HS_DUMP_ADDRESS_TEXTS = 512,
+    HS_DUMP_ADDRESS_ROOM = 20, // of " 0x" and 16 digits, in words
+    HS_DUMP_TAIL_FRAMES = 256,
+    HS_DUMP_SHORT_LIMIT = 32,
+};
+
+// The few addresses that most stacks are made of, as text: " 0x" and the digits. It is copied with what is before or
+// behind it, all of one length.
 struct hs_dump_address_text {
     uint64_t address; // 0: none
     uint32_t length;
-    char text[20];
+    char before[HS_DUMP_ADDRESS_ROOM], text[HS_DUMP_ADDRESS_ROOM];
 };
 
-enum { HS_DUMP_ADDRESS_TEXTS = 512 };
+// The outer frames of the stack that was written last, as text: the next one, whose number follows, shares most of
+// them.
+struct hs_dump_tail {
+    uint32_t count;
+    uintptr_t frames[HS_DUMP_TAIL_FRAMES]; // outermost first
+    uint32_t
+        lengths[HS_DUMP_TAIL_FRAMES + 1]; // of the outermost 0, 1, ... frames' text, which ends at HS_DUMP_TAIL_END
+    char text[HS_DUMP_ADDRESS_ROOM * (HS_DUMP_TAIL_FRAMES + 1) + HS_DUMP_SHORT_LIMIT];
+};
+#define HS_DUMP_TAIL_END (HS_DUMP_ADDRESS_ROOM * (HS_DUMP_TAIL_FRAMES + 1))
 
 // A buffered file. Errors stick.
 struct hs_dump_output {
@@ -76,6 +93,7 @@ struct hs_dump_output {
     uint64_t written;
     struct hs_dump_facts *facts; // what else there is to say (runtime/prof/dump_facts.h)
     struct hs_dump_address_text texts[HS_DUMP_ADDRESS_TEXTS];
+    struct hs_dump_tail tail;
     char buffer[65536 - 64];
 };
 
@@ -85,6 +103,19 @@ void hs_dump_output__number(struct hs_dump_output *output, uint64_t number);
 void hs_dump_output__hex(struct hs_dump_output *output, uint64_t number);
 void hs_dump_output__address(struct hs_dump_output *output, uint64_t address); // " 0x" and the number
 void hs_dump_output__flush(struct hs_dump_output *output);
+
+// The addresses of a stack's frames, innermost first, by hs_dump__address().
+void hs_dump_output__stack(struct hs_dump_output *output, const uintptr_t *frames, uint32_t count);
+
+// A literal of less than HS_DUMP_SHORT_LIMIT bytes.
+#define HS_DUMP_OUTPUT__LITERAL(output, literal) hs_dump_output__short(output, literal, sizeof literal - 1)
+static inline void hs_dump_output__short(struct hs_dump_output *output, const char *text, uint32_t length)
+{
+    if (sizeof output->buffer - output->used < HS_DUMP_SHORT_LIMIT)
+        hs_dump_output__flush(output);
+    __builtin_memcpy(output->buffer + output->used, text, length);
+    output->used += length;
+}
 
 // The address to write for frame `i` of a stack (0: innermost) so that jeprof, which takes 1 from all but the first,
 // arrives at the call.

@@ -16,13 +16,13 @@ static void write_counts(struct hs_dump_output *output, const struct hs_counts *
     if (with_totals())
         ever = hs_counts__to_write(total, sample_bytes);
     hs_dump_output__number(output, now.objects);
-    hs_dump_output__text(output, ": ");
+    HS_DUMP_OUTPUT__LITERAL(output, ": ");
     hs_dump_output__number(output, now.bytes);
-    hs_dump_output__text(output, " [");
+    HS_DUMP_OUTPUT__LITERAL(output, " [");
     hs_dump_output__number(output, ever.objects);
-    hs_dump_output__text(output, ": ");
+    HS_DUMP_OUTPUT__LITERAL(output, ": ");
     hs_dump_output__number(output, ever.bytes);
-    hs_dump_output__text(output, "]");
+    HS_DUMP_OUTPUT__LITERAL(output, "]");
 }
 
 static void add(struct hs_counts *sum, const struct hs_counts *counts)
@@ -48,33 +48,32 @@ uint32_t hs_dump__sum_stack(const struct hs_snapshot *snapshot, uint32_t first, 
 static void write_frames(struct hs_dump_output *output, uint32_t stack)
 {
     uint32_t count = hs_dump_facts__frames(output->facts, stack);
-    for (uint32_t i = 0; i < count; i++)
-        hs_dump_output__address(output, hs_dump__address(output->facts->frames[i], i));
+    hs_dump_output__stack(output, output->facts->frames, count);
 }
 
 // ---- heap_v2 --------------------------------------------------------------------------------------------------------
 
 static void begin_thread(struct hs_dump_output *output, uint32_t uid)
 {
-    hs_dump_output__text(output, "  t");
+    HS_DUMP_OUTPUT__LITERAL(output, "  t");
     hs_dump_output__number(output, uid);
-    hs_dump_output__text(output, ": ");
+    HS_DUMP_OUTPUT__LITERAL(output, ": ");
 }
 
 static void write_header(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
 {
-    hs_dump_output__text(output, "  t*: ");
+    HS_DUMP_OUTPUT__LITERAL(output, "  t*: ");
     write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);
-    hs_dump_output__text(output, "\n");
+    HS_DUMP_OUTPUT__LITERAL(output, "\n");
     for (uint32_t i = 0; i < snapshot->thread_count; i++) {
         const struct hs_snapshot_thread *thread = &snapshot->threads[i];
         begin_thread(output, thread->uid);
         write_counts(output, &thread->live, &thread->total, snapshot->sample_bytes);
         if (thread->name[0]) {
-            hs_dump_output__text(output, " ");
+            HS_DUMP_OUTPUT__LITERAL(output, " ");
             hs_dump_output__text(output, thread->name);
         }
-        hs_dump_output__text(output, "\n");
+        HS_DUMP_OUTPUT__LITERAL(output, "\n");
     }
 }
 
@@ -82,24 +81,24 @@ static uint32_t write_stack(struct hs_dump_output *output, const struct hs_snaps
 {
     struct hs_counts live, total;
     uint32_t next = hs_dump__sum_stack(snapshot, first, &live, &total);
-    hs_dump_output__text(output, "@");
+    HS_DUMP_OUTPUT__LITERAL(output, "@");
     write_frames(output, snapshot->pairs[first].stack);
-    hs_dump_output__bytes(output, "\n  t*: ", 7);
+    HS_DUMP_OUTPUT__LITERAL(output, "\n  t*: ");
     write_counts(output, &live, &total, snapshot->sample_bytes);
-    hs_dump_output__text(output, "\n");
+    HS_DUMP_OUTPUT__LITERAL(output, "\n");
     for (uint32_t i = first; i < next; i++) {
         begin_thread(output, snapshot->pairs[i].thread);
         write_counts(output, &snapshot->pairs[i].live, &snapshot->pairs[i].total, snapshot->sample_bytes);
-        hs_dump_output__text(output, "\n");
+        HS_DUMP_OUTPUT__LITERAL(output, "\n");
     }
     return next;
 }
 
 void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
 {
-    hs_dump_output__text(output, "heap_v2/");
+    HS_DUMP_OUTPUT__LITERAL(output, "heap_v2/");
     hs_dump_output__number(output, snapshot->sample_bytes);
-    hs_dump_output__text(output, "\n");
+    HS_DUMP_OUTPUT__LITERAL(output, "\n");
     hs_dump_facts__write_comments(output, snapshot);
     write_header(output, snapshot);
     for (uint32_t i = 0; i < snapshot->pair_count && !output->error;)
@@ -111,21 +110,21 @@ void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snaps
 
 void hs_dump_write__text(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
 {
-    hs_dump_output__text(output, "heap profile: ");
+    HS_DUMP_OUTPUT__LITERAL(output, "heap profile: ");
     write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);
-    hs_dump_output__text(output, " @ heap_v2/");
+    HS_DUMP_OUTPUT__LITERAL(output, " @ heap_v2/");
     hs_dump_output__number(output, snapshot->sample_bytes);
-    hs_dump_output__text(output, "\n");
+    HS_DUMP_OUTPUT__LITERAL(output, "\n");
     hs_dump_facts__write_comments(output, snapshot);
     for (uint32_t i = 0, first; i < snapshot->pair_count && !output->error;) {
         struct hs_counts live, total;
         first = i;
         i = hs_dump__sum_stack(snapshot, i, &live, &total);
-        hs_dump_output__text(output, " ");
+        HS_DUMP_OUTPUT__LITERAL(output, " ");
         write_counts(output, &live, &total, snapshot->sample_bytes);
-        hs_dump_output__text(output, " @");
+        HS_DUMP_OUTPUT__LITERAL(output, " @");
         write_frames(output, snapshot->pairs[first].stack);
-        hs_dump_output__text(output, "\n");
+        HS_DUMP_OUTPUT__LITERAL(output, "\n");
     }
     hs_dump_facts__write_map(output);
 }

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-enum { NUMBER_LIMIT = 20, RESERVED = 32, BILLION = 1000000000 };
+enum { NUMBER_LIMIT = 20, BILLION = 1000000000 };
 
 static void write_all(struct hs_dump_output *output, const char *bytes, uint64_t length)
 {
@@ -55,7 +55,7 @@ void hs_dump_output__text(struct hs_dump_output *output, const char *text)
 // Room for one number.
 static char *reserve(struct hs_dump_output *output)
 {
-    if (sizeof output->buffer - output->used < RESERVED)
+    if (sizeof output->buffer - output->used < HS_DUMP_SHORT_LIMIT)
         hs_dump_output__flush(output);
     return output->buffer + output->used;
 }
@@ -73,12 +73,17 @@ static char *digits_before(char *end, uint32_t number, int least)
 
 void hs_dump_output__number(struct hs_dump_output *output, uint64_t number)
 {
+    if (number < 10) {
+        *reserve(output) = (char)('0' + number);
+        output->used++;
+        return;
+    }
     char digits[NUMBER_LIMIT], *end = digits + sizeof digits, *at = end, *to = reserve(output);
     while (number > UINT32_MAX) {
         at = digits_before(at, (uint32_t)(number % BILLION), 9);
         number /= BILLION;
     }
-    at = digits_before(at, (uint32_t)number, at == end);
+    at = digits_before(at, (uint32_t)number, 0);
     output->used += (uint32_t)(end - at);
     while (at < end)
         *to++ = *at++;
@@ -130,13 +135,60 @@ static void make_text(struct hs_dump_address_text *text, uint64_t address)
     text->length = 3 + count;
 }
 
-void hs_dump_output__address(struct hs_dump_output *output, uint64_t address)
+static const struct hs_dump_address_text *text_of(struct hs_dump_output *output, uint64_t address)
 {
     uint32_t hash = (uint32_t)address * 0x9e3779b1u >> 16;
     struct hs_dump_address_text *text = &output->texts[hash % HS_DUMP_ADDRESS_TEXTS];
-    char *to = reserve(output);
     if (text->address != address || !address)
         make_text(text, address);
+    return text;
+}
+
+void hs_dump_output__address(struct hs_dump_output *output, uint64_t address)
+{
+    const struct hs_dump_address_text *text = text_of(output, address);
+    char *to = reserve(output);
     __builtin_memcpy(to, text->text, sizeof text->text);
     output->used += text->length;
+}
+
+// Below the frames that it shares with the stack before; its innermost frame's address is written differently.
+static void extend_tail(struct hs_dump_output *output, const uintptr_t *outermost, uint32_t count)
+{
+    struct hs_dump_tail *tail = &output->tail;
+    uint32_t i = 0;
+    while (i < count && i < tail->count && tail->frames[i] == *(outermost - i))
+        i++;
+    for (; i < count; i++) {
+        const struct hs_dump_address_text *text = text_of(output, hs_dump__address(*(outermost - i), 1));
+        tail->frames[i] = *(outermost - i);
+        tail->lengths[i + 1] = tail->lengths[i] + text->length;
+        __builtin_memcpy(tail->text + HS_DUMP_TAIL_END - tail->lengths[i] - HS_DUMP_ADDRESS_ROOM,
+                         text->before + text->length, HS_DUMP_ADDRESS_ROOM);
+    }
+    tail->count = count;
+}
+
+// In large steps, with a few bytes more than asked for.
+static void put_tail(struct hs_dump_output *output, uint32_t length)
+{
+    const char *from = output->tail.text + HS_DUMP_TAIL_END - length;
+    if (sizeof output->buffer - output->used < length + HS_DUMP_SHORT_LIMIT)
+        hs_dump_output__flush(output);
+    char *to = output->buffer + output->used;
+    for (uint32_t i = 0; i < length; i += HS_DUMP_SHORT_LIMIT)
+        __builtin_memcpy(to + i, from + i, HS_DUMP_SHORT_LIMIT);
+    output->used += length;
+}
+
+void hs_dump_output__stack(struct hs_dump_output *output, const uintptr_t *frames, uint32_t count)
+{
+    if (!count)
+        return;
+    hs_dump_output__address(output, hs_dump__address(frames[0], 0));
+    uint32_t outer = count - 1 < HS_DUMP_TAIL_FRAMES ? count - 1 : HS_DUMP_TAIL_FRAMES;
+    for (uint32_t i = 1; i < count - outer; i++)
+        hs_dump_output__address(output, hs_dump__address(frames[i], 1));
+    extend_tail(output, frames + count - 1, outer);
+    put_tail(output, output->tail.lengths[outer]);
 }

@@ -37,16 +37,24 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
     return true;
 }
 
-bool hs_stack_frames__at(uint32_t stack, uintptr_t *pc, uint32_t *caller)
+static const struct frame *frame_of(uint32_t stack)
 {
     if (stack == 0 || stack >> SEGMENT_BITS >= SEGMENTS)
-        return false;
+        return NULL;
     const struct frame *segment = atomic_load_explicit(&segments[stack >> SEGMENT_BITS], memory_order_acquire);
-    if (!segment)
-        return false;
-    *pc = segment[stack & ((1u << SEGMENT_BITS) - 1)].pc;
-    *caller = segment[stack & ((1u << SEGMENT_BITS) - 1)].caller;
-    return true;
+    return segment ? &segment[stack & ((1u << SEGMENT_BITS) - 1)] : NULL;
+}
+
+uint32_t hs_stack_frames__walk(uint32_t stack, uintptr_t *pcs, uint32_t limit, uintptr_t *outermost)
+{
+    uint32_t depth = 0;
+    for (const struct frame *frame; (frame = frame_of(stack)); stack = frame->caller) {
+        *outermost = frame->pc;
+        if (depth < limit)
+            pcs[depth] = frame->pc;
+        depth++;
+    }
+    return depth;
 }
 
 void hs_journal__flush_code(void)

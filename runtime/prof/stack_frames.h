@@ -4,13 +4,12 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_STACK_FRAMES_H
 #define HEAPSONDE_RUNTIME_PROF_STACK_FRAMES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
-// The innermost frame's return address and the stack of its caller, 0 for an outermost frame. False when there is no
-// such stack. Any thread.
-bool hs_stack_frames__at(uint32_t stack, uintptr_t *pc, uint32_t *caller);
+// The stack's return addresses, innermost first, the first `limit` of them. Returns how many it has, and what the
+// outermost is; 0 when there is no such stack. Any thread.
+uint32_t hs_stack_frames__walk(uint32_t stack, uintptr_t *pcs, uint32_t limit, uintptr_t *outermost);
 #pragma GCC visibility pop
 
 #endif

@@ -249,6 +249,55 @@ START_TEST(numbers_are_those_of_printf)
 }
 END_TEST
 
+enum { STACKS = 3000, DEEPEST = 3 * HS_DUMP_TAIL_FRAMES };
+
+// Stack number i: what it shares with the one before changes from none to all, and so does its depth, from 0 frames.
+static uint32_t nth_stack(unsigned i, uintptr_t *frames)
+{
+    uint32_t depth = i % 17 == 0 ? i % (DEEPEST + 1) : i % 29;
+    uint32_t shared = (uint32_t)(nth_number(i) % (depth + 1));
+    for (uint32_t k = 0; k < depth; k++) {
+        uint32_t outer = depth - 1 - k;
+        frames[k] =
+            0x10000 + (uintptr_t)outer * 0x1001 + (outer < shared ? 0 : (uintptr_t)(nth_number(i) & 0xffff) * 0x100);
+        if (outer % 7 == 3)
+            frames[k] = (uintptr_t)(frames[k] * 0x9e3779b97f4a7c15u);
+    }
+    return depth;
+}
+
+static void write_stacks(struct hs_dump_output *output)
+{
+    static uintptr_t frames[DEEPEST];
+    for (unsigned i = 0; i < STACKS; i++) {
+        hs_dump_output__stack(output, frames, nth_stack(i, frames));
+        HS_DUMP_OUTPUT__LITERAL(output, "\n");
+    }
+}
+
+START_TEST(stacks_are_their_addresses)
+{
+    static uintptr_t frames[DEEPEST];
+    struct hs_dump_output *output = written_to_file("stacks", write_stacks);
+    ck_assert_int_eq(output->error, 0);
+    char *text = read_file("stacks"), *at = text, address[32];
+    ck_assert_uint_eq(output->written, strlen(text));
+    for (unsigned i = 0; i < STACKS; i++) {
+        uint32_t depth = nth_stack(i, frames);
+        for (uint32_t k = 0; k < depth; k++) {
+            int length =
+                snprintf(address, sizeof address, " 0x%llx", (unsigned long long)hs_dump__address(frames[k], k));
+            ck_assert_msg(strncmp(at, address, (size_t)length) == 0, "stack %u: %.40s instead of %s", i, at, address);
+            at += length;
+        }
+        ck_assert_int_eq(*at++, '\n');
+    }
+    ck_assert_int_eq(*at, 0);
+    free(text);
+    free(output);
+}
+END_TEST
+
 START_TEST(times_are_those_of_gmtime)
 {
     char buffer[64], wanted[64];
@@ -693,6 +742,7 @@ int main(void)
                             stacks_are_cut_to_the_most_frames,
                             symbols_are_named,
                             numbers_are_those_of_printf,
+                            stacks_are_their_addresses,
                             times_are_those_of_gmtime,
                             addresses_are_numbered_and_sorted,
                             large_maps_are_whole,
