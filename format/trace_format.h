@@ -220,4 +220,7 @@ enum hs_meta {
 // it marks the stacks below it as cut, pc being the reason (enum hs_end of unwind/walk.h).
 #define HS_CUT_LIMIT 16
 
+// The pc of a node that is no frame either: the frame above it is the parent by a guess, which is probable, not proven.
+#define HS_NODE_GUESSED 8
+
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/stacks.h"
 
+#include "arch/likely.h"
+#include "format/trace_format.h"
 #include "runtime/journal.h"
 #include "runtime/lock.h"
 #include "runtime/memory.h"
@@ -24,6 +26,7 @@ enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 
 #define SEGMENT_SIZE  (sizeof(struct node) * SEGMENT_NODES) // 2 MiB, with pointers of 32 bits 1.5 MiB
 #define NODES_LIMIT   ((uint32_t)SEGMENTS_LIMIT << SEGMENT_BITS)
 #define DEAD          UINTPTR_MAX
+#define GUESSED       ((uintptr_t)HS_NODE_GUESSED)
 #define KEPT_TOO_DEEP 128u // innermost frames that are kept of a stack deeper than the memo
 
 static struct {
@@ -135,12 +138,21 @@ static uint32_t append(uint32_t parent, uintptr_t pc)
     return id;
 }
 
+// The node that marks a cut stack, or a guess. Under the lock.
+static uint32_t marker_below(uint32_t parent, uintptr_t mark)
+{
+    uint32_t id = find(NULL, parent, mark);
+    return id ? id : append(parent, mark);
+}
+
 // Under the lock, from the first frame that had no id without it. Below a new node everything is new.
 static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t parent)
 {
     bool fresh = false;
     for (uint32_t i = first; i < memo->depth; i++) {
         uintptr_t pc = memo->pcs[i];
+        if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, i) && !(parent = marker_below(parent, GUESSED)))
+            return 0;
         uint32_t id = fresh ? 0 : find(NULL, parent, pc);
         if (!id) {
             hs_modules__see(pc);
@@ -152,13 +164,6 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
         memo->ids[i] = parent = id;
     }
     return parent;
-}
-
-// The node that marks a cut stack. Under the lock.
-static uint32_t marker_node(enum hs_end end)
-{
-    uint32_t id = find(NULL, 0, (uintptr_t)end);
-    return id ? id : append(0, (uintptr_t)end);
 }
 
 // Where the nodes of a stack begin: at the first fresh frame, or, for a stack too deep for the memo, at the innermost
@@ -211,7 +216,11 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
         at->marker = HS_END_ROOT;
     }
     for (; at->first < memo->depth; at->first++) {
-        uint32_t id = find_cached(cache, at->first, at->parent, memo->pcs[at->first]);
+        uint32_t parent = at->parent;
+        if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, at->first) &&
+            !(parent = find(NULL, parent, GUESSED)))
+            return 0;
+        uint32_t id = find_cached(cache, at->first, parent, memo->pcs[at->first]);
         if (!id)
             return 0;
         memo->ids[at->first] = at->parent = id;
@@ -225,7 +234,7 @@ static uint32_t identify_new(struct hs_memo *memo, const struct beginning *at, u
         return 0;
     uint32_t parent = at->parent, id = 0;
     if (at->marker != HS_END_ROOT)
-        parent = marker_node(at->marker);
+        parent = marker_below(0, (uintptr_t)at->marker);
     if (parent || at->marker == HS_END_ROOT)
         id = append_frames(memo, at->first, parent);
     hs_lock__release(&trie.lock);

@@ -70,6 +70,9 @@ struct hs_memo *hs_memo_create(void *memory, uint32_t capacity);
 // No allocation, no lock, no system call once the rules of its return addresses are cached.
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start);
 
+// Whether the step from pcs[frame] to its caller, pcs[frame - 1], is a guess. Only when memo->guessed.
+bool hs_memo_guessed_from(const struct hs_memo *memo, uint32_t frame);
+
 // Walks without a memo: writes up to `max` return addresses, innermost first, and sets *end. Returns their number.
 uint32_t hs_walk_plain(uintptr_t *pcs, uint32_t max, const struct hs_registers *start, enum hs_end *end);
 

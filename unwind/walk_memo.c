@@ -195,6 +195,11 @@ static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, u
     }
 }
 
+bool hs_memo_guessed_from(const struct hs_memo *memo, uint32_t frame)
+{
+    return frame && (memo->marks[frame] & MARK_GUESS) == MARK_GUESS;
+}
+
 // Completes the marks of the frames [first, depth).
 static void link_marks(struct hs_memo *memo, uint32_t first)
 {
@@ -204,7 +209,7 @@ static void link_marks(struct hs_memo *memo, uint32_t first)
         bool reload = (mark & MARK_SLOT) && (below & MARK_NEED) && frame;
         bool need = mark & (MARK_OWN | MARK_BARRIER) || (!(mark & MARK_SLOT) && below & MARK_NEED);
         uint32_t link = reload || mark & MARK_BARRIER ? frame + 1 : frame ? mark_link(below) : 0;
-        bool guess = frame && (mark & MARK_GUESS) == MARK_GUESS;
+        bool guess = hs_memo_guessed_from(memo, frame);
         below = mark | (need ? MARK_NEED : 0) | (guess ? MARK_GUESSED : below & MARK_GUESSED) | link << 18;
         memo->marks[frame] = below;
     }

@@ -83,9 +83,10 @@ static int add_node(struct tables *tables, const struct hs_meta_record *record)
         return failed;
     struct hs_node *nodes = tables->nodes.data;
     int cut = !record->parent && record->pc < HS_CUT_LIMIT;
+    int guess = record->parent && record->pc == HS_NODE_GUESSED;
     nodes[record->id] = (struct hs_node){.pc = record->pc,
                                          .parent = record->parent,
-                                         .depth = cut ? 0 : nodes[record->parent].depth + 1,
+                                         .depth = cut ? 0 : nodes[record->parent].depth + !guess,
                                          .time = tables->module_time};
     if (record->id >= tables->node_count)
         tables->node_count = record->id + 1;

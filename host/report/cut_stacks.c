@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// What lies at the outer end of each node's stack: a reason, or 0. A parent stands before its children.
+enum { GUESSED = 0x80 };
+
+// What lies at the outer end of each node's stack: a reason, or 0; and GUESSED. A parent stands before its children.
 static uint8_t *reasons_of(const struct hs_subject *subject, size_t *count)
 {
     const struct hs_node *nodes = hs_store__nodes(subject->store, count);
@@ -12,7 +14,8 @@ static uint8_t *reasons_of(const struct hs_subject *subject, size_t *count)
     for (uint32_t node = 1; reasons && node < *count; node++) {
         uint32_t parent = nodes[node].parent < node ? nodes[node].parent : 0;
         bool is_cut = !parent && hs_trace_symbols__is_cut(subject->symbols, node);
-        reasons[node] = is_cut ? (uint8_t)nodes[node].pc : reasons[parent];
+        uint8_t guessed = hs_trace_symbols__is_guess(subject->symbols, node) ? GUESSED : 0;
+        reasons[node] = is_cut ? (uint8_t)nodes[node].pc : reasons[parent] | guessed;
     }
     return reasons;
 }
@@ -26,7 +29,12 @@ int hs_cut_stacks__count(struct hs_cut_stacks *cut, const struct hs_subject *sub
         return -ENOMEM;
     for (size_t i = 0; i < subject->totals.count; i++) {
         const struct hs_total *total = &subject->totals.total[i];
-        uint8_t reason = total->stack < count ? reasons[total->stack] : 0;
+        uint8_t known = total->stack < count ? reasons[total->stack] : 0, reason = known & ~GUESSED;
+        if (known & GUESSED) {
+            cut->guessed_stacks++;
+            cut->guessed_allocations += total->allocated_count;
+            cut->guessed_bytes += total->allocated_bytes;
+        }
         if (!reason || reason >= HS_CUT_REASONS)
             continue;
         cut->stacks[reason]++;

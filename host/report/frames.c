@@ -27,7 +27,7 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
                                           "libm.so",   "libm-",    "libdl.",     "libdl-",      "librt.",
                                           "libstdc++", "libgcc_s", "libc++",     "ld64.so",     "ld.so",
                                           "ld-2.",     "[vdso]",   "linux-vdso", "libheapsonde"};
-    if (starts_with(function, "[cut"))
+    if (starts_with(function, "[cut") || starts_with(function, "[guessed"))
         return HS_ORIGIN_CUT;
     if (!*module)
         return HS_ORIGIN_UNKNOWN;

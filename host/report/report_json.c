@@ -103,6 +103,11 @@ static int write_cut_stacks(struct hs_json *json, const struct hs_subject *subje
         hs_json__close_object(json);
     }
     hs_json__close_array(json);
+    hs_json__open_object(json, "guessed");
+    hs_json__number(json, "stacks", cut.guessed_stacks);
+    hs_json__number(json, "allocations", cut.guessed_allocations);
+    hs_json__number(json, "allocated_bytes", cut.guessed_bytes);
+    hs_json__close_object(json);
     return 0;
 }
 
@@ -140,10 +145,15 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
         hs_json__number(json, "temporary_bytes", total->temporary_bytes);
         hs_json__number(json, "temporary_count", total->temporary_count);
     }
+    bool guessed = false;
     hs_json__open_array(json, "frames");
     for (uint32_t node = total->stack; node; node = hs_trace_symbols__parent(subject->symbols, node)) {
         if (hs_trace_symbols__is_cut(subject->symbols, node))
             break;
+        if (hs_trace_symbols__is_guess(subject->symbols, node)) {
+            guessed = true;
+            continue;
+        }
         const struct hs_frames *frames = hs_trace_symbols__node(subject->symbols, node);
         for (uint32_t i = 0; i < frames->count; i++)
             write_frame(json, &frames->frame[i]);
@@ -153,6 +163,8 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_store__frames(subject->store, total->stack, NULL, 0, &cut);
     if (!subject->kind)
         hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
+    if (guessed)
+        hs_json__boolean(json, "guessed", true);
     hs_json__close_object(json);
 }
 

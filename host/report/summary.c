@@ -126,6 +126,10 @@ static void print_cut_stacks(const struct writer *to, const struct hs_subject *s
             row(to, "cut stacks", "%s while recording, none in the trace: %s",
                 hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
     }
+    if (cut.guessed_stacks)
+        row(to, "guessed", "%s stacks, with %s of the allocations, hold a frame that is probable, not proven",
+            hs_text__count(cut.guessed_stacks).text,
+            hs_text__percent(cut.guessed_allocations, sum->allocated_count).text);
 }
 
 // Only what is not zero: whoever reads this far has a reason to.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/store/store.h"
 
+#include "format/trace_format.h"
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
 #include "host/store/tables.h"
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define CUT_LIMIT 16
 
 struct hs_store {
     struct hs_store_head head;
@@ -470,14 +469,15 @@ size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *
         *cut = HS_CUT_NONE;
     while (stack && stack < store->nodes.capacity) {
         const struct hs_node *node = &nodes[stack];
-        if (!node->parent && node->pc < CUT_LIMIT) {
+        if (!node->parent && node->pc < HS_CUT_LIMIT) {
             if (cut)
                 *cut = (unsigned)node->pc;
             break;
         }
-        if (depth < max)
+        bool guess = node->parent && node->pc == HS_NODE_GUESSED;
+        if (!guess && depth < max)
             pcs[depth] = node->pc;
-        depth++;
+        depth += !guess;
         // Parents come before their children; anything else is a damaged store.
         stack = node->parent < stack ? node->parent : 0;
     }

@@ -158,6 +158,11 @@ bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node
     return node && node < self->node_count && !self->nodes[node].parent && self->nodes[node].pc < HS_CUT_LIMIT;
 }
 
+bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *self, uint32_t node)
+{
+    return node && node < self->node_count && self->nodes[node].parent && self->nodes[node].pc == HS_NODE_GUESSED;
+}
+
 const char *hs_cut_reason(uint64_t reason)
 {
     static const char *const reasons[] = {"complete", "no unwind information", "damaged unwind information",
@@ -179,11 +184,16 @@ static const struct hs_frames *cut_frames(uint64_t reason)
     return &frames[reason < last ? reason : last];
 }
 
+static const struct hs_frame guess_frame = {.function = "[guessed caller]", .module = ""};
+static const struct hs_frames guess_frames = {&guess_frame, 1};
+
 static const struct hs_frames *resolve(struct hs_trace_symbols *self, uint32_t node)
 {
     const struct hs_node *it = &self->nodes[node];
     if (hs_trace_symbols__is_cut(self, node))
         return cut_frames(it->pc);
+    if (hs_trace_symbols__is_guess(self, node))
+        return &guess_frames;
     const struct hs_frames *frames = hs_symbols__resolve(self->symbols, hs_trace_symbols__module(self, node), it->pc);
     return frames ? frames : &nothing_frames;
 }

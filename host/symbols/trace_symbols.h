@@ -42,6 +42,9 @@ uint32_t hs_trace_symbols__parent(const struct hs_trace_symbols *self, uint32_t 
 // Whether the node is no frame but says why the outer frames are missing.
 bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node);
 
+// Whether a node marks its children's caller as guessed. Its frames are one that says so.
+bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *self, uint32_t node);
+
 // "no unwind information", ...: the reasons of enum hs_end of unwind/walk.h as the user reads them.
 const char *hs_cut_reason(uint64_t reason);
 

@@ -5,6 +5,7 @@
 // written.
 #include "runtime/prof/stack_frames.h"
 
+#include "format/trace_format.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
@@ -49,6 +50,8 @@ uint32_t hs_stack_frames__walk(uint32_t stack, uintptr_t *pcs, uint32_t limit, u
 {
     uint32_t depth = 0;
     for (const struct frame *frame; (frame = frame_of(stack)); stack = frame->caller) {
+        if (frame->pc == HS_NODE_GUESSED)
+            continue; // no frame: it says that the next one is a guess
         *outermost = frame->pc;
         if (depth < limit)
             pcs[depth] = frame->pc;

@@ -129,6 +129,38 @@ START_TEST(test_starting_frames)
 }
 END_TEST
 
+// Stack 4 has a mark between its innermost frame and the callers; stack 2 are these callers.
+START_TEST(test_guessed_caller)
+{
+    struct hs_event events[] = {allocation(0, 100, 4), allocation(1, 16, 2)};
+    begin();
+    add_module(0, "/opt/bare.so");
+    hs_meta_node(&meta, 1, 0, FIRST + 0x1000);
+    hs_meta_node(&meta, 2, 1, FIRST + 0x2000);
+    hs_meta_node(&meta, 3, 2, HS_NODE_GUESSED);
+    hs_meta_node(&meta, 4, 3, FIRST + 0x3000);
+    end(events, 2);
+    json_t *report = output_as_json("report --json trace.dat");
+    const json_t *guessed = json_object_get(report, "guessed");
+    ck_assert_int_eq(integer(guessed, "stacks"), 1);
+    ck_assert_int_eq(integer(guessed, "allocations"), 1);
+    ck_assert_int_eq(integer(guessed, "allocated_bytes"), 100);
+    const json_t *site = json_array_get(json_object_get(report, "top"), 0);
+    ck_assert(json_is_true(json_object_get(site, "guessed")));
+    ck_assert_uint_eq(json_array_size(json_object_get(site, "frames")), 3);
+    ck_assert_ptr_null(json_object_get(json_array_get(json_object_get(report, "top"), 1), "guessed"));
+    json_decref(report);
+    struct outcome outcome = run("$HEAPSONDE report trace.dat && $HEAPSONDE report --tree trace.dat && "
+                                 "$HEAPSONDE export --format collapsed -o - trace.dat");
+    ck_assert_msg(outcome.status == 0, "%s", outcome.output);
+    ck_assert_ptr_nonnull(
+        strstr(outcome.output, "1 stacks, with 50.0% of the allocations, hold a frame that is probable, not proven\n"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "        [guessed caller]\n"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, ";[guessed caller];"));
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("report_missing");
@@ -137,6 +169,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_many_modules);
     tcase_add_test(tests, test_starting_frames);
+    tcase_add_test(tests, test_guessed_caller);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -4,6 +4,7 @@
 #include "random.h"
 
 #include "arch/arch.h"
+#include "format/trace_format.h"
 #include "runtime/embed.h"
 #include "runtime/journal.h"
 #include "runtime/stacks.h"
@@ -60,6 +61,15 @@ void hs_journal__flush_code(void)
 void hs_embed__remember(const char *path)
 {
     (void)path;
+}
+
+// 0: none.
+static uint32_t guessed_frame;
+
+bool hs_memo_guessed_from(const struct hs_memo *memo, uint32_t frame)
+{
+    (void)memo;
+    return frame && frame == guessed_frame;
 }
 
 // ---- stacks by hand
@@ -157,6 +167,31 @@ START_TEST(stack_gets_the_id_that_spells_it)
         expect_meaning(id, pcs, depth, 0);
     }
     ck_assert_uint_eq(hs_stacks__count(), node_count);
+    free_walker(walker);
+}
+END_TEST
+
+START_TEST(guess_is_marked_between_a_frame_and_its_caller)
+{
+    struct walker *walker = new_walker((uint32_t)gettid());
+    const uintptr_t pcs[] = {code_start + 11, code_start + 21, code_start + 31, code_start + 41};
+    uint32_t proven = identify(walker, pcs, 4, HS_END_ROOT);
+    walker->memo.depth = 0;
+    walker->memo.guessed = true;
+    guessed_frame = 2;
+    uint32_t id = identify(walker, pcs, 4, HS_END_ROOT);
+    walker->memo.depth = 0;
+    ck_assert_uint_eq(identify(walker, pcs, 4, HS_END_ROOT), id);
+    walker->memo.depth = 0;
+    walker->memo.guessed = false;
+    guessed_frame = 0;
+    ck_assert_uint_eq(identify(walker, pcs, 4, HS_END_ROOT), proven);
+    expect_meaning(proven, pcs, 4, 0);
+    uint32_t mark = nodes[nodes[id].parent].parent;
+    ck_assert_uint_eq(nodes[id].pc, pcs[3]);
+    ck_assert_uint_eq(nodes[nodes[id].parent].pc, pcs[2]);
+    ck_assert_uint_eq(nodes[mark].pc, HS_NODE_GUESSED);
+    expect_meaning(nodes[mark].parent, pcs, 2, 0);
     free_walker(walker);
 }
 END_TEST
@@ -495,6 +530,7 @@ int main(void)
     tcase_add_checked_fixture(one, setup, NULL);
     tcase_set_timeout(one, 120);
     tcase_add_loop_test(one, stack_gets_the_id_that_spells_it, 0, 4);
+    tcase_add_test(one, guess_is_marked_between_a_frame_and_its_caller);
     tcase_add_test(one, same_stack_gets_the_same_id_without_memo_or_cache);
     tcase_add_test(one, parent_with_millions_of_children);
     tcase_add_test(one, hash_finds_what_was_inserted_and_nothing_else);
