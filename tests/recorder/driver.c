@@ -169,6 +169,8 @@ static void run_line(struct line *line, bool profiled)
             killed = true;
         else if (begins(option, "frames:") && frame_count < 7)
             expectation.frames[frame_count++] = option + 7;
+        else if (begins(option, "guessed="))
+            expectation.guessed = strtoull(option + 8, NULL, 10);
         else if (begins(option, "env:") && variable_count < 31)
             variables[variable_count++] = text("%s", option + 4);
         else if (begins(option, "needs:")) {

@@ -467,6 +467,8 @@ void compare_trace(const char *trace, const char *counter_path, const struct exp
                 compare_number(trace, report, "peak_bytes", counter.peak_bytes);
         }
     }
+    if (expectation->guessed)
+        compare_number(trace, json_object_get(report, "guessed"), "allocations", expectation->guessed);
     for (int i = 0; expectation->frames[i] && !cuts_allowed; i++) {
         char function[128] = "";
         // "all", but for what the counter itself has had allocated

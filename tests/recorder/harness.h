@@ -82,6 +82,7 @@ struct expectation {
     long traces;           // how many there must be, -1: one for each counter
     long every;            // only each N-th trace is read, 0: all
     const char *frames[8]; // "function=allocations", NULL ends them
+    uint64_t guessed;      // allocations whose stack holds a guessed frame; 0: any number
 };
 
 // One line for each trace: how many stacks there are, and how many of them are whole.
