@@ -447,11 +447,12 @@ int hs_door__create(struct hs_door **result, const struct hs_door_options *optio
          !mark(door, door->listener, &mark_listener) || !mark(door, door->hearing.sockets[0], &mark_hearing) ||
          !mark(door, door->hearing.sockets[1], &mark_hearing)))
         failed = hs_error__set(error, errno, "connections cannot be watched: %s", strerror(errno));
+    if (failed) {
+        hs_door__free(door);
+        return failed;
+    }
     *result = door;
-    if (!failed)
-        return 0;
-    hs_door__free(door);
-    return failed;
+    return 0;
 }
 
 int hs_door__start(struct hs_door *door, struct hs_workers *workers, struct hs_error *error)

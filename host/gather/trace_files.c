@@ -124,7 +124,7 @@ static void add_found(struct hs_traces *traces, const char *name, const struct s
         return;
     snprintf(trace->file, sizeof(trace->file), "%s", name);
     trace->size = size;
-    trace->modified_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
+    trace->ended_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
     trace->watch.big_endian = header->byte_order == HS_BYTE_ORDER_BIG;
 }
 

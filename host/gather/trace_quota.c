@@ -33,7 +33,7 @@ void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *acco
 
 static bool may_go(const struct hs_gathered *trace, const struct hs_account *account)
 {
-    return trace->ended && !trace->holders && trace->fd < 0 && trace->size && (!account || trace->account == account);
+    return trace->ended && !trace->holders && trace->size && (!account || trace->account == account);
 }
 
 // The one that was written to last longest ago; `account` NULL: of all devices. Those that are in use are passed over.
@@ -44,7 +44,7 @@ static struct hs_gathered *oldest(struct hs_traces *traces, const struct hs_acco
         for (struct hs_gathered *trace = traces->bucket[i]; trace; trace = trace->next_in_bucket) {
             if (pthread_mutex_trylock(&trace->mutex))
                 continue;
-            if (may_go(trace, account) && (!found || trace->modified_ns < found->modified_ns))
+            if (may_go(trace, account) && (!found || trace->ended_ns < found->ended_ns))
                 found = trace;
             pthread_mutex_unlock(&trace->mutex);
         }
@@ -58,8 +58,14 @@ static bool remove_one(struct hs_traces *traces, const struct hs_account *accoun
     if (!trace || unlinkat(traces->directory, trace->file, 0))
         return false;
     hs_trace_quota__give_back(traces, trace->account, trace->size);
-    hs_traces__drop(traces, trace);
+    hs_traces__unlink(traces, trace);
     traces->removed++;
+    pthread_mutex_lock(&trace->mutex);
+    bool open = trace->fd >= 0;
+    trace->orphan = open;
+    pthread_mutex_unlock(&trace->mutex);
+    if (!open)
+        hs_traces__free(trace);
     return true;
 }
 

@@ -25,13 +25,6 @@ void hs_trace_writer__hurry(struct hs_traces *traces)
     pthread_mutex_unlock(&traces->writer_mutex);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 // Only this thread closes files, so that `fd` stays what it is without the mutex.
 static void sync_one(struct hs_traces *traces, struct hs_gathered *trace, bool all)
 {
@@ -59,13 +52,15 @@ static void sync_one(struct hs_traces *traces, struct hs_gathered *trace, bool a
 static bool close_one(struct hs_gathered *trace, bool all)
 {
     pthread_mutex_lock(&trace->mutex);
-    bool unused = (all || !trace->claim) && !trace->dirty;
+    bool orphan = trace->orphan;
+    bool unused = orphan || ((all || !trace->claim) && !trace->dirty);
     if (unused) {
         close(trace->fd);
         trace->fd = -1;
-        trace->modified_ns = now_ns();
     }
     pthread_mutex_unlock(&trace->mutex);
+    if (orphan)
+        hs_traces__free(trace);
     return unused;
 }
 

@@ -57,7 +57,7 @@ static void unlink_from_run(struct hs_traces *traces, struct hs_gathered *trace)
         traces->run_last = at;
 }
 
-void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace)
+void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace)
 {
     struct hs_gathered **at = bucket_of(traces, trace->id);
     while (*at != trace)
@@ -65,9 +65,19 @@ void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace)
     *at = trace->next_in_bucket;
     unlink_from_run(traces, trace);
     traces->count--;
+}
+
+void hs_traces__free(struct hs_gathered *trace)
+{
     pthread_mutex_destroy(&trace->mutex);
     free(trace->header);
     free(trace);
+}
+
+void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    hs_traces__unlink(traces, trace);
+    hs_traces__free(trace);
 }
 
 struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name)
@@ -426,6 +436,13 @@ enum hs_refusal hs_gathered__write(struct hs_traces *traces, struct hs_gathered 
     return refusal;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim, uint64_t offset)
 {
     enum hs_refusal refusal = HS_REFUSAL_NONE;
@@ -442,6 +459,7 @@ enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *t
         if (!trace->ended)
             hs_trace_journal__ended(traces, trace);
         trace->ended = true;
+        trace->ended_ns = now_ns();
     }
     pthread_mutex_unlock(&trace->mutex);
     if (!refusal)

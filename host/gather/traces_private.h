@@ -41,13 +41,15 @@ struct hs_gathered {
     uint8_t *header; // as long as it is not whole
     size_t header_have;
     struct hs_chunk_watch watch;
-    uint64_t began_at, modified_ns;
+    uint64_t began_at;
+    uint64_t ended_ns; // since 1970; of a file that was found, when it was written to last
     unsigned connections;
     enum hs_gathered_state state;
     enum hs_refusal refusal;
     uint64_t ended_by; // claim that waits for the disk
     unsigned holders;  // connections that know it, also those whose claim is void
     bool dirty, ended, in_run, finished;
+    bool orphan;       // its file was removed: the writer closes it and frees this
     bool header_taken; // of the quota, before there is a file
 };
 
@@ -75,7 +77,9 @@ struct hs_traces {
 struct hs_gathered *hs_traces__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
 struct hs_gathered *hs_traces__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
 void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace);                         // mutex held
-struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name);                 // mutex held
+void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace);                       // mutex held
+void hs_traces__free(struct hs_gathered *trace);
+struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name); // mutex held
 
 // ---- trace_files.c ----
 int hs_trace_files__open_directory(struct hs_traces *traces, struct hs_error *error);

@@ -215,11 +215,11 @@ static bool is_late(struct connection *connection, uint64_t now, enum hs_refusal
     }
     if (connection->done_since && now - connection->done_since > GONE_WITHIN)
         return true;
-    bool slow = (!stream->trace && now - connection->began > STREAM_WITHIN) ||
+    bool silent = now - connection->heard > SILENCE;
+    bool slow = (!stream->trace && (silent || now - connection->began > STREAM_WITHIN)) ||
                 (connection->frame_began && now - connection->frame_began > FRAME_WITHIN);
     if (slow)
         *why = HS_REFUSAL_SLOW;
-    bool silent = now - connection->heard > SILENCE;
     return (slow || silent) && !has_input(connection);
 }
 
@@ -364,9 +364,10 @@ int hs_workers__start(struct hs_workers **result, const struct hs_workers_option
         workers->worker[i].index = i;
         problem = start_worker(workers, &workers->worker[i]);
     }
-    *result = workers;
-    if (!problem)
+    if (!problem) {
+        *result = workers;
         return 0;
+    }
     hs_workers__stop(workers);
     hs_workers__free(workers);
     return hs_error__set(error, problem, "a thread cannot be started: %s", strerror(problem));

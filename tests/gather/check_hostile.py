@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Peers that do everything wrong: each is refused and counted, and a good stream goes on beside them."""
+import os
+import random
+import resource
+import socket
+import subprocess
+
+from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, expect, main, make_header, make_key, read_key, start_devices,
+                     succeed, wire, work)
+
+RANDOM = random.Random(SEED)
+
+
+class Bystander:
+    """Good streams that are in the middle when the others come, and have to arrive whole."""
+
+    def __init__(self, gather, key=None):
+        self.devices = start_devices('--count', 3, '--size', 300000, '--pause', 100000, '--verify', gather.folder,
+                                     *(['--key', key] if key else []), connect=gather.address, stdin=subprocess.PIPE)
+        self.devices.wait_for(lambda line: line == 'paused\n')
+
+    def go_on(self):
+        self.devices.process.stdin.write(b'go\n')
+        self.devices.process.stdin.flush()
+        succeed(self.devices)
+
+
+def trace_id():
+    return RANDOM.randbytes(16)
+
+
+def strangers():
+    """Who never proves to have the key."""
+    key = make_key()
+    gather = Gather('--key-file', key)
+    bystander = Bystander(gather, key)
+    for first in (b'GET / HTTP/1.0\r\n\r\n' + bytes(40), wire.hello(1, 1, bytes(32))[:8] + b'\2' + bytes(39),
+                  RANDOM.randbytes(48)):
+        peer = Peer(gather.port)
+        peer.send(first)
+        peer.is_closed()
+    gather.refused('no-hello', 3)
+    peer = Peer(gather.port)
+    peer.send(wire.hello(2, 1, bytes(32)))
+    peer.is_closed()
+    gather.refused('no-device')
+    Peer(gather.port).send(wire.hello(1, 0, bytes(32)))
+    gather.refused('other-security')
+    for frame in (1, 2, 3):
+        peer = Peer(gather.port, b'another key of 16 bytes or more').greet()
+        peer.frame(frame)
+        peer.is_closed()
+    peer = Peer(gather.port, read_key(key)).greet()
+    peer.send((16400).to_bytes(4, 'little') + bytes(20))
+    peer.is_closed()
+    # What was heard on an earlier connection proves nothing on this one.
+    earlier = Peer(gather.port, read_key(key)).greet()
+    proof = earlier.from_device.seal(1)
+    later = Peer(gather.port, read_key(key)).greet()
+    later.send(proof)
+    later.is_closed()
+    gather.refused('wrong-key', 5)
+    earlier.close()
+    peer = Peer(gather.port)
+    peer.send(wire.hello(1, 1, bytes(32))[:20])
+    peer.close()
+    gather.refused('left', 2)
+    bystander.go_on()
+    expect(len(gather.traces()) == 3, 'a stranger has a file')
+    gather.stop()
+
+
+def slow():
+    """Five seconds to prove oneself, and to say what one has."""
+    gather = Gather()
+    bystander = Bystander(gather)
+    silent = Peer(gather.port)
+    drip = Peer(gather.port).prove()
+    drip.send(b'\x20')
+    gather.refused('slow', 2)
+    silent.is_closed()
+    drip.is_closed()
+    bystander.go_on()
+    gather.stop()
+
+
+def bad_frames(gather, key, reason, act):
+    peer = Peer(gather.port, key).prove().stream(trace_id())
+    expect(peer.want() == 0, 'nothing is there')
+    act(peer)
+    peer.is_closed()
+    gather.refused(reason)
+
+
+def frames():
+    """After the proof, with a key."""
+    path = make_key()
+    key = read_key(path)
+    gather = Gather('--key-file', path)
+    bystander = Bystander(gather, path)
+
+    def replayed(peer):
+        frame = peer.from_device.seal(6)
+        peer.send(frame + frame)
+
+    def reordered(peer):
+        first, second = peer.from_device.seal(6), peer.from_device.seal(6)
+        peer.send(second + first)
+
+    def altered(peer):
+        frame = bytearray(peer.from_device.seal(3, bytes(108)))
+        frame[50] ^= 1
+        peer.send(bytes(frame))
+
+    for count, act in enumerate((replayed, reordered, altered), 1):
+        peer = Peer(gather.port, key).prove().stream(trace_id())
+        peer.want()
+        act(peer)
+        peer.is_closed()
+        gather.refused('bad-frame', count)
+    bad_frames(gather, key, 'frame-size', lambda peer: peer.send((1 << 20).to_bytes(4, 'little') + bytes(1000)))
+    bystander.go_on()
+    gather.stop()
+
+
+def order():
+    """Frames at the wrong place, in the open."""
+    gather = Gather()
+    bystander = Bystander(gather)
+    bad_frames(gather, None, 'offset', lambda peer: peer.data(8, bytes(100)))
+    bad_frames(gather, None, 'frame-order', lambda peer: peer.stream(trace_id()))
+    bad_frames(gather, None, 'frame-size', lambda peer: peer.frame(3, bytes(7)))
+    bad_frames(gather, None, 'no-trace', lambda peer: peer.finish(0))
+    peer = Peer(gather.port).prove()
+    peer.data(0, bytes(100))
+    peer.is_closed()
+    gather.refused('frame-order', 2)
+    peer = Peer(gather.port).prove()
+    peer.frame(2, bytes(31))
+    peer.is_closed()
+    Peer(gather.port).prove().stream(trace_id(), oldest=2, newest=1).is_closed()
+    peer = Peer(gather.port).prove()
+    peer.frame(2, bytes(24) + bytes(8) + b'\xff\xff')
+    peer.is_closed()
+    gather.refused('bad-stream', 3)
+    # A frame that was cut off, and bytes behind the end.
+    peer = Peer(gather.port).prove().stream(trace_id())
+    peer.want()
+    peer.send(b'\x64\0\0\0\3')
+    peer.close()
+    wanted = trace_id()
+    peer = Peer(gather.port).prove().stream(wanted)
+    peer.want()
+    peer.data(0, make_header(wanted))
+    peer.finish(4096)
+    peer.data(4096, bytes(8))
+    peer.is_closed()
+    gather.refused('frame-order', 3)
+    # To have less than is stored already.
+    Peer(gather.port).prove().stream(wanted, newest=4000).is_closed()
+    gather.refused('less-than-stored')
+    bystander.go_on()
+    expect(len(gather.traces()) == 4, f'{gather.traces()}')
+    gather.stop()
+
+
+def headers():
+    """What does not begin as the trace that was announced leaves no file."""
+    gather = Gather()
+    bystander = Bystander(gather)
+    damaged = bytearray(make_header(trace_id()))
+    damaged[30] ^= 1
+    wanted = trace_id()
+    for count, content in enumerate((bytes(4096), RANDOM.randbytes(5000), make_header(trace_id()), bytes(damaged)), 1):
+        peer = Peer(gather.port).prove().stream(wanted)
+        expect(peer.want() == 0, 'something is there')
+        for at in range(0, len(content), 1000):
+            peer.data(at, content[at:at + 1000])
+        peer.is_closed()
+        gather.refused('no-trace', count)
+    bystander.go_on()
+    expect(len(gather.traces()) == 3 and len(os.listdir(gather.folder)) == 4, f'{os.listdir(gather.folder)}')
+    gather.stop()
+
+
+def names():
+    """No name of a device chooses where the host writes."""
+    gather = Gather()
+    elsewhere = os.path.join(work, 'elsewhere')
+    with open(elsewhere, 'wb') as file:
+        file.write(b'untouched')
+    for name in ('../../escape', '/etc/passwd', '..', '.', '', 'a b\n\033[2J', 'x' * 4000, '\xff\0/..'):
+        wanted = trace_id()
+        content = make_header(wanted)
+        pairs = {'executable': name, 'pid': '../7', 'device': name, 'labels': name}
+        peer = Peer(gather.port).prove().stream(wanted, pairs=pairs)
+        peer.want()
+        peer.data(0, content)
+        peer.finish(len(content))
+        peer.acknowledged(len(content))
+        peer.close()
+        gather.event('ended')
+    wanted = trace_id()
+    name = f'20231114_221320_7_peer_{wanted[:4].hex()}.dat'
+    os.symlink(elsewhere, os.path.join(gather.folder, name))
+    peer = Peer(gather.port).prove().stream(wanted)
+    peer.want()
+    peer.data(0, make_header(wanted))
+    peer.acknowledged(4096)
+    expect(gather.stop()['streams'] == 9, 'not all came')
+    with open(elsewhere, 'rb') as file:
+        expect(file.read() == b'untouched', 'a link was followed')
+    for entry in os.scandir(gather.folder):
+        expect(set(entry.name) <= set('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-'), entry.name)
+        expect(len(entry.name) < 120, entry.name)
+        if not entry.is_symlink():
+            expect(entry.stat().st_mode & 0o777 == 0o600, f'{entry.name}: {entry.stat().st_mode:o}')
+    expect(f'{name[:-4]}-1.dat' in gather.traces(), f'{gather.traces()}')
+    expect(sorted(os.listdir(work)) == sorted({'traces', 'elsewhere'} | {name for name in os.listdir(work)
+                                                                          if name.startswith('stderr-')}),
+           f'{os.listdir(work)}')
+
+
+def memory_of(gather):
+    """KiB; a sanitizer keeps what was freed."""
+    if os.environ.get('HEAPSONDE_TEST_SANITIZED'):
+        return 0
+    with open(f'/proc/{gather.process.pid}/status', encoding='ascii') as file:
+        for line in file:
+            if line.startswith('VmRSS'):
+                return int(line.split()[1])
+    return 0
+
+
+def descriptors_of(gather):
+    return len(os.listdir(f'/proc/{gather.process.pid}/fd'))
+
+
+def crowd():
+    """Ten thousand connections, of which none proves anything."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    count = min(10000, hard - 200)
+    gather = Gather()
+    bystander = Bystander(gather)
+    before = memory_of(gather)
+    crowd_of = []
+    for number in range(count):
+        peer = socket.socket()
+        peer.bind((f'127.0.{number % 7}.{1 + number % 200}', 0))
+        peer.settimeout(PATIENCE)
+        peer.connect(('127.0.0.1', gather.port))
+        crowd_of.append(peer)
+    bystander.go_on()
+    # A new one gets in, too.
+    wanted = trace_id()
+    peer = Peer(gather.port).prove().stream(wanted)
+    peer.want()
+    peer.data(0, make_header(wanted))
+    peer.finish(4096)
+    peer.acknowledged(4096)
+    peer.close()
+    expect(descriptors_of(gather) < 1200, f'{descriptors_of(gather)} descriptors')
+    expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
+    gather.refused('crowded', count - 1100)
+    for peer in crowd_of:
+        peer.close()
+    gather.stop()
+
+
+def flood():
+    """Peers that send as much as they can: frames without meaning, and streams that are not read from."""
+    gather = Gather()
+    bystander = Bystander(gather)
+    before = memory_of(gather)
+    unknown = wire.Direction().seal(200, bytes(16000))
+    peers = [Peer(gather.port).prove().stream(trace_id()) for _ in range(20)]
+    for _ in range(100):
+        for peer in peers:
+            peer.send(unknown + unknown)
+    bystander.go_on()
+    expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
+    for peer in peers:
+        peer.close()
+    gather.stop()
+
+
+def announcements():
+    """Forged ones: a bounded table, bounded dialling, and the true ones are heard."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    gather = Gather('--select', 'not device == forged or device == forged', listen=None,
+                    environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
+    forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    forger.bind(('127.0.0.9', 0))
+    body = wire.pack_pairs({'device': 'forged', 'executable': '/bin/forged', 'pid': '1'})
+    devices = start_devices('--count', 3, '--announce', port, '--verify', gather.folder)
+    before = None
+    for number in range(20000):
+        forger.sendto(wire.announcement(trace_id() + (9).to_bytes(2, 'little') + bytes(8) + body),
+                      ('127.0.0.1', port))
+        if number == 200:
+            before = memory_of(gather)
+        if number % 1000 == 0:
+            forger.sendto(RANDOM.randbytes(100), ('127.0.0.1', port))
+            forger.sendto(bytes(1400), ('127.0.0.1', port))
+    succeed(devices)
+    gather.refused('bad-announcement', 2)
+    expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
+    expect(descriptors_of(gather) < 300, f'{descriptors_of(gather)} descriptors')
+    gather.stop()
+
+
+def quota():
+    """What would be more is refused, and what is there stays whole."""
+    gather = Gather('--quota', '100K')
+    content = {}
+    for number in range(5):
+        wanted = trace_id()
+        content[wanted] = make_header(wanted) + bytes([number]) * 30000
+        peer = Peer(gather.port).prove().stream(wanted, pairs={'device': f'd{number}', 'executable': 'q'})
+        if number < 3:
+            peer.want()
+            peer.data(0, content[wanted][:16000])
+            peer.data(16000, content[wanted][16000:32000])
+            peer.data(32000, content[wanted][32000:])
+            peer.finish(len(content[wanted]))
+            peer.acknowledged(len(content[wanted]))
+            peer.close()
+        else:
+            peer.is_closed()
+            gather.event('refused', reason='quota', device=f'd{number}')
+    expect(len(gather.traces()) == 2 or len(gather.traces()) == 3, f'{gather.traces()}')
+    summary = gather.stop()
+    expect(summary['refused']['quota'] >= 2 and summary['stored'] <= 102400, f'{summary}')
+
+
+def fill(gather, device, size, refused=None):
+    wanted = trace_id()
+    content = make_header(wanted) + bytes(size - 4096)
+    peer = Peer(gather.port).prove().stream(wanted, pairs={'device': device, 'executable': device})
+    try:
+        peer.want()
+        for at in range(0, size, 16000):
+            peer.data(at, content[at:at + 16000])
+        peer.finish(size)
+        if not refused:
+            peer.acknowledged(size)
+    except (ConnectionResetError, BrokenPipeError):
+        expect(refused, f'{device} was refused')
+    if refused:
+        peer.is_closed()
+    peer.close()
+    return gather.event('refused', reason=refused, device=device) if refused else gather.event('ended', device=device)
+
+
+def quota_of_device():
+    """One device's is its own, also after the host's restart."""
+    gather = Gather('--quota-per-device', '100K')
+    fill(gather, 'greedy', 60000)
+    fill(gather, 'greedy', 60000, refused='device-quota')
+    fill(gather, 'modest', 60000)
+    first = {name: os.path.getsize(os.path.join(gather.folder, name)) for name in gather.traces()}
+    expect(sum(first.values()) <= 60000 + 102400, f'{first}')
+    gather.stop()
+    gather = Gather('--quota-per-device', '100K')
+    fill(gather, 'greedy', 60000, refused='device-quota')
+    fill(gather, 'new', 60000)
+    gather.stop()
+
+
+def running_stream(gather):
+    wanted = trace_id()
+    peer = Peer(gather.port).prove().stream(wanted)
+    peer.want()
+    peer.data(0, make_header(wanted))
+    peer.acknowledged(4096)
+    return peer
+
+
+def quota_removes():
+    """With --quota-remove-oldest what has ended makes room; what runs stays."""
+    gather = Gather('--quota', '200K', '--quota-remove-oldest')
+    bystander = running_stream(gather)
+    for number in range(8):
+        fill(gather, f'd{number}', 50000)
+    traces = gather.traces()
+    expect(any('_peer_' in name for name in traces), 'a running trace was removed')
+    expect(any('_d7_' in name for name in traces) and not any('_d0_' in name for name in traces), f'{traces}')
+    bystander.close()
+    summary = gather.stop()
+    expect(summary['removed'] >= 4 and summary['stored'] <= 204800 and 'quota' not in summary['refused'], f'{summary}')
+
+
+def complain(*words, environment=None):
+    outcome = subprocess.run([COMMAND, 'gather', *words], check=False, capture_output=True, timeout=PATIENCE, cwd=work,
+                             env=dict({name: value for name, value in os.environ.items()
+                                       if not name.startswith('HEAPSONDE_')}, **(environment or {})))
+    return outcome.returncode, outcome.stderr.decode()
+
+
+def usage():
+    """What is wrong is said, and nothing listens or dials beyond this machine in the open."""
+    for words in (['--listen', '0.0.0.0:0'], ['--listen', '[::]:0'], ['192.0.2.1:8100']):
+        status, text = complain(*words)
+        expect(status == 1 and '--key-file' in text and '--insecure' in text, f'{words} {status} {text}')
+    status, text = complain('--select', 'name ==')
+    expect(status == 1 and 'at character 8: a value has to follow' in text, text)
+    status, text = complain('--listen', 'nonsense')
+    expect(status == 1 and 'is no address' in text, text)
+    key = make_key()
+    status, text = complain('--insecure', '--key-file', key, '--listen', '127.0.0.1:0')
+    expect(status == 2 and 'exclude' in text, text)
+    os.chmod(key, 0o640)
+    status, text = complain('--key-file', key, '--listen', '127.0.0.1:0')
+    expect(status == 1 and 'chmod 600' in text, text)
+    status, text = complain('--key-file', 'missing', '--listen', '127.0.0.1:0')
+    expect(status == 1 and 'missing cannot be read' in text, text)
+    status, text = complain('--dir', '/proc/1/nothing', '--listen', '127.0.0.1:0')
+    expect(status == 1 and '/proc/1/nothing' in text, text)
+    gather = Gather()
+    status, text = complain('--dir', gather.folder, '--listen', '127.0.0.1:0')
+    expect(status == 1 and 'another heapsonde gather' in text, text)
+    status, text = complain('--dir', 'other', '--listen', gather.address)
+    expect(status == 1 and 'cannot listen on' in text, text)
+    gather.stop()
+    gather = Gather('--insecure')
+    expect('reads, alters' in gather.complaints() or 'read, alter' in gather.complaints(), gather.complaints())
+    gather.stop()
+
+
+main({name: case for name, case in list(globals().items()) if callable(case)})
