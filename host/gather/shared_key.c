@@ -57,7 +57,8 @@ int hs_shared_key__read(struct hs_shared_key *key, const char *path, struct hs_e
         return result;
     if (length < 0)
         return hs_error__set(error, problem, "the key %s cannot be read: %s", path, strerror(problem));
-    while (length && is_space(bytes[length - 1]))
+    // What lies behind so much white space is not looked at, so there must not be more.
+    while (length && length < (ssize_t)sizeof(bytes) && is_space(bytes[length - 1]))
         length--;
     if (length < HS_WIRE_SHARED_KEY_MIN || length > HS_WIRE_SHARED_KEY_MAX) {
         explicit_bzero(bytes, sizeof(bytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The file of the shared key, as the device reads it.
-#include "runtime/stream/key_file.h"
+// The file of the shared key, as the device and as the host read it.
+#include "key_reader.h"
 
 #include "format/wire.h"
 
@@ -56,7 +56,7 @@ static bool all_zero(const uint8_t *bytes, size_t length)
 static void check_read(const void *expected, size_t length)
 {
     memset(key, 'x', sizeof key);
-    ck_assert_int_eq(hs_key_file__read(path, key, sizeof key), (long)length);
+    ck_assert_int_eq(read_key(path, key, sizeof key), (long)length);
     ck_assert_mem_eq(key, expected, length);
     ck_assert(all_zero(key + length, sizeof key - length));
 }
@@ -64,7 +64,7 @@ static void check_read(const void *expected, size_t length)
 static void check_refused(const char *file, int error)
 {
     memset(key, 'x', sizeof key);
-    ck_assert_int_eq(hs_key_file__read(file, key, sizeof key), -error);
+    ck_assert_int_eq(read_key(file, key, sizeof key), -error);
     ck_assert(all_zero(key, sizeof key));
 }
 
@@ -97,13 +97,13 @@ START_TEST(length_has_limits)
     write_file(text, LONGEST, 0600);
     check_read(text, LONGEST);
     write_file(text, LONGEST + 1, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
     write_file(text, sizeof text, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
     write_file(text, HS_WIRE_SHARED_KEY_MIN - 1, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
     write_file(text, 0, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
 }
 END_TEST
 
@@ -116,13 +116,19 @@ START_TEST(white_space_counts_where_more_comes_behind_it)
     check_read(text, LONGEST);
     text[sizeof text - 1] = 'k';
     write_file(text, sizeof text, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
+    char longer[LONGEST + 64 + 1];
+    memset(longer, 'k', LONGEST);
+    memset(longer + LONGEST, '\n', 64);
+    longer[LONGEST + 64] = 'k';
+    write_file(longer, sizeof longer, 0600);
+    check_refused(path, key_of_wrong_size);
     memset(text, ' ', sizeof text);
     write_file(text, sizeof text, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
     memset(text, 'k', HS_WIRE_SHARED_KEY_MIN - 1);
     write_file(text, sizeof text, 0600);
-    check_refused(path, EMSGSIZE);
+    check_refused(path, key_of_wrong_size);
 }
 END_TEST
 
@@ -130,7 +136,7 @@ START_TEST(what_others_may_use_is_refused)
 {
     for (unsigned bit = 0; bit < 6; bit++) {
         write_file("0123456789abcdef", 16, 0600 | 1u << bit);
-        check_refused(path, EACCES);
+        check_refused(path, key_of_everybody);
     }
 }
 END_TEST
@@ -161,7 +167,7 @@ START_TEST(link_leads_to_the_file)
     ck_assert_int_eq(symlink(target, path), 0);
     check_read("0123456789abcdef", 16);
     ck_assert_int_eq(chmod(target, 0644), 0);
-    check_refused(path, EACCES);
+    check_refused(path, key_of_everybody);
     unlink(target);
 }
 END_TEST
@@ -173,7 +179,7 @@ static long read_as(uid_t user)
     if (child == 0) {
         if (chmod(folder, 0711) != 0 || seteuid(user) != 0)
             _exit(255);
-        long length = hs_key_file__read(path, key, sizeof key);
+        long length = read_key(path, key, sizeof key);
         _exit(length < 0 ? 128 + (int)-length : (int)length);
     }
     int status;
