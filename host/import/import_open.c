@@ -4,6 +4,7 @@
 // step, so that others see a whole store or none.
 #include "host/import/run.h"
 #include "host/import/trace.h"
+#include "host/query/totals_table.h"
 #include "host/store/attach.h"
 
 #include <errno.h>
@@ -66,10 +67,23 @@ static bool in_cache(const struct hs_store_key *key, struct place *place)
 // ---- making
 // --------------------------------------------------------------------------------------------------------------
 
+static int add_totals(const char *directory, int directory_fd)
+{
+    struct hs_store *store;
+    int failed = hs_store__open(directory, &store, NULL);
+    if (failed)
+        return failed;
+    failed = hs_totals__write_table(store, directory_fd);
+    hs_store__close(store);
+    return failed;
+}
+
 static int import_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *directory)
 {
     int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int failed = directory_fd < 0 ? -errno : hs_import__run(trace, options, directory_fd);
+    if (!failed)
+        failed = add_totals(directory, directory_fd);
     if (directory_fd >= 0)
         close(directory_fd);
     return failed;

@@ -37,10 +37,11 @@ int hs_live_map__create(struct hs_live_map *map);
 void hs_live_map__free(struct hs_live_map *map);
 int hs_live_map__grow(struct hs_live_map *map);
 
+// Neighbours in memory are neighbours here: programs use again what they freed last, so that few lines stay hot.
 static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t address, uint32_t space)
 {
-    uint64_t hash = (address ^ map->seed ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
-    return (hash ^ hash >> 32) & map->mask;
+    uint64_t hash = (address >> 9 ^ map->seed ^ (uint64_t)space << 32) * 0x9e3779b97f4a7c15u;
+    return ((hash ^ hash >> 32) + (address >> 4 & 31)) & map->mask;
 }
 
 static inline void hs_live_map__prefetch(const struct hs_live_map *map, uint64_t address)

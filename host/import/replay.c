@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // All events of all streams in time order: a heap of the chunks that overlap, opened in the order of their first time.
+#include "host/import/decode_ahead.h"
 #include "host/import/trace.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ struct cursor {
     uint64_t last; // time of the previous phase: a stream's time never goes back
     uint32_t stream;
     int phase;
-    struct hs_trace_decoder *decoder;
+    struct hs_decoded *decoded;
 };
 
 struct replay {
@@ -23,7 +24,7 @@ struct replay {
     size_t chunks, next;
     struct cursor **heap;
     size_t open, heap_capacity;
-    struct cursor *spare;
+    struct hs_decode_ahead *ahead;
     struct hs_replay_counts *counts;
 };
 
@@ -100,30 +101,9 @@ static int push(struct replay *replay, struct cursor *cursor)
     return 0;
 }
 
-static struct cursor *new_cursor(struct replay *replay)
+static void close_cursor(struct replay *replay, struct cursor *cursor)
 {
-    struct cursor *cursor = replay->spare;
-    if (cursor) {
-        replay->spare = NULL;
-        return cursor;
-    }
-    cursor = calloc(1, sizeof *cursor);
-    if (!cursor)
-        return NULL;
-    cursor->decoder = hs_trace_decoder__create_sharing(replay->open ? replay->heap[0]->decoder : NULL);
-    if (cursor->decoder)
-        return cursor;
-    free(cursor);
-    return NULL;
-}
-
-static void give_back(struct replay *replay, struct cursor *cursor)
-{
-    if (!replay->spare) {
-        replay->spare = cursor;
-        return;
-    }
-    hs_trace_decoder__free(cursor->decoder);
+    hs_decode_ahead__give_back(replay->ahead, cursor->decoded);
     free(cursor);
 }
 
@@ -136,34 +116,41 @@ static void count_damage(struct replay *replay, const struct hs_trace_chunk *chu
     replay->counts->damage_bytes[reason] += chunk->stored_length;
 }
 
+static int open_cursor(struct replay *replay, const struct hs_trace_chunk *chunk, struct hs_decoded *decoded)
+{
+    struct cursor *cursor = calloc(1, sizeof *cursor);
+    if (!cursor) {
+        hs_decode_ahead__give_back(replay->ahead, decoded);
+        return -ENOMEM;
+    }
+    *cursor = (struct cursor){.sequence = chunk->sequence,
+                              .events = decoded->events,
+                              .count = decoded->count,
+                              .stream = chunk->stream,
+                              .decoded = decoded};
+    set_phase(replay, cursor);
+    int failed = push(replay, cursor);
+    if (failed)
+        close_cursor(replay, cursor);
+    return failed;
+}
+
 static int open_next(struct replay *replay)
 {
     const struct hs_trace_chunk *chunk = replay->order[replay->next++];
-    struct cursor *cursor = new_cursor(replay);
-    if (!cursor)
+    struct hs_decoded *decoded = hs_decode_ahead__take(replay->ahead);
+    if (!decoded)
         return -ENOMEM;
-    int failed = hs_trace__decode(replay->trace, chunk, cursor->decoder, &cursor->events, &cursor->count);
     replay->counts->bytes_done += chunk->stored_length;
-    if (failed == -ENOMEM) {
-        give_back(replay, cursor);
-        return failed;
+    bool no_memory = decoded->failed == -ENOMEM;
+    if (decoded->failed && !no_memory)
+        count_damage(replay, chunk, decoded->failed);
+    if (no_memory || !decoded->count) {
+        hs_decode_ahead__give_back(replay->ahead, decoded);
+        return no_memory ? -ENOMEM : 0;
     }
-    if (failed)
-        count_damage(replay, chunk, failed);
-    if (!cursor->count) {
-        give_back(replay, cursor);
-        return 0;
-    }
-    replay->counts->events += cursor->count;
-    cursor->at = 0;
-    cursor->last = 0;
-    cursor->stream = chunk->stream;
-    cursor->sequence = chunk->sequence;
-    set_phase(replay, cursor);
-    failed = push(replay, cursor);
-    if (failed)
-        give_back(replay, cursor);
-    return failed;
+    replay->counts->events += decoded->count;
+    return open_cursor(replay, chunk, decoded);
 }
 
 // The time up to which the first cursor may run before another one is due.
@@ -207,7 +194,7 @@ static void drop_first(struct replay *replay)
     replay->heap[0] = replay->heap[--replay->open];
     if (replay->open)
         sift_down(replay, 0);
-    give_back(replay, cursor);
+    close_cursor(replay, cursor);
 }
 
 static int run(struct replay *replay, hs_trace_visitor visit, void *context)
@@ -239,13 +226,11 @@ int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void 
         if (trace->chunk[i].kind == HS_CHUNK_EVENTS)
             replay.order[replay.chunks++] = &trace->chunk[i];
     qsort(replay.order, replay.chunks, sizeof *replay.order, compare_chunks);
-    int result = run(&replay, visit, context);
+    replay.ahead = hs_decode_ahead__start(trace, replay.order, replay.chunks);
+    int result = replay.ahead ? run(&replay, visit, context) : -ENOMEM;
     while (replay.open)
         drop_first(&replay);
-    if (replay.spare) {
-        hs_trace_decoder__free(replay.spare->decoder);
-        free(replay.spare);
-    }
+    hs_decode_ahead__stop(replay.ahead);
     free(replay.heap);
     free(replay.order);
     return result;

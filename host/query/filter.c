@@ -32,6 +32,17 @@ static bool needs_chain(const struct hs_filter *filter)
            filter->chain_lifetime_min || filter->chain_lifetime_max != UINT64_MAX;
 }
 
+bool hs_filter__asks_only_stacks(const struct hs_filter *filter)
+{
+    return filter->kinds == (1u << HS_KIND_COUNT) - 1 && !filter->time_min && !filter->free_min && !filter->size_min &&
+           !filter->address_min && !filter->lifetime_min && filter->time_max == UINT64_MAX &&
+           filter->free_max == UINT64_MAX && filter->size_max == UINT64_MAX && filter->address_max == UINT64_MAX &&
+           filter->lifetime_max == UINT64_MAX && !filter->alive_count && !filter->flags_all && !filter->flags_none &&
+           !filter->freed_only && !filter->never_freed_only && !filter->not_own_thread_only &&
+           !filter->free_stacks.words && !filter->streams.words && !needs_chain(filter) && !filter->accept &&
+           !filter->detail_given;
+}
+
 bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);

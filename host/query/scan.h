@@ -35,4 +35,10 @@ bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_z
 // The filter's conditions that need more than the row's own columns.
 bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
+// Whether the filter leaves everything open but the domains and the stacks.
+bool hs_filter__asks_only_stacks(const struct hs_filter *filter);
+
+// Adds up two totals, all but the stack.
+void hs_total__add(struct hs_total *to, const struct hs_total *from);
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
+#include "host/query/totals_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,19 @@ struct partial {
     size_t stacks;
     struct hs_total *total;
     size_t count, capacity;
+    struct block *block; // when all rows of the heap are asked for
+};
+
+// The rows of a packed block.
+struct block {
+    uint64_t time[HS_PACKED_BLOCK], free_time[HS_PACKED_BLOCK], size[HS_PACKED_BLOCK], slack[HS_PACKED_BLOCK],
+        stack[HS_PACKED_BLOCK], state[HS_PACKED_BLOCK];
+};
+
+// What is added of a row.
+struct addend {
+    uint64_t size, usable, time, end;
+    uint8_t flags;
 };
 
 struct context {
@@ -19,6 +33,7 @@ struct context {
     const struct hs_filter *filter;
     struct partial *partial;
     size_t stacks;
+    bool all_of_heap;
 };
 
 static void start_total(struct hs_total *total, uint32_t stack)
@@ -47,11 +62,10 @@ static struct hs_total *total_of(struct partial *partial, uint32_t stack)
     return total;
 }
 
-static void add_row(struct hs_total *total, const struct hs_columns *columns, uint64_t row)
+static inline void add_row(struct hs_total *total, const struct addend *row)
 {
-    uint64_t size = hs_row__size(columns, row), usable = size + hs_row__slack_of(columns, row, size);
-    uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
-    uint8_t flags = hs_row__flags(columns, row);
+    uint64_t size = row->size, usable = row->usable, time = row->time, end = row->end;
+    uint8_t flags = row->flags;
     total->allocated_bytes += size;
     total->allocated_usable += usable;
     total->allocated_count++;
@@ -84,22 +98,86 @@ static void add_row(struct hs_total *total, const struct hs_columns *columns, ui
         total->lifetime_max = lifetime;
 }
 
-static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t end)
+static int sum_matches(struct context *context, struct partial *partial, uint64_t first, uint64_t end)
 {
-    struct context *context = argument;
-    struct partial *partial = &context->partial[worker];
+    const struct hs_columns *columns = context->columns;
     for (uint64_t row = first; row < end; row++) {
         if (!hs_filter__matches(context->filter, context->store, row))
             continue;
-        struct hs_total *total = total_of(partial, hs_row__stack(context->columns, row));
+        struct hs_total *total = total_of(partial, hs_row__stack(columns, row));
         if (!total)
             return -ENOMEM;
-        add_row(total, context->columns, row);
+        uint64_t size = hs_row__size(columns, row);
+        const struct addend addend = {.size = size,
+                                      .usable = size + hs_row__slack_of(columns, row, size),
+                                      .time = hs_row__time(columns, row),
+                                      .end = hs_row__free_time(columns, row),
+                                      .flags = hs_row__flags(columns, row)};
+        add_row(total, &addend);
     }
     return 0;
 }
 
-static void merge(struct hs_total *to, const struct hs_total *from)
+// Totals lie all over: their places are fetched some rows before they are needed.
+#define NEAR 8
+#define FAR  16
+
+static inline void look_ahead(const struct partial *partial, const struct block *block, size_t i)
+{
+    uint64_t far = block->stack[(i + FAR) % HS_PACKED_BLOCK], near = block->stack[(i + NEAR) % HS_PACKED_BLOCK];
+    if (far < partial->stacks)
+        __builtin_prefetch(&partial->index[far]);
+    uint32_t place = near < partial->stacks ? partial->index[near] : 0;
+    if (!place)
+        return;
+    const char *total = (const char *)&partial->total[place - 1];
+    __builtin_prefetch(total, 1);
+    __builtin_prefetch(total + 64, 1);
+    __builtin_prefetch(total + 128, 1);
+}
+
+static int sum_block(const struct context *context, struct partial *partial, uint64_t number)
+{
+    const struct hs_columns *columns = context->columns;
+    struct block *block = partial->block;
+    size_t count = hs_packed__read_block(&columns->time, number, block->time);
+    hs_packed__read_block(&columns->free_time, number, block->free_time);
+    hs_packed__read_block(&columns->size, number, block->size);
+    hs_packed__read_block(&columns->slack, number, block->slack);
+    hs_packed__read_block(&columns->stack, number, block->stack);
+    hs_packed__read_block(&columns->state, number, block->state);
+    for (size_t i = 0; i < count; i++) {
+        look_ahead(partial, block, i);
+        if (hs_kind_domain(hs_row__kind_of_state(block->state[i])) != HS_DOMAIN_HEAP)
+            continue;
+        struct hs_total *total = total_of(partial, (uint32_t)block->stack[i]);
+        if (!total)
+            return -ENOMEM;
+        uint64_t size = block->size[i];
+        const struct addend addend = {
+            .size = size,
+            .usable = size + hs_row__stored_slack(block->slack[i], size, columns->pointer_size),
+            .time = block->time[i],
+            .end = hs_row__stored_free_time(block->free_time[i], columns->time.block[number].base),
+            .flags = hs_row__flags_of_state(block->state[i])};
+        add_row(total, &addend);
+    }
+    return 0;
+}
+
+static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t end)
+{
+    struct context *context = argument;
+    struct partial *partial = &context->partial[worker];
+    if (!context->all_of_heap)
+        return sum_matches(context, partial, first, end);
+    int failed = 0;
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK)
+        failed = sum_block(context, partial, row / HS_PACKED_BLOCK);
+    return failed;
+}
+
+void hs_total__add(struct hs_total *to, const struct hs_total *from)
 {
     to->allocated_bytes += from->allocated_bytes;
     to->allocated_usable += from->allocated_usable;
@@ -127,27 +205,11 @@ static void merge(struct hs_total *to, const struct hs_total *from)
         to->lifetime_max = from->lifetime_max;
 }
 
-// Whether `filter` leaves all but the stacks open.
-static bool admits_culled(const struct hs_filter *filter)
-{
-    struct hs_filter open;
-    hs_filter__init(&open);
-    return filter->domains & HS_FILTER_HEAP && filter->kinds == open.kinds && !filter->time_min && !filter->free_min &&
-           !filter->size_min && !filter->address_min && !filter->lifetime_min && filter->time_max == open.time_max &&
-           filter->free_max == open.free_max && filter->size_max == open.size_max &&
-           filter->address_max == open.address_max && filter->lifetime_max == open.lifetime_max &&
-           !filter->alive_count && !filter->flags_all && !filter->flags_none && !filter->freed_only &&
-           !filter->never_freed_only && !filter->not_own_thread_only && !filter->free_stacks.words &&
-           !filter->streams.words && !filter->chain_never_freed_only && !filter->chain_length_min &&
-           filter->chain_length_max == open.chain_length_max && !filter->position_min &&
-           filter->position_max == open.position_max && !filter->accept && !filter->detail_given;
-}
-
 static int add_culled(const struct context *context, struct partial *partial)
 {
     size_t count;
     const struct hs_culled *culled = hs_store__culled(context->store, &count);
-    if (!admits_culled(context->filter))
+    if (!(context->filter->domains & HS_FILTER_HEAP) || !hs_filter__asks_only_stacks(context->filter))
         return 0;
     for (size_t i = 0; i < count; i++) {
         if (context->filter->stacks.words && !hs_set__has(&context->filter->stacks, culled[i].stack))
@@ -177,7 +239,7 @@ static int order_totals(const struct partial *partial, struct hs_totals *totals)
         if (!partial->index[stack])
             continue;
         const struct hs_total *total = &partial->total[partial->index[stack] - 1];
-        merge(&totals->sum, total);
+        hs_total__add(&totals->sum, total);
         totals->total[totals->count++] = *total;
     }
     return 0;
@@ -190,9 +252,33 @@ static int merge_partials(struct partial *partial, unsigned workers, struct hs_t
             struct hs_total *to = total_of(&partial[0], partial[w].total[i].stack);
             if (!to)
                 return -ENOMEM;
-            merge(to, &partial[w].total[i]);
+            hs_total__add(to, &partial[w].total[i]);
         }
     return order_totals(&partial[0], totals);
+}
+
+static int create_partials(struct context *context, unsigned workers)
+{
+    context->partial = calloc(workers, sizeof *context->partial);
+    for (unsigned i = 0; context->partial && i < workers; i++) {
+        struct partial *partial = &context->partial[i];
+        partial->stacks = context->stacks;
+        partial->index = calloc(context->stacks, sizeof *partial->index);
+        partial->block = context->all_of_heap ? malloc(sizeof *partial->block) : NULL;
+        if (!partial->index || (context->all_of_heap && !partial->block))
+            return -ENOMEM;
+    }
+    return context->partial ? 0 : -ENOMEM;
+}
+
+static void free_partials(struct context *context, unsigned workers)
+{
+    for (unsigned i = 0; context->partial && i < workers; i++) {
+        free(context->partial[i].index);
+        free(context->partial[i].total);
+        free(context->partial[i].block);
+    }
+    free(context->partial);
 }
 
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
@@ -201,18 +287,17 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     struct hs_filter heap;
     struct context context = {
         .store = store, .columns = hs_store__columns(store), .filter = filter = hs_filter__or_heap(filter, &heap)};
-    unsigned workers = hs_scan__workers(store, control);
     *totals = (struct hs_totals){0};
     start_total(&totals->sum, 0);
+    context.all_of_heap =
+        filter->domains == HS_FILTER_HEAP && !filter->stacks.words && hs_filter__asks_only_stacks(filter);
+    int failed = context.all_of_heap ? hs_totals__read_table(store, totals) : -ENOENT;
+    if (failed != -ENOENT)
+        return failed ? hs_error__set(error, -failed, "query: %s", strerror(-failed)) : 0;
+    unsigned workers = hs_scan__workers(store, control);
     hs_store__nodes(store, &context.stacks);
     context.stacks += !context.stacks;
-    context.partial = calloc(workers, sizeof *context.partial);
-    int failed = context.partial ? 0 : -ENOMEM;
-    for (unsigned i = 0; i < workers && !failed; i++) {
-        context.partial[i].stacks = context.stacks;
-        context.partial[i].index = calloc(context.stacks, sizeof *context.partial[i].index);
-        failed = context.partial[i].index ? 0 : -ENOMEM;
-    }
+    failed = create_partials(&context, workers);
     if (failed)
         hs_error__set(error, -failed, "query: %s", strerror(-failed));
     const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context};
@@ -222,11 +307,7 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
         failed = add_culled(&context, &context.partial[0]);
     if (!failed)
         failed = merge_partials(context.partial, workers, totals);
-    for (unsigned i = 0; context.partial && i < workers; i++) {
-        free(context.partial[i].index);
-        free(context.partial[i].total);
-    }
-    free(context.partial);
+    free_partials(&context, workers);
     return failed;
 }
 

@@ -20,6 +20,7 @@ struct hs_store {
     struct hs_columns columns;
     struct hs_column_file zones, links, chains, nodes, pools, mappings, timeline, strings, modules, threads, clock,
         side, info, culled, embedded;
+    struct hs_packed totals;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
     struct hs_thread *thread_list;
@@ -182,6 +183,9 @@ int hs_store__open(const char *directory, struct hs_store **result, struct hs_er
         failed = directory_fd < 0 ? -errno : open_columns(store, directory_fd);
     if (!failed)
         failed = open_tables(store, directory_fd);
+    // Without it the rows are added up.
+    if (!failed)
+        hs_packed__open(&store->totals, directory_fd, "totals", UINT64_MAX);
     if (directory_fd >= 0)
         close(directory_fd);
     if (!failed)
@@ -213,6 +217,7 @@ void hs_store__close(struct hs_store *store)
                                       &store->info,    &store->culled,   &store->embedded};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
+    hs_packed__close(&store->totals);
     free(store->module_list);
     free(store->module_reach);
     free(store->thread_list);
@@ -334,6 +339,7 @@ void hs_store__remove(const char *directory)
 #undef NAME
             "zones",
         "links",
+        "totals",
         "chains",
         "nodes",
         "pools",
@@ -380,6 +386,11 @@ const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t ro
             high = middle;
     }
     return low < columns->link_count && columns->links[low].row == row ? &columns->links[low] : NULL;
+}
+
+const struct hs_packed *hs_store__totals(const struct hs_store *store)
+{
+    return store->totals.bytes ? &store->totals : NULL;
 }
 
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count)

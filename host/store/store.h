@@ -86,10 +86,14 @@ static inline uint64_t hs_row__time(const struct hs_columns *columns, uint64_t r
 {
     return hs_packed__at(&columns->time, row);
 }
+static inline uint64_t hs_row__stored_free_time(uint64_t value, uint64_t first_time)
+{
+    return value ? first_time + (value - 1) : HS_NEVER;
+}
 static inline uint64_t hs_row__free_time(const struct hs_columns *columns, uint64_t row) // HS_NEVER: still there
 {
-    uint64_t value = hs_packed__at(&columns->free_time, row);
-    return value ? columns->time.block[row / HS_PACKED_BLOCK].base + (value - 1) : HS_NEVER;
+    return hs_row__stored_free_time(hs_packed__at(&columns->free_time, row),
+                                    columns->time.block[row / HS_PACKED_BLOCK].base);
 }
 static inline uint64_t hs_row__address(const struct hs_columns *columns, uint64_t row)
 {
@@ -104,10 +108,13 @@ static inline uint64_t hs_row__expected_slack(uint64_t size, unsigned pointer_si
 {
     return hs_usable_model(size, pointer_size) - size;
 }
+static inline uint64_t hs_row__stored_slack(uint64_t value, uint64_t size, unsigned pointer_size)
+{
+    return hs_row__expected_slack(size, pointer_size) + ((value >> 1) ^ (0 - (value & 1)));
+}
 static inline uint64_t hs_row__slack_of(const struct hs_columns *columns, uint64_t row, uint64_t size)
 {
-    uint64_t value = hs_packed__at(&columns->slack, row);
-    return hs_row__expected_slack(size, columns->pointer_size) + ((value >> 1) ^ (0 - (value & 1)));
+    return hs_row__stored_slack(hs_packed__at(&columns->slack, row), size, columns->pointer_size);
 }
 static inline uint32_t hs_row__slack(const struct hs_columns *columns, uint64_t row) // usable - requested
 {
@@ -135,13 +142,21 @@ static inline uint32_t hs_row__detail(const struct hs_columns *columns, uint64_t
 {
     return (uint32_t)hs_packed__at(&columns->detail, row);
 }
+static inline uint8_t hs_row__kind_of_state(uint64_t state)
+{
+    return state & 7;
+}
+static inline uint8_t hs_row__flags_of_state(uint64_t state)
+{
+    return (uint8_t)(state >> 3);
+}
 static inline uint8_t hs_row__kind(const struct hs_columns *columns, uint64_t row) // enum hs_row_kind
 {
-    return hs_packed__at(&columns->state, row) & 7;
+    return hs_row__kind_of_state(hs_packed__at(&columns->state, row));
 }
 static inline uint8_t hs_row__flags(const struct hs_columns *columns, uint64_t row) // HS_ROW_*
 {
-    return (uint8_t)(hs_packed__at(&columns->state, row) >> 3);
+    return hs_row__flags_of_state(hs_packed__at(&columns->state, row));
 }
 // NULL: in no chain.
 const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t row);
@@ -294,6 +309,8 @@ void hs_store__close(struct hs_store *store);
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store);
 const struct hs_columns *hs_store__columns(const struct hs_store *store);
+// The table of host/query/totals_table.h; NULL when there is none.
+const struct hs_packed *hs_store__totals(const struct hs_store *store);
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);
 const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count); // [0] is unused
 const struct hs_node *hs_store__nodes(const struct hs_store *store, size_t *count);   // [0] is the empty stack

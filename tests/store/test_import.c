@@ -190,6 +190,48 @@ static bool model_matches(const struct model_row *row, const struct hs_filter *f
            (!filter->alive_count || (row->time <= filter->alive_at[0] && row->end > filter->alive_at[0]));
 }
 
+static bool any_row(void *context, const struct hs_store *store, uint64_t row)
+{
+    (void)context;
+    (void)store;
+    (void)row;
+    return true;
+}
+
+static const struct hs_total *total_of(const struct hs_totals *totals, uint32_t stack)
+{
+    for (size_t i = 0; i < totals->count; i++)
+        if (totals->total[i].stack == stack)
+            return &totals->total[i];
+    return NULL;
+}
+
+// The totals that the store keeps are those of its rows and what was culled.
+static void expect_kept_totals(const struct hs_store *store)
+{
+    struct hs_filter filter;
+    struct hs_totals kept, added;
+    hs_filter__init(&filter);
+    filter.accept = any_row;
+    ck_assert_ptr_nonnull(hs_store__totals(store));
+    ck_assert_int_eq(hs_query__totals(store, NULL, NULL, &kept, NULL), 0);
+    ck_assert_int_eq(hs_query__totals(store, &filter, NULL, &added, NULL), 0);
+    ck_assert_uint_gt(added.count, 0);
+    for (size_t i = 0; i < kept.count; i++) {
+        struct hs_total total = kept.total[i];
+        const struct hs_total *rows = total_of(&added, total.stack);
+        ck_assert_uint_eq(total.allocated_count - total.culled_count, rows ? rows->allocated_count : 0);
+        ck_assert_uint_eq(total.freed_bytes - total.culled_bytes, rows ? rows->freed_bytes : 0);
+        if (total.culled_count)
+            continue;
+        ck_assert_mem_eq(&total, rows, sizeof total);
+    }
+    for (size_t i = 0; i < added.count; i++)
+        ck_assert_ptr_nonnull(total_of(&kept, added.total[i].stack));
+    hs_totals__free(&kept);
+    hs_totals__free(&added);
+}
+
 static void expect_queries(const struct hs_store *store, const struct model *model, struct random_state *random)
 {
     uint64_t end_time = hs_store__summary(store)->end_time;
@@ -230,6 +272,7 @@ static void expect_queries(const struct hs_store *store, const struct model *mod
             ck_assert_uint_ge(model->row[rows.row[i - 1]].size, model->row[rows.row[i]].size);
         hs_rows__free(&rows);
     }
+    expect_kept_totals(store);
     struct hs_timeline coarse, exact;
     struct hs_filter all;
     hs_filter__init(&all);
