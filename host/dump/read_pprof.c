@@ -359,6 +359,9 @@ static int read_all(struct reading *reading, struct hs_proto profile, bool *whol
     if (!result)
         result = each_part(reading, profile, read_samples, whole);
     number_threads(dump);
+    // A writer that counts no more than what is live fills the other columns with zeros.
+    if (has_values(reading, &reading->counts.live_bytes))
+        dump->has_all = false; // until a stack has some
     return result;
 }
 

@@ -11,11 +11,19 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { MOST_CONNECTIONS = 64, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
+enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 16, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
 #define MOST_BODY ((size_t)16 << 20)
+
+// An open connection. All of them are looked after by the one thread of the daemon.
+struct visitor {
+    struct visitor *before, *behind;
+    int fd;
+};
 
 struct hs_http_server {
     struct MHD_Daemon *daemon;
+    struct visitor visitors; // a ring: behind this one, who has not been answered for the longest time
+    unsigned visitor_count;
     const struct hs_http_page *pages;
     void *context;
     char *token;
@@ -27,6 +35,7 @@ struct upload {
     char *bytes;
     size_t length, size;
     bool too_long;
+    bool refused; // before it was looked at
 };
 
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
@@ -132,10 +141,6 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
 {
     const char *wanted = !strcmp(method, "HEAD") ? "GET" : method;
     const char *allowed = NULL;
-    if (server->token && !has_token(server, connection))
-        return refuse(connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
-    if (!server->token && !is_own_request(connection))
-        return refuse(connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
         if (strcmp(page->path, path))
             continue;
@@ -152,9 +157,21 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
     return refuse(connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
 }
 
+static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    return server->token ? has_token(server, connection) : is_own_request(connection);
+}
+
+static enum MHD_Result turn_away(const struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    if (server->token)
+        return refuse(connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
+    return refuse(connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
+}
+
 static void take_upload(struct upload *upload, const char *bytes, size_t length)
 {
-    if (upload->too_long || length > MOST_BODY - upload->length) {
+    if (upload->too_long || upload->refused || length > MOST_BODY - upload->length) {
         upload->too_long = true;
         return;
     }
@@ -179,26 +196,92 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)version;
     struct upload *upload = *state;
     if (!upload) {
-        *state = calloc(1, sizeof(*upload));
-        return *state ? MHD_YES : MHD_NO;
+        *state = upload = calloc(1, sizeof(*upload));
+        if (!upload)
+            return MHD_NO;
+        upload->refused = !may_ask(context, connection);
+        return MHD_YES;
     }
     if (*size) {
         take_upload(upload, data, *size);
         *size = 0;
         return MHD_YES;
     }
+    if (upload->refused)
+        return turn_away(context, connection);
     if (upload->too_long)
         return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
     return serve_page(context, connection, url, method, upload);
 }
 
+// ---- connections ----------------------------------------------------------------------------------------------------
+
+static void unlink_visitor(struct visitor *visitor)
+{
+    visitor->before->behind = visitor->behind;
+    visitor->behind->before = visitor->before;
+}
+
+static void put_last(struct hs_http_server *server, struct visitor *visitor)
+{
+    visitor->behind = &server->visitors;
+    visitor->before = server->visitors.before;
+    visitor->before->behind = visitor;
+    server->visitors.before = visitor;
+}
+
+static void renew(struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (!info || !info->socket_context)
+        return;
+    unlink_visitor(info->socket_context);
+    put_last(server, info->socket_context);
+}
+
+// Whoever sends a byte now and then could otherwise keep everybody out. The daemon notices, and closes.
+static void show_out(struct hs_http_server *server, struct visitor *visitor)
+{
+    shutdown(visitor->fd, SHUT_RDWR);
+    unlink_visitor(visitor);
+    put_last(server, visitor);
+}
+
+static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct visitor *visitor = calloc(1, sizeof(*visitor));
+    if (!visitor || !info) {
+        free(visitor);
+        return NULL;
+    }
+    visitor->fd = info->connect_fd;
+    put_last(server, visitor);
+    if (++server->visitor_count > MOST_CONNECTIONS)
+        show_out(server, server->visitors.behind);
+    return visitor;
+}
+
+static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct hs_http_server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_context = welcome(server, connection);
+    } else if (*socket_context) {
+        unlink_visitor(*socket_context);
+        free(*socket_context);
+        *socket_context = NULL;
+        server->visitor_count--;
+    }
+}
+
 static void completed(void *context, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode why)
 {
-    (void)context;
-    (void)connection;
     (void)why;
     struct upload *upload = *state;
+    renew(context, connection);
     if (upload)
         free(upload->bytes);
     free(upload);
@@ -275,17 +358,18 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         return hs_error__set(error, ENOMEM, "out of memory");
     self->pages = options->pages;
     self->context = options->context;
+    self->visitors.before = self->visitors.behind = &self->visitors;
     self->token = options->token && *options->token ? strdup(options->token) : NULL;
     if (options->token && *options->token && !self->token) {
         hs_http__stop(self);
         return hs_error__set(error, ENOMEM, "out of memory");
     }
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
-    self->daemon =
-        MHD_start_daemon(flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                         (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-                         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
+    self->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, self,
+        MHD_OPTION_NOTIFY_CONNECTION, come_or_go, self, MHD_OPTION_END);
     if (!self->daemon) {
         int problem = errno ? errno : EIO;
         hs_http__stop(self);

@@ -155,6 +155,28 @@ START_TEST(test_pprof)
 }
 END_TEST
 
+// Columns of zeros only are no numbers.
+START_TEST(test_pprof_without_totals)
+{
+    static unsigned char bytes[] = "\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x02" // alloc_space, inuse_space
+                                   "\x12\x06\x08\x01\x10\x00\x10\x64\x22\x05\x08\x01\x18\x80\x20"
+                                   "\x32\x00\x32\x0b"
+                                   "alloc_space\x32\x05"
+                                   "bytes\x32\x0b"
+                                   "inuse_space";
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    for (unsigned char all = 0; all < 2; all++) {
+        bytes[17] = all;
+        ck_assert_msg(!hs_dump__parse("x", bytes, sizeof bytes - 1, LARGEST, &dump, &error), "%s", error.message);
+        ck_assert_uint_eq(dump->context_count, 1);
+        expect_counts(&dump->context[0].counts, 0, 100, 0, all);
+        ck_assert_int_eq(dump->has_all, all);
+        hs_dump__close(dump);
+    }
+}
+END_TEST
+
 START_TEST(test_collapsed)
 {
     struct hs_dump *dump = open_dump("data/stacks.collapsed");
@@ -325,6 +347,7 @@ int main(void)
     tcase_add_test(tests, test_heap_profile);
     tcase_add_test(tests, test_names);
     tcase_add_test(tests, test_pprof);
+    tcase_add_test(tests, test_pprof_without_totals);
     tcase_add_test(tests, test_collapsed);
     tcase_add_test(tests, test_estimates);
     tcase_add_test(tests, test_errors);
