@@ -340,6 +340,7 @@ class Device:
         self.trace = content[40:56]
         self.acknowledged = 0
         self.sent = None  # nothing is wanted
+        self.end_told = False
         self.cuts = sorted(options.cut)
         self.began = time.monotonic()
         self.pairs = {'executable': '/usr/bin/simulated', 'pid': str(4000 + index), 'device': f'simulated{index}',
@@ -367,18 +368,17 @@ class Device:
         return self.result
 
     def session(self, connection):
-        self.sent = None
+        self.sent, self.end_told = None, False
         connection.send(wire.STREAM, self.trace + struct.pack('<QQ', self.acknowledged, self.there()) +
                         wire.pack_pairs(self.pairs))
-        end_told = False
         while not self.result['ended']:
             frame = connection.receive(0 if self.has_something() else 0.02)
             if frame:
                 self.act(connection, *frame)
             elif self.has_something():
                 self.send_data(connection)
-            elif self.sent == len(self.content) and not end_told and not self.options.hold:
-                end_told = True
+            elif self.sent == len(self.content) and not self.end_told and not self.options.hold:
+                self.end_told = True
                 connection.send(wire.END, offset_of(self.sent))
 
     def there(self):
@@ -406,7 +406,7 @@ class Device:
             if self.sent is None or number(payload) > self.sent:
                 raise wire.WireError('more is acknowledged than was sent')
             self.acknowledged = max(self.acknowledged, number(payload))
-            self.result['ended'] = self.acknowledged == len(self.content) and not self.options.hold
+            self.result['ended'] = self.acknowledged == len(self.content) and self.end_told
         elif kind == wire.REQUEST:
             asked, text = number(payload, 4), payload[4:].decode()
             self.result['requests'].append(text)
