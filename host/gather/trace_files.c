@@ -81,7 +81,7 @@ static void make_name(const struct hs_gathered *trace, const struct hs_file_head
         seconds = time(NULL);
     gmtime_r(&seconds, &parts);
     strftime(when, sizeof(when), "%Y%m%d_%H%M%S", &parts);
-    clean_name(program, sizeof(program), trace->device.name);
+    clean_name(program, sizeof(program), trace->details->device.name);
     if (attempt)
         snprintf(suffix, sizeof(suffix), "-%u", attempt % 10);
     snprintf(name, HS_TRACES_FILE_NAME, "%s_%u_%s_%02x%02x%02x%02x%s.dat", when, header->pid, program, trace->id[0],
@@ -125,7 +125,7 @@ static void add_found(struct hs_traces *traces, const char *name, const struct s
     snprintf(trace->file, sizeof(trace->file), "%s", name);
     trace->size = size;
     trace->ended_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
-    trace->watch.big_endian = header->byte_order == HS_BYTE_ORDER_BIG;
+    trace->big_endian = header->byte_order == HS_BYTE_ORDER_BIG;
 }
 
 static void look_at(struct hs_traces *traces, const char *name)

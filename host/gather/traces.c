@@ -12,6 +12,8 @@
 // Headers that are looked at when a part of a trace is found: more only cost the counts of what is shown.
 #define MOST_CHUNKS_READ 65536
 #define LEAST_ROOM       ((uint64_t)256 << 10)
+// Traces that are shown; more than there may be connections.
+#define MOST_LISTED 5120
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
@@ -55,6 +57,8 @@ static void unlink_from_run(struct hs_traces *traces, struct hs_gathered *trace)
     *at = trace->next_in_run;
     if (traces->run_last == &trace->next_in_run)
         traces->run_last = at;
+    traces->listed--;
+    trace->listed = false;
 }
 
 void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace)
@@ -71,6 +75,7 @@ void hs_traces__free(struct hs_gathered *trace)
 {
     pthread_mutex_destroy(&trace->mutex);
     free(trace->header);
+    free(trace->details);
     free(trace);
 }
 
@@ -174,15 +179,34 @@ static void set_state(struct hs_traces *traces, struct hs_gathered *trace, enum 
 
 static void add_to_run(struct hs_traces *traces, struct hs_gathered *trace)
 {
+    if (!trace->listed) {
+        trace->listed = true;
+        trace->next_in_run = NULL;
+        *traces->run_last = trace;
+        traces->run_last = &trace->next_in_run;
+        traces->listed++;
+    }
     if (trace->in_run)
         return;
     trace->in_run = true;
     trace->began_at = trace->size;
-    trace->next_in_run = NULL;
-    *traces->run_last = trace;
-    traces->run_last = &trace->next_in_run;
     atomic_fetch_add(&traces->begun, 1);
     atomic_fetch_add(&traces->unfinished, 1);
+}
+
+// Of many traces the oldest that no connection holds are not shown any more. The folder's mutex is held.
+static void retire(struct hs_traces *traces)
+{
+    struct hs_gathered *trace = traces->listed > MOST_LISTED ? traces->run_first : NULL;
+    while (trace && trace->holders)
+        trace = trace->next_in_run;
+    if (!trace)
+        return;
+    unlink_from_run(traces, trace);
+    pthread_mutex_lock(&trace->mutex);
+    free(trace->details);
+    trace->details = NULL;
+    pthread_mutex_unlock(&trace->mutex);
 }
 
 // The stream of this run is over, one way or the other. Its mutex is held.
@@ -229,9 +253,9 @@ static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trac
     if (!hs_trace_files__reopen(traces, trace))
         return HS_REFUSAL_FILE;
     hs_trace_writer__add(traces, trace);
-    if (!trace->watch.next) {
-        hs_chunk_watch__start(&trace->watch, trace->watch.big_endian ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE);
-        hs_chunk_watch__read(&trace->watch, trace->fd, trace->size, MOST_CHUNKS_READ);
+    if (!trace->details->watch.next) {
+        hs_chunk_watch__start(&trace->details->watch, trace->big_endian ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE);
+        hs_chunk_watch__read(&trace->details->watch, trace->fd, trace->size, MOST_CHUNKS_READ);
     }
     return HS_REFUSAL_NONE;
 }
@@ -240,12 +264,16 @@ static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trac
 static enum hs_refusal claim_trace(struct hs_traces *traces, struct hs_gathered *trace, const struct hs_device *device,
                                    uint64_t newest, uint64_t claim)
 {
+    if (!trace->details)
+        trace->details = calloc(1, sizeof(*trace->details));
+    if (!trace->details)
+        return HS_REFUSAL_TOO_MANY;
     enum hs_refusal refusal = trace->size > newest ? HS_REFUSAL_LESS : take_account(traces, trace, device);
     if (!refusal)
         refusal = reopen(traces, trace);
     if (refusal)
         return refusal;
-    trace->device = *device;
+    trace->details->device = *device;
     trace->claim = claim;
     trace->holders++;
     trace->ended_by = 0;
@@ -320,6 +348,7 @@ void hs_gathered__release(struct hs_traces *traces, struct hs_gathered *trace, u
     pthread_mutex_unlock(&trace->mutex);
     if (drop)
         hs_traces__drop(traces, trace);
+    retire(traces);
     pthread_mutex_unlock(&traces->mutex);
 }
 
@@ -337,7 +366,7 @@ static void watch(struct hs_gathered *trace, uint64_t offset, const struct iovec
 {
     for (int i = 0; i < count && bytes; i++) {
         size_t part = pieces[i].iov_len < bytes ? pieces[i].iov_len : (size_t)bytes;
-        hs_chunk_watch__see(&trace->watch, offset, pieces[i].iov_base, part);
+        hs_chunk_watch__see(&trace->details->watch, offset, pieces[i].iov_base, part);
         offset += part;
         bytes -= part;
     }
@@ -369,7 +398,7 @@ static enum hs_refusal begin_file(struct hs_traces *traces, struct hs_gathered *
     trace->dirty = true;
     trace->header_taken = false;
     atomic_fetch_add(&traces->received, trace->size);
-    hs_chunk_watch__start(&trace->watch, header.byte_order);
+    hs_chunk_watch__start(&trace->details->watch, header.byte_order);
     hs_trace_journal__began(traces, trace);
     hs_trace_writer__add(traces, trace);
     free(trace->header);
@@ -472,14 +501,14 @@ enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *t
 void hs_gathered__row(struct hs_gathered *trace, struct hs_gathered_row *row)
 {
     pthread_mutex_lock(&trace->mutex);
-    row->device = trace->device;
+    row->device = trace->details->device;
     memcpy(row->file, trace->file, sizeof(row->file));
     row->state = trace->state;
     row->refusal = trace->refusal;
     row->size = trace->size;
-    row->events = trace->watch.events;
-    row->dropped = trace->watch.dropped;
-    row->counts_lost = trace->watch.lost;
+    row->events = trace->details->watch.events;
+    row->dropped = trace->details->watch.dropped;
+    row->counts_lost = trace->details->watch.lost;
     row->began_at = trace->began_at;
     row->connections = trace->connections;
     pthread_mutex_unlock(&trace->mutex);

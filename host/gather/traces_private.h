@@ -25,14 +25,20 @@ struct hs_account {
     _Atomic uint64_t bytes;
 };
 
+// What is known of a trace only while it is shown.
+struct hs_details {
+    struct hs_device device;
+    struct hs_chunk_watch watch;
+};
+
 struct hs_gathered {
     struct hs_gathered *next_in_bucket;
-    struct hs_gathered *next_in_run; // traces of this run, as they came
+    struct hs_gathered *next_in_run; // traces that are shown, as they came
     struct hs_gathered *next_open;   // of the thread that brings files to the disk
     uint8_t id[HS_TRACE_ID_SIZE];
 
-    pthread_mutex_t mutex; // of all that follows
-    struct hs_device device;
+    pthread_mutex_t mutex;      // of all that follows
+    struct hs_details *details; // NULL: not shown
     struct hs_account *account; // NULL: not known
     char file[HS_TRACES_FILE_NAME];
     int fd;
@@ -40,7 +46,6 @@ struct hs_gathered {
     uint64_t size;
     uint8_t *header; // as long as it is not whole
     size_t header_have;
-    struct hs_chunk_watch watch;
     uint64_t began_at;
     uint64_t ended_ns; // since 1970; of a file that was found, when it was written to last
     unsigned connections;
@@ -48,7 +53,7 @@ struct hs_gathered {
     enum hs_refusal refusal;
     uint64_t ended_by; // claim that waits for the disk
     unsigned holders;  // connections that know it, also those whose claim is void
-    bool dirty, ended, in_run, finished;
+    bool dirty, ended, in_run, listed, finished, big_endian;
     bool orphan;       // its file was removed: the writer closes it and frees this
     bool header_taken; // of the quota, before there is a file
 };
@@ -61,7 +66,7 @@ struct hs_traces {
     struct hs_gathered *bucket[HS_TRACES_BUCKETS];
     struct hs_gathered *run_first, **run_last;
     struct hs_account *account[HS_ACCOUNT_BUCKETS];
-    size_t count, account_count;
+    size_t count, account_count, listed;
     uint64_t removed;
     _Atomic uint64_t bytes, received, begun, unfinished, running;
 

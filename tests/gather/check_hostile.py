@@ -8,6 +8,7 @@ import subprocess
 
 from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, expect, main, make_header, make_key, read_key, start_devices,
                      succeed, wire, work)
+from check_common import descriptors_of, free_udp_port, memory_of
 
 RANDOM = random.Random(SEED)
 
@@ -222,21 +223,6 @@ def names():
            f'{os.listdir(work)}')
 
 
-def memory_of(gather):
-    """KiB; a sanitizer keeps what was freed."""
-    if os.environ.get('HEAPSONDE_TEST_SANITIZED'):
-        return 0
-    with open(f'/proc/{gather.process.pid}/status', encoding='ascii') as file:
-        for line in file:
-            if line.startswith('VmRSS'):
-                return int(line.split()[1])
-    return 0
-
-
-def descriptors_of(gather):
-    return len(os.listdir(f'/proc/{gather.process.pid}/fd'))
-
-
 def crowd():
     """Ten thousand connections, of which none proves anything."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -288,9 +274,7 @@ def flood():
 
 def announcements():
     """Forged ones: a bounded table, bounded dialling, and the true ones are heard."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(('127.0.0.1', 0))
-        port = probe.getsockname()[1]
+    port = free_udp_port()
     gather = Gather('--select', 'not device == forged or device == forged', listen=None,
                     environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
     forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

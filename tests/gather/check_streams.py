@@ -6,8 +6,9 @@ import random
 import signal
 import subprocess
 
-from harness import (COMMAND, DEVICES, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key,
-                     start_devices, succeed, wire, work)
+from harness import (COMMAND, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key,
+                     start_devices, succeed, work)
+from check_common import free_udp_port
 
 
 def gathered(count, *device_options, key=None, cuts=0):
@@ -143,13 +144,6 @@ def announced():
     expect(names == {'device-1', 'device-3', 'device-5', 'device-7'}, f'{names}')
     expect(gather.summary()['streams'] == 4, 'others were taken')
     devices.end()
-
-
-def free_udp_port():
-    import socket
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
 
 
 def controlled():

@@ -417,7 +417,7 @@ static void take_ack(struct device *device, uint64_t offset)
     if (offset > device->offset || offset < device->acknowledged)
         fail("the host acknowledges what it cannot have%s", "");
     device->acknowledged = offset;
-    if (offset != device->size || !device->end_sent)
+    if (offset != device->size || !device->end_sent || device->done)
         return;
     device->done = true;
     ended++;
