@@ -18,11 +18,12 @@ enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 16, TIMEOUT_SECONDS = 30, CONN
 struct visitor {
     struct visitor *before, *behind;
     int fd;
+    bool gets_answer; // has asked, and takes what is sent
 };
 
 struct hs_http_server {
     struct MHD_Daemon *daemon;
-    struct visitor visitors; // a ring: behind this one, who has not been answered for the longest time
+    struct visitor visitors; // a ring: behind this one, of whom nothing was heard for the longest time
     unsigned visitor_count;
     const struct hs_http_page *pages;
     void *context;
@@ -59,6 +60,79 @@ void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const 
     answer->length = length < 0 ? 0 : (size_t)length;
     answer->status = status;
     answer->type = "text/plain";
+}
+
+// ---- connections ----------------------------------------------------------------------------------------------------
+
+static void unlink_visitor(struct visitor *visitor)
+{
+    visitor->before->behind = visitor->behind;
+    visitor->behind->before = visitor->before;
+}
+
+static void put_last(struct hs_http_server *server, struct visitor *visitor)
+{
+    visitor->behind = &server->visitors;
+    visitor->before = server->visitors.before;
+    visitor->before->behind = visitor;
+    server->visitors.before = visitor;
+}
+
+static void note(struct hs_http_server *server, struct MHD_Connection *connection, bool gets_answer)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct visitor *visitor = info ? info->socket_context : NULL;
+    if (!visitor)
+        return;
+    visitor->gets_answer = gets_answer;
+    unlink_visitor(visitor);
+    put_last(server, visitor);
+}
+
+static struct visitor *longest_waiting(struct hs_http_server *server)
+{
+    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind) {
+        if (!visitor->gets_answer)
+            return visitor;
+    }
+    return server->visitors.behind;
+}
+
+// Whoever sends a byte now and then could otherwise keep everybody out. The daemon notices, and closes.
+static void show_out(struct hs_http_server *server, struct visitor *visitor)
+{
+    shutdown(visitor->fd, SHUT_RDWR);
+    unlink_visitor(visitor);
+    put_last(server, visitor);
+}
+
+static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct visitor *visitor = calloc(1, sizeof(*visitor));
+    if (!visitor || !info) {
+        free(visitor);
+        return NULL;
+    }
+    visitor->fd = info->connect_fd;
+    put_last(server, visitor);
+    if (++server->visitor_count > MOST_CONNECTIONS)
+        show_out(server, longest_waiting(server));
+    return visitor;
+}
+
+static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct hs_http_server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_context = welcome(server, connection);
+    } else if (*socket_context) {
+        unlink_visitor(*socket_context);
+        free(*socket_context);
+        *socket_context = NULL;
+        server->visitor_count--;
+    }
 }
 
 // ---- who may ask ----------------------------------------------------------------------------------------------------
@@ -207,6 +281,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
+    note(context, connection, true);
     if (upload->refused)
         return turn_away(context, connection);
     if (upload->too_long)
@@ -214,74 +289,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return serve_page(context, connection, url, method, upload);
 }
 
-// ---- connections ----------------------------------------------------------------------------------------------------
-
-static void unlink_visitor(struct visitor *visitor)
-{
-    visitor->before->behind = visitor->behind;
-    visitor->behind->before = visitor->before;
-}
-
-static void put_last(struct hs_http_server *server, struct visitor *visitor)
-{
-    visitor->behind = &server->visitors;
-    visitor->before = server->visitors.before;
-    visitor->before->behind = visitor;
-    server->visitors.before = visitor;
-}
-
-static void renew(struct hs_http_server *server, struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    if (!info || !info->socket_context)
-        return;
-    unlink_visitor(info->socket_context);
-    put_last(server, info->socket_context);
-}
-
-// Whoever sends a byte now and then could otherwise keep everybody out. The daemon notices, and closes.
-static void show_out(struct hs_http_server *server, struct visitor *visitor)
-{
-    shutdown(visitor->fd, SHUT_RDWR);
-    unlink_visitor(visitor);
-    put_last(server, visitor);
-}
-
-static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct visitor *visitor = calloc(1, sizeof(*visitor));
-    if (!visitor || !info) {
-        free(visitor);
-        return NULL;
-    }
-    visitor->fd = info->connect_fd;
-    put_last(server, visitor);
-    if (++server->visitor_count > MOST_CONNECTIONS)
-        show_out(server, server->visitors.behind);
-    return visitor;
-}
-
-static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context,
-                       enum MHD_ConnectionNotificationCode code)
-{
-    struct hs_http_server *server = context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_context = welcome(server, connection);
-    } else if (*socket_context) {
-        unlink_visitor(*socket_context);
-        free(*socket_context);
-        *socket_context = NULL;
-        server->visitor_count--;
-    }
-}
-
 static void completed(void *context, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode why)
 {
     (void)why;
     struct upload *upload = *state;
-    renew(context, connection);
+    note(context, connection, false);
     if (upload)
         free(upload->bytes);
     free(upload);

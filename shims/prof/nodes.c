@@ -141,29 +141,17 @@ static struct hs_sampler_thread *self(void)
     return thread ? thread : &nobody;
 }
 
-static uint64_t read_allocated(const struct hs_call *call)
-{
-    (void)call;
-    return self()->allocated;
-}
-
-static uint64_t read_allocated_pointer(const struct hs_call *call)
-{
-    (void)call;
-    return (uintptr_t)&self()->allocated;
-}
-
-static uint64_t read_deallocated(const struct hs_call *call)
-{
-    (void)call;
-    return self()->deallocated;
-}
-
-static uint64_t read_deallocated_pointer(const struct hs_call *call)
-{
-    (void)call;
-    return (uintptr_t)&self()->deallocated;
-}
+#define READ_SELF(name, value)                                                                                         \
+    static uint64_t name(const struct hs_call *call)                                                                   \
+    {                                                                                                                  \
+        (void)call;                                                                                                    \
+        return value;                                                                                                  \
+    }
+READ_SELF(read_allocated, self()->allocated)
+READ_SELF(read_allocated_pointer, (uintptr_t)&self()->allocated)
+READ_SELF(read_deallocated, self()->deallocated)
+READ_SELF(read_deallocated_pointer, (uintptr_t)&self()->deallocated)
+#undef READ_SELF
 
 // The most that the thread had more than at the last reset, as far as the sampler or a call of this saw it.
 static uint64_t read_peak(const struct hs_call *call)

@@ -116,3 +116,14 @@ void compare_with_file(const char *path, const char *actual, size_t length)
         fail_at_difference(path, expected, actual);
     free(expected);
 }
+
+int run_cases(const char *name, TCase *cases)
+{
+    Suite *suite = suite_create(name);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

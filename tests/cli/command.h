@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_TESTS_CLI_COMMAND_H
 #define HEAPSONDE_TESTS_CLI_COMMAND_H
 
+#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,5 +35,8 @@ void write_file(const char *path, const void *bytes, size_t length);
 
 // Fails with the first line that differs. When HEAPSONDE_UPDATE_GOLDEN is set, the file gets the new text instead.
 void compare_with_file(const char *path, const char *actual, size_t length);
+
+// All that a test program does with its cases; its exit status.
+int run_cases(const char *name, TCase *cases);
 
 #endif

@@ -179,7 +179,6 @@ int main(void)
     if (!getcwd(source, sizeof(source)))
         return 1;
     setenv("DEBUGINFOD_URLS", "", 1);
-    Suite *suite = suite_create("dump_commands");
     TCase *tests = tcase_create("dump_commands");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_data, remove_work);
@@ -189,10 +188,5 @@ int main(void)
     tcase_add_test(tests, test_diff);
     tcase_add_test(tests, test_many_contexts);
     tcase_add_test(tests, test_complaints);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_cases("dump_commands", tests);
 }

@@ -200,7 +200,6 @@ int main(void)
     if (!getcwd(source, sizeof(source)))
         return 1;
     setenv("DEBUGINFOD_URLS", "", 1);
-    Suite *suite = suite_create("dump_tools");
     TCase *tests = tcase_create("dump_tools");
     tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_dumps, remove_work);
@@ -209,10 +208,5 @@ int main(void)
     tcase_add_test(tests, test_symbolize);
     tcase_add_test(tests, test_runs);
     tcase_add_test(tests, test_other_machines);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_cases("dump_tools", tests);
 }
