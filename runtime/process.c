@@ -139,7 +139,7 @@ static bool begin(void)
     if (!open_trace(hs_config.inline_writer, FIRST_SLOTS))
         return false;
     process.begun = true;
-    hs_log(HS_LOG_INFO, "recording to ", hs_output__path(), 0);
+    hs_log(HS_LOG_INFO, "recording to ", hs_config.output[0] ? hs_output__path() : "the stream alone", 0);
     return true;
 }
 
