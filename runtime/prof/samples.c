@@ -93,10 +93,11 @@ static void prepare_filter(void)
     size_t slots = old->mask + 1, wanted = ((size_t)samples.buckets.used + 1) * SLOTS_PER_SAMPLE;
     if (slots >= wanted || slots >= FILTER_LIMIT)
         return;
-    struct hs_filter *filter = hs_memory__map(FILTER_SIZE(4 * slots));
+    slots = 4 * slots < FILTER_LIMIT ? 4 * slots : FILTER_LIMIT;
+    struct hs_filter *filter = hs_memory__map(FILTER_SIZE(slots));
     if (!filter)
         return;
-    filter->mask = 4 * slots - 1;
+    filter->mask = slots - 1;
     fill(filter);
     atomic_store_explicit(&hs_filter, filter, memory_order_release);
 }
