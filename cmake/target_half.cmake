@@ -38,7 +38,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
 endif()
 
 # ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, also where ARM code is the rule:
-# nothing that is fast, makes atomic accesses or depends on registers.
+# nothing that is fast, captures registers or names the frame pointer (HS_DWARF_FP is that of the kind of code).
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
   heapsonde_lines(HEAPSONDE_THUMB_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
 endif()
