@@ -129,17 +129,7 @@ static void print_site(FILE *out, const struct ranking *ranking, uint32_t number
     if (change.blocks_before || change.blocks_after)
         fprintf(out, " in %s;", signed_blocks(&change).text);
     fprintf(out, " %s before, %s after", hs_text__bytes(change.before).text, hs_text__bytes(change.after).text);
-    if (site->stack_count > 1)
-        fprintf(out, "; %s stacks", hs_text__count(site->stack_count).text);
-    putc('\n', out);
-    for (uint32_t i = 0; i < site->frame_count; i++) {
-        fputs("        ", out);
-        hs_frame__print(out, style, site->frames[i]);
-    }
-    if (!site->frame_count)
-        fputs("        [no stack]\n", out);
-    if (site->more)
-        fprintf(out, "        %s...%s\n", style->faint, style->plain);
+    hs_site__print_stacks(out, style, site);
 }
 
 // Both kinds of sites, chosen before anything is written.

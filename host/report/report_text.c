@@ -22,17 +22,7 @@ static void print_site(FILE *out, const struct hs_subject *subject, const struct
                 hs_text__count(site->sum.allocated_count).text);
     if (cost != HS_COST_TEMPORARY && site->sum.temporary_count)
         fprintf(out, ", %s temporary", hs_text__percent(site->sum.temporary_count, site->sum.allocated_count).text);
-    if (site->stack_count > 1)
-        fprintf(out, "; %s stacks", hs_text__count(site->stack_count).text);
-    putc('\n', out);
-    for (uint32_t i = 0; i < site->frame_count; i++) {
-        fputs("        ", out);
-        hs_frame__print(out, style, site->frames[i]);
-    }
-    if (!site->frame_count)
-        fputs("        [no stack]\n", out);
-    if (site->more)
-        fprintf(out, "        %s...%s\n", style->faint, style->plain);
+    hs_site__print_stacks(out, style, site);
 }
 
 static int print_sites(FILE *out, const struct hs_subject *subject, const struct hs_sites *sites, enum hs_cost cost,

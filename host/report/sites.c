@@ -2,6 +2,7 @@
 #include "host/report/sites.h"
 
 #include "host/report/frames.h"
+#include "host/report/text.h"
 #include "host/symbols/strings.h"
 
 #include <errno.h>
@@ -188,6 +189,21 @@ int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, 
     hs_top__finish(top);
     top->context = NULL;
     return 0;
+}
+
+void hs_site__print_stacks(FILE *out, const struct hs_style *style, const struct hs_site *site)
+{
+    if (site->stack_count > 1)
+        fprintf(out, "; %s stacks", hs_text__count(site->stack_count).text);
+    putc('\n', out);
+    for (uint32_t i = 0; i < site->frame_count; i++) {
+        fputs("        ", out);
+        hs_frame__print(out, style, site->frames[i]);
+    }
+    if (!site->frame_count)
+        fputs("        [no stack]\n", out);
+    if (site->more)
+        fprintf(out, "        %s...%s\n", style->faint, style->plain);
 }
 
 void hs_sites__free(struct hs_sites *sites)

@@ -7,6 +7,7 @@
 
 #include "host/query/query.h"
 #include "host/report/cost.h"
+#include "host/report/style.h"
 #include "host/report/top.h"
 #include "host/symbols/trace_symbols.h"
 
@@ -31,5 +32,8 @@ int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, co
 // The first `most` sites by a cost, those without any left out. Returns 0 or -ENOMEM; to be freed by hs_top__free.
 int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, struct hs_top *top);
 void hs_sites__free(struct hs_sites *sites);
+
+// The end of the line about a site, how many stacks it stands for, and its frames below.
+void hs_site__print_stacks(FILE *out, const struct hs_style *style, const struct hs_site *site);
 
 #endif
