@@ -92,7 +92,7 @@ static bool has_ended(const struct hs_hidden_thread *thread)
 {
     if (thread->is_process)
         return HS_SYSTEM4(SYS_wait4, thread->tid, 0, WNOHANG | __WCLONE, 0) != 0;
-    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), thread->tid, 0) == -ESRCH;
+    return hs_thread_is_gone(thread->tid);
 }
 
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns)

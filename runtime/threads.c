@@ -4,12 +4,12 @@
 #include "arch/system.h"
 #include "runtime/config.h"
 #include "runtime/journal.h"
+#include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
 #include "runtime/text.h"
 #include "runtime/writer.h"
 
-#include <errno.h>
 #include <sys/prctl.h>
 
 enum { LONGEST_RECORD_WORDS = 12, FIRST_SCAN = 16 };
@@ -54,11 +54,10 @@ static void retire(struct hs_thread *thread, uint32_t tid)
 
 void hs_threads__collect_dead(void)
 {
-    long pid = hs_system_getpid();
     struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
     for (; thread; thread = thread->next) {
         uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_acquire);
-        if (tid != 0 && tid != HS_THREAD_TAKEN && HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == -ESRCH)
+        if (tid != 0 && tid != HS_THREAD_TAKEN && hs_thread_is_gone(tid))
             retire(thread, tid);
     }
     hs_writer__notify();

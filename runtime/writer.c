@@ -203,9 +203,8 @@ static void start_helper(void)
 // Returns whether the thread has ended, so that its stack may go.
 static bool wait_until_gone(uint32_t tid)
 {
-    long pid = hs_system_getpid();
     for (int i = 0; i < 100000; i++) {
-        if (HS_SYSTEM3(SYS_tgkill, pid, tid, 0) == -ESRCH)
+        if (hs_thread_is_gone(tid))
             return true;
         HS_SYSTEM0(SYS_sched_yield);
     }

@@ -156,6 +156,8 @@ static bool act_on(struct hs_link *link, enum hs_wire_kind kind, const uint8_t *
         return true;
     case HS_WIRE_REQUEST:
         return take_request(link, payload, length);
+    case HS_WIRE_AUTH:
+        return false;
     case HS_WIRE_PING:
         link->pong_due = true;
         return true;

@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
+#include "runtime/memory.h"
 #include "runtime/stream/address.h"
 #include "runtime/stream/announce.h"
 #include "runtime/stream/key_file.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
@@ -50,10 +52,19 @@ static bool complain(const char *what, const char *detail)
     return false;
 }
 
+// The pages that hold the key stay out of core dumps.
+static void hide_key(void)
+{
+    uintptr_t page = hs_memory__page_size(), start = (uintptr_t)&hs_link_security & ~(page - 1);
+    uintptr_t end = ((uintptr_t)(&hs_link_security + 1) + page - 1) & ~(page - 1);
+    HS_SYSTEM3(SYS_madvise, start, end - start, MADV_DONTDUMP);
+}
+
 static bool prepare_key(void)
 {
     if (!hs_config.key_file[0])
         return true;
+    hide_key();
     long length = hs_key_file__read(hs_config.key_file, hs_link_security.key, sizeof hs_link_security.key);
     if (length < 0) {
         hs_log(HS_LOG_ERROR, "nothing is streamed: the key cannot be used: ", hs_config.key_file, (int)-length);

@@ -171,10 +171,20 @@
 #else
     {"sched_yield", -1},
 #endif
+#ifdef SYS_setsid
+    {"setsid", SYS_setsid},
+#else
+    {"setsid", -1},
+#endif
 #ifdef SYS_tgkill
     {"tgkill", SYS_tgkill},
 #else
     {"tgkill", -1},
+#endif
+#ifdef SYS_tkill
+    {"tkill", SYS_tkill},
+#else
+    {"tkill", -1},
 #endif
 #ifdef SYS_uname
     {"uname", SYS_uname},
@@ -185,6 +195,11 @@
     {"unlinkat", SYS_unlinkat},
 #else
     {"unlinkat", -1},
+#endif
+#ifdef SYS_wait4
+    {"wait4", SYS_wait4},
+#else
+    {"wait4", -1},
 #endif
 #ifdef SYS_write
     {"write", SYS_write},
