@@ -59,12 +59,17 @@ CONTEST void *allocate(unsigned function, size_t size)
     }
 }
 
+// An empty block counts as a byte where nothing of it can be used.
+static size_t counted_size(void *block)
+{
+    size_t usable = block ? malloc_usable_size(block) : 0;
+    return block && usable == 0 ? 1 : usable;
+}
+
 static void count(void *block, long sign)
 {
-    if (!block)
-        return;
-    live_blocks += sign;
-    live_bytes += sign * (long)malloc_usable_size(block);
+    live_blocks += block ? sign : 0;
+    live_bytes += sign * (long)counted_size(block);
 }
 
 CONTEST void *reallocate(void *block, size_t size)
@@ -172,11 +177,10 @@ static uint64_t counter(const char *name)
 
 static void check_counts(const char *what, unsigned number, uint64_t allocated, uint64_t freed, void *block)
 {
-    // An empty block counts as a byte where nothing of it can be used.
-    size_t usable = block ? malloc_usable_size(block) : 0;
+    size_t expected = counted_size(block);
     uint64_t got = counter("thread.allocated") - allocated, given = counter("thread.deallocated") - freed;
-    if (block ? got != (usable ? usable : 1) : got != 0)
-        printf("%s %u: %ju bytes counted, %zu are usable\n", what, number, (uintmax_t)got, usable);
+    if (got != expected)
+        printf("%s %u: %ju bytes counted, not %zu\n", what, number, (uintmax_t)got, expected);
     if (!block && !given)
         printf("%s %u: nothing counted\n", what, number);
 }
