@@ -18,7 +18,7 @@ packages=(
     libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev zlib1g-dev libmicrohttpd-dev libsodium-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
     check libcapstone-dev libunwind-dev dwz xz-utils chromium man-db
-    python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl
+    python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
     google-perftools golang-go file
