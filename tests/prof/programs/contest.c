@@ -82,7 +82,7 @@ CONTEST void *reallocate(void *block, size_t size)
 
 CONTEST void refuse(void *block)
 {
-    volatile size_t huge = SIZE_MAX / 2, large = (size_t)1 << (sizeof large * 4 + 1);
+    volatile size_t huge = SIZE_MAX / 2 + 1, large = (size_t)1 << (sizeof large * 4 + 1);
     MUST(!realloc(block, huge));
     MUST(!reallocarray(block, large, large));
     MUST(!calloc(large, large));

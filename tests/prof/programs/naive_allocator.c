@@ -52,7 +52,7 @@ static struct head *cut(size_t size)
 
 PUBLIC void *malloc(size_t size)
 {
-    if (size > (size_t)1 << (sizeof size * 4 + sizeof size - 4)) {
+    if (size > (size_t)1 << (sizeof size == 8 ? 36 : 30)) {
         errno = ENOMEM;
         return NULL;
     }
