@@ -118,6 +118,28 @@ static bool begins(const char *word, const char *prefix)
     return !strncmp(word, prefix, strlen(prefix));
 }
 
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at++) {
+        char before = at == words ? ' ' : at[-1];
+        if (before == ' ' && (at[length] == ' ' || at[length] == 0))
+            return true;
+    }
+    return false;
+}
+
+// Every word of `needed` is one of HEAPSONDE_TEST_TRAITS.
+static bool has_traits(const char *needed)
+{
+    const char *traits = getenv("HEAPSONDE_TEST_TRAITS");
+    char *rest = text("%s", needed), *word;
+    while ((word = strsep(&rest, " ")))
+        if (*word && !has_word(traits ? traits : "", word))
+            return false;
+    return true;
+}
+
 // Programs end with statuses of their own choice, but those of MUST() and say() in program.h, those of a program that
 // cannot be started, and signals in lines without "killed", mean that nothing was tested.
 static bool ends_as_expected(int status, int expected_status, bool killed)
@@ -149,6 +171,8 @@ static void run_line(struct line *line, bool profiled)
             expectation.drops_allowed = true;
         else if (!strcmp(option, "cut"))
             expectation.cut_allowed = true;
+        else if (begins(option, "cut@"))
+            expectation.cut_allowed = has_traits(option + 4);
         else if (!strcmp(option, "untracked"))
             expectation.untracked = true;
         else if (!strcmp(option, "undumpable"))
@@ -205,28 +229,6 @@ static void run_line(struct line *line, bool profiled)
     compare_folder(folder, &expectation);
     if (begins(line->name, "real."))
         print_stack_shares(folder);
-}
-
-static bool has_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at++) {
-        char before = at == words ? ' ' : at[-1];
-        if (before == ' ' && (at[length] == ' ' || at[length] == 0))
-            return true;
-    }
-    return false;
-}
-
-// Every word of `needed` is one of HEAPSONDE_TEST_TRAITS.
-static bool has_traits(const char *needed)
-{
-    const char *traits = getenv("HEAPSONDE_TEST_TRAITS");
-    char *rest = text("%s", needed), *word;
-    while ((word = strsep(&rest, " ")))
-        if (*word && !has_word(traits ? traits : "", word))
-            return false;
-    return true;
 }
 
 // unsupported.txt beside the cases says what cannot work where, and why.
