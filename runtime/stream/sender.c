@@ -29,6 +29,7 @@ enum { LINKS = 4, PORTS_TRIED = 100, BACKLOG = 16 };
 #define TAKE_OVER_NS    (4 * SECOND_NS)
 #define EXEC_PATIENCE   SECOND_NS
 #define ORPHAN_PATIENCE (60 * SECOND_NS)
+#define SPILL_PATIENCE  (3600 * SECOND_NS)
 
 static struct {
     struct hs_address host; // CONNECT
@@ -245,12 +246,13 @@ static void look_after_program(uint64_t now)
         copy_what_is_left();
 }
 
-// Whoever outlives the program does not wait for a host for ever, unless nothing may be lost.
+// Whoever outlives the program does not wait for a host for ever: it keeps the program's memory.
 static bool patience_has_ended(uint64_t now)
 {
     if (sender.acknowledged_ns > now || sender.acknowledged_ns == 0 || !(atomic_load(&hs_stream.ended) || sender.gone))
         sender.acknowledged_ns = now;
-    return hs_config.policy == HS_POLICY_DROP && now - sender.acknowledged_ns > ORPHAN_PATIENCE;
+    uint64_t patience = hs_config.policy == HS_POLICY_DROP ? ORPHAN_PATIENCE : SPILL_PATIENCE;
+    return now - sender.acknowledged_ns > patience;
 }
 
 // ---- sockets --------------------------------------------------------------------------------------------------------
