@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
-enum { LINKS = 4, PORTS_TRIED = 100, BACKLOG = 16 };
+enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 #define SECOND_NS       1000000000ull
 #define IDLE_NS         100000000ll
 #define FULL_NS         50000000ll
