@@ -247,6 +247,20 @@ bool hs_stream__begin(const void *file_header, size_t size)
     return hs_stream.open;
 }
 
+// True: no thread sends any more.
+static bool stop_sender(void)
+{
+    atomic_store(&hs_stream.quit, 1);
+    wake_sender();
+    return hs_hidden_thread__join(&hs_stream.sender, JOIN_NS);
+}
+
+void hs_stream__pause(void)
+{
+    if (hs_stream.open && hs_stream.kind != HS_HIDDEN_PROCESS)
+        stop_sender();
+}
+
 // The child of a program whose sender was a thread: what is left in the ring goes with it.
 static void leave_to_child(void)
 {
@@ -257,6 +271,7 @@ static void leave_to_child(void)
         return;
     HS_SYSTEM0(SYS_setsid);
     hs_stream.orphan = true;
+    atomic_store(&hs_stream.quit, 0);
     hs_hidden_thread__close_descriptors(-1);
     hs_sender__main(NULL);
     HS_SYSTEM1(SYS_exit_group, 0);
@@ -282,17 +297,8 @@ void hs_stream__end(void)
         return;
     if (hs_config.output_descriptor >= 0 || hs_config.policy == HS_POLICY_BLOCK)
         wait_until_sent();
-    else if (hs_ring__room(&hs_stream.ring) < hs_stream.ring.size)
-        leave_to_child();
-}
-
-void hs_stream__pause(void)
-{
-    if (!hs_stream.open || hs_stream.kind == HS_HIDDEN_PROCESS)
-        return;
-    atomic_store(&hs_stream.quit, 1);
-    wake_sender();
-    hs_hidden_thread__join(&hs_stream.sender, JOIN_NS);
+    else if (stop_sender() && hs_ring__room(&hs_stream.ring) < hs_stream.ring.size)
+        leave_to_child(); // the thread must not deliver what the child would then offer for ever
 }
 
 void hs_stream__go_on(void)
