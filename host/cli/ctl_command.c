@@ -224,7 +224,8 @@ static int serve(const struct job *job)
     struct hs_http_options options = {.listen = hs_arguments__text(job->arguments, "listen", "127.0.0.1:0"),
                                       .token = token,
                                       .pages = hs_ctl_page_table,
-                                      .context = pages};
+                                      .context = pages,
+                                      .bodies = true};
     int result = pages ? hs_http__start(&server, &options, &error) : hs_error__set(&error, ENOMEM, "out of memory");
     if (!result) {
         printf("%s\n", hs_http__address(server));

@@ -236,12 +236,12 @@ static void overview(void *context, const struct hs_http_request *request, struc
 }
 
 const struct hs_http_page hs_ctl_page_table[] = {
-    {"GET", "/", overview},
-    {"GET", "/mtev/heap_profile", mtev_heap_profile},
-    {"GET", "/mtev/memory.json", mtev_memory},
-    {"GET", "/pprof/heap", pprof_heap},
-    {"GET", "/pprof/cmdline", pprof_command_line},
-    {"GET", "/pprof/symbol", pprof_has_symbols},
-    {"POST", "/pprof/symbol", pprof_symbol},
+    {.method = "GET", .path = "/", .serve = overview},
+    {.method = "GET", .path = "/mtev/heap_profile", .serve = mtev_heap_profile},
+    {.method = "GET", .path = "/mtev/memory.json", .serve = mtev_memory},
+    {.method = "GET", .path = "/pprof/heap", .serve = pprof_heap},
+    {.method = "GET", .path = "/pprof/cmdline", .serve = pprof_command_line},
+    {.method = "GET", .path = "/pprof/symbol", .serve = pprof_has_symbols},
+    {.method = "POST", .path = "/pprof/symbol", .serve = pprof_symbol},
     {0},
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,41 +13,53 @@
 #include <sys/socket.h>
 
 enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 16, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
+enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
-// An open connection. All of them are looked after by the one thread of the daemon.
+// An open connection.
 struct visitor {
     struct visitor *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
 };
 
+// An answer that is being sent.
+struct sending {
+    struct sending *before, *behind;
+    struct hs_http_server *server;
+    struct hs_stream *stream;
+};
+
 struct hs_http_server {
     struct MHD_Daemon *daemon;
+    pthread_mutex_t lock;    // of the rings and their count
     struct visitor visitors; // a ring: behind this one, of whom nothing was heard for the longest time
     unsigned visitor_count;
+    struct sending sendings; // a ring
+    int cancel;
+    pthread_mutex_t serving; // held while a page is served, unless they are served at once
+    bool at_once, bodies;
     const struct hs_http_page *pages;
     void *context;
     char *token;
     char address[128];
 };
 
-// What a POST has sent so far.
+// A request, and what a POST has sent so far.
 struct upload {
+    struct hs_uri uri;
+    char *path;
+    struct hs_error error; // of the URI, when it has a message
     char *bytes;
     size_t length, size;
+    bool seen;
     bool too_long;
     bool refused; // before it was looked at
 };
 
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
 {
-    const char *value = NULL;
-    size_t length = 0;
-    if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value,
-                                      &length) != MHD_YES)
-        return NULL;
-    return value ? value : "";
+    return hs_uri__value(request->uri, name);
 }
 
 void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
@@ -84,9 +97,11 @@ static void note(struct hs_http_server *server, struct MHD_Connection *connectio
     struct visitor *visitor = info ? info->socket_context : NULL;
     if (!visitor)
         return;
+    pthread_mutex_lock(&server->lock);
     visitor->gets_answer = gets_answer;
     unlink_visitor(visitor);
     put_last(server, visitor);
+    pthread_mutex_unlock(&server->lock);
 }
 
 static struct visitor *longest_waiting(struct hs_http_server *server)
@@ -115,9 +130,11 @@ static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connect
         return NULL;
     }
     visitor->fd = info->connect_fd;
+    pthread_mutex_lock(&server->lock);
     put_last(server, visitor);
     if (++server->visitor_count > MOST_CONNECTIONS)
         show_out(server, longest_waiting(server));
+    pthread_mutex_unlock(&server->lock);
     return visitor;
 }
 
@@ -128,10 +145,12 @@ static void come_or_go(void *context, struct MHD_Connection *connection, void **
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         *socket_context = welcome(server, connection);
     } else if (*socket_context) {
+        pthread_mutex_lock(&server->lock);
         unlink_visitor(*socket_context);
+        server->visitor_count--;
+        pthread_mutex_unlock(&server->lock);
         free(*socket_context);
         *socket_context = NULL;
-        server->visitor_count--;
     }
 }
 
@@ -148,11 +167,11 @@ static bool same_token(const char *given, const char *token)
     return !difference;
 }
 
-static bool has_token(const struct hs_http_server *server, struct MHD_Connection *connection)
+static bool has_token(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri)
 {
     static const char scheme[] = "Bearer ";
     const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    const char *parameter = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+    const char *parameter = hs_uri__value(uri, "token");
     if (header && !strncasecmp(header, scheme, sizeof(scheme) - 1))
         return same_token(header + sizeof(scheme) - 1, server->token);
     return parameter && same_token(parameter, server->token);
@@ -184,15 +203,74 @@ static bool is_own_request(struct MHD_Connection *connection)
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
-static enum MHD_Result reply(struct MHD_Connection *connection, struct hs_http_answer *answer, const char *allow)
+static ssize_t send_piece(void *context, uint64_t position, char *to, size_t most)
+{
+    struct sending *sending = context;
+    (void)position;
+    ssize_t length = hs_stream__read(sending->stream, to, most);
+    return length > 0 ? length : length ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_sending(void *context)
+{
+    struct sending *sending = context;
+    pthread_mutex_lock(&sending->server->lock);
+    sending->before->behind = sending->behind;
+    sending->behind->before = sending->before;
+    pthread_mutex_unlock(&sending->server->lock);
+    hs_stream__destroy(sending->stream);
+    free(sending);
+}
+
+static void begin_sending(struct hs_http_server *server, struct sending *sending)
+{
+    sending->server = server;
+    pthread_mutex_lock(&server->lock);
+    sending->behind = &server->sendings;
+    sending->before = server->sendings.before;
+    sending->before->behind = sending;
+    server->sendings.before = sending;
+    if (server->cancel)
+        hs_stream__cancel(sending->stream);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static struct MHD_Response *stream_response(struct hs_http_server *server, const struct hs_stream_writer *writer)
+{
+    struct sending *sending = calloc(1, sizeof(*sending));
+    struct hs_stream *stream = hs_stream__create(writer);
+    if (!sending || !stream) {
+        if (stream)
+            hs_stream__destroy(stream);
+        free(sending);
+        return NULL;
+    }
+    sending->stream = stream;
+    begin_sending(server, sending);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
+    if (!response)
+        end_sending(sending);
+    return response;
+}
+
+static struct MHD_Response *body_response(struct hs_http_answer *answer)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
                                         answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (!response) {
+    if (!response)
         free(answer->body);
+    return response;
+}
+
+static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *connection,
+                             struct hs_http_answer *answer, const char *allow)
+{
+    struct MHD_Response *response =
+        answer->writer.write ? stream_response(server, &answer->writer) : body_response(answer);
+    if (!response)
         return MHD_NO;
-    }
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -203,44 +281,61 @@ static enum MHD_Result reply(struct MHD_Connection *connection, struct hs_http_a
     return result;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text, const char *allow)
+static enum MHD_Result refuse(struct hs_http_server *server, struct MHD_Connection *connection, unsigned status,
+                              const char *text, const char *allow)
 {
     struct hs_http_answer answer = {0};
     hs_http_answer__text(&answer, status, "%s\n", text);
-    return reply(connection, &answer, allow);
+    return reply(server, connection, &answer, allow);
 }
 
-static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const struct upload *upload)
+static void ask_page(struct hs_http_server *server, const struct hs_http_request *request,
+                     struct hs_http_answer *answer)
+{
+    if (!server->at_once)
+        pthread_mutex_lock(&server->serving);
+    request->page->serve(server->context, request, answer);
+    if (!server->at_once)
+        pthread_mutex_unlock(&server->serving);
+}
+
+static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *connection, const char *method,
+                                  const struct upload *upload)
 {
     const char *wanted = !strcmp(method, "HEAD") ? "GET" : method;
     const char *allowed = NULL;
+    struct hs_http_request request = {.path = upload->path,
+                                      .uri = &upload->uri,
+                                      .body = upload->bytes ? upload->bytes : "",
+                                      .body_length = upload->length,
+                                      .cancel = &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
-        if (strcmp(page->path, path))
+        if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES))
             continue;
         if (!strcmp(page->method, wanted)) {
             struct hs_http_answer answer = {0};
-            struct hs_http_request request = {connection, path, upload->bytes ? upload->bytes : "", upload->length};
-            page->serve(server->context, &request, &answer);
-            return reply(connection, &answer, NULL);
+            request.page = page;
+            ask_page(server, &request, &answer);
+            return reply(server, connection, &answer, NULL);
         }
         allowed = allowed ? "GET, POST" : page->method;
     }
     if (allowed)
-        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way", allowed);
-    return refuse(connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
+        return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way",
+                      allowed);
+    return refuse(server, connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
 }
 
-static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection)
+static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri)
 {
-    return server->token ? has_token(server, connection) : is_own_request(connection);
+    return server->token ? has_token(server, connection, uri) : is_own_request(connection);
 }
 
-static enum MHD_Result turn_away(const struct hs_http_server *server, struct MHD_Connection *connection)
+static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *connection)
 {
     if (server->token)
-        return refuse(connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
-    return refuse(connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
+        return refuse(server, connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
+    return refuse(server, connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
 }
 
 static void take_upload(struct upload *upload, const char *bytes, size_t length)
@@ -264,29 +359,49 @@ static void take_upload(struct upload *upload, const char *bytes, size_t length)
     upload->bytes[upload->length] = 0;
 }
 
+// The library's own reading of the URI does not tell a byte that was escaped from one that was not.
+static void *begin_request(void *context, const char *text, struct MHD_Connection *connection)
+{
+    struct upload *upload = calloc(1, sizeof(*upload));
+    (void)context;
+    (void)connection;
+    if (!upload)
+        return NULL;
+    upload->path = strndup(text, strcspn(text, "?#"));
+    hs_uri__parse(&upload->uri, text, &upload->error);
+    return upload;
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *data, size_t *size, void **state)
 {
-    (void)version;
+    struct hs_http_server *server = context;
     struct upload *upload = *state;
-    if (!upload) {
-        *state = upload = calloc(1, sizeof(*upload));
-        if (!upload)
-            return MHD_NO;
-        upload->refused = !may_ask(context, connection);
+    (void)url;
+    (void)version;
+    if (!upload || !upload->path)
+        return MHD_NO;
+    if (!upload->seen) {
+        upload->seen = true;
+        upload->refused = !may_ask(server, connection, &upload->uri);
         return MHD_YES;
     }
     if (*size) {
-        take_upload(upload, data, *size);
+        if (server->bodies)
+            take_upload(upload, data, *size);
+        else
+            upload->too_long = true;
         *size = 0;
         return MHD_YES;
     }
-    note(context, connection, true);
+    note(server, connection, true);
     if (upload->refused)
-        return turn_away(context, connection);
+        return turn_away(server, connection);
+    if (upload->error.message[0])
+        return refuse(server, connection, MHD_HTTP_BAD_REQUEST, upload->error.message, NULL);
     if (upload->too_long)
-        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
-    return serve_page(context, connection, url, method, upload);
+        return refuse(server, connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
+    return serve_page(server, connection, method, upload);
 }
 
 static void completed(void *context, struct MHD_Connection *connection, void **state,
@@ -295,8 +410,11 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
     (void)why;
     struct upload *upload = *state;
     note(context, connection, false);
-    if (upload)
+    if (upload) {
+        hs_uri__free(&upload->uri);
+        free(upload->path);
         free(upload->bytes);
+    }
     free(upload);
     *state = NULL;
 }
@@ -371,18 +489,25 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         return hs_error__set(error, ENOMEM, "out of memory");
     self->pages = options->pages;
     self->context = options->context;
+    self->at_once = options->at_once;
+    self->bodies = options->bodies;
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_mutex_init(&self->serving, NULL);
     self->visitors.before = self->visitors.behind = &self->visitors;
+    self->sendings.before = self->sendings.behind = &self->sendings;
     self->token = options->token && *options->token ? strdup(options->token) : NULL;
     if (options->token && *options->token && !self->token) {
         hs_http__stop(self);
         return hs_error__set(error, ENOMEM, "out of memory");
     }
-    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
-    self->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, self,
-        MHD_OPTION_NOTIFY_CONNECTION, come_or_go, self, MHD_OPTION_END);
+    unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+                     (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+    self->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any,
+                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS),
+                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
+                                    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                                    MHD_OPTION_NOTIFY_COMPLETED, completed, self, MHD_OPTION_NOTIFY_CONNECTION,
+                                    come_or_go, self, MHD_OPTION_URI_LOG_CALLBACK, begin_request, self, MHD_OPTION_END);
     if (!self->daemon) {
         int problem = errno ? errno : EIO;
         hs_http__stop(self);
@@ -398,10 +523,22 @@ const char *hs_http__address(const struct hs_http_server *server)
     return server->address;
 }
 
+static void cancel_all(struct hs_http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    __atomic_store_n(&server->cancel, 1, __ATOMIC_RELAXED);
+    for (struct sending *sending = server->sendings.behind; sending != &server->sendings; sending = sending->behind)
+        hs_stream__cancel(sending->stream);
+    pthread_mutex_unlock(&server->lock);
+}
+
 void hs_http__stop(struct hs_http_server *server)
 {
+    cancel_all(server);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    pthread_mutex_destroy(&server->lock);
+    pthread_mutex_destroy(&server->serving);
     free(server->token);
     free(server);
 }

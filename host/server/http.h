@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A small HTTP server: pages in a table, one thread, bounded requests. It listens on loopback; any other address needs
-// a token, which clients send as "Authorization: Bearer TOKEN" or as the parameter "token". Without one, requests are
-// only taken that name a loopback host and come from no other site's page.
+// A small HTTP server: pages in a table, a thread for each of a bounded number of connections, bounded requests. It
+// listens on loopback; any other address needs a token, which clients send as "Authorization: Bearer TOKEN" or as the
+// parameter "token". Without one, requests are only taken that name a loopback host and come from no other site's page.
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
+#include "host/server/stream.h"
+#include "host/server/uri.h"
 #include "host/store/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HS_HTTP_VALUES = 4 };
+
+struct hs_http_page;
+
 struct hs_http_request {
-    void *connection; // the library's
-    const char *path;
-    const char *body; // of a POST, ended by a NUL
+    const struct hs_http_page *page;
+    const char *path; // as it was sent, without the query
+    const struct hs_uri *uri;
+    const char *value[HS_HTTP_VALUES]; // what stands for the parts in braces of the page's path
+    const char *body;                  // of a POST, ended by a NUL
     size_t body_length;
+    const int *cancel; // not 0: the server ends, nobody waits for the answer
 };
 
 // A parameter of the query: "" when it has no value, NULL when it is not there.
@@ -27,6 +36,7 @@ struct hs_http_answer {
     const char *type; // Content-Type, a constant
     char *body;       // from malloc; the server frees it
     size_t length;
+    struct hs_stream_writer writer; // instead of a body when it has `write`: sent in pieces, while it is written
 };
 
 // Fills the answer with a line of text.
@@ -35,8 +45,9 @@ void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const 
 
 struct hs_http_page {
     const char *method; // "GET" (which also answers HEAD), "POST"
-    const char *path;
+    const char *path;   // "/data/{id}/tree"; of two that match the first is taken
     void (*serve)(void *context, const struct hs_http_request *request, struct hs_http_answer *answer);
+    const void *detail; // of the page, for whoever serves it
 };
 
 struct hs_http_server;
@@ -46,9 +57,11 @@ struct hs_http_options {
     const char *token;                // NULL: none
     const struct hs_http_page *pages; // method NULL ends them
     void *context;
+    bool at_once; // pages may be served in several threads at the same time; otherwise one at a time
+    bool bodies;  // requests may have one
 };
 
-// 0, or a negative errno with the reason. The server runs in a thread of its own; pages are served one at a time.
+// 0, or a negative errno with the reason. The server runs in threads of its own.
 int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error);
 
 // "http://127.0.0.1:4711"

@@ -187,6 +187,7 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
     for (uint32_t i = 0; i < count; i++) {
         bool named = found[i].function && *found[i].function;
         frame[i].function = named ? readable_name(self, found[i].function) : offset_name(self, module, address);
+        frame[i].linked = named ? hs_strings__add(self->strings, found[i].function) : NULL;
         frame[i].kind = named ? HS_FRAME_NAMED : HS_FRAME_OFFSET;
         frame[i].file = source_file(self, &found[i]);
         frame[i].line = found[i].line;
@@ -231,6 +232,7 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
     for (uint32_t i = 0; i < from->count; i++) {
         frame[i] = from->frame[i];
         frame[i].function = readable_name(self, from->frame[i].function);
+        frame[i].linked = hs_strings__add(self->strings, from->frame[i].function);
         frame[i].file = from->frame[i].file ? hs_strings__add(self->strings, from->frame[i].file) : NULL;
         if (!frame[i].function)
             return NULL;

@@ -57,6 +57,7 @@ enum hs_frame_kind {
 
 struct hs_frame {
     const char *function; // never NULL; equal names are equal pointers
+    const char *linked;   // the name as the symbol table or the debug information has it; NULL when not named
     const char *file;     // NULL when unknown
     uint32_t line;        // 0 when unknown
     bool inlined;         // part of the next frame's function

@@ -4,6 +4,7 @@
 #include "format/trace_format.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +24,8 @@ struct hs_trace_symbols {
     size_t module_count;
     const struct hs_node *nodes;
     size_t node_count;
-    const struct hs_frames **frames; // by node, NULL: not asked yet
+    const struct hs_frames **frames; // by node, NULL: not asked yet; read and set in one piece
+    pthread_mutex_t lock;            // of the session behind it
     struct module_copy *copies;      // by module
 };
 
@@ -118,6 +120,7 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     used.machine = hs_store__summary(store)->machine;
     used.pointer_size = hs_store__summary(store)->pointer_size;
     used.byte_order = hs_store__summary(store)->byte_order;
+    pthread_mutex_init(&self->lock, NULL);
     self->store = store;
     self->modules = hs_store__modules(store, &self->module_count);
     self->nodes = hs_store__nodes(store, &self->node_count);
@@ -135,6 +138,7 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
     if (!self)
         return;
     hs_symbols__destroy(self->symbols);
+    pthread_mutex_destroy(&self->lock);
     free(self->frames);
     free(self->copies);
     free(self);
@@ -202,15 +206,25 @@ const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, ui
 {
     if (!node || node >= self->node_count)
         return &nothing_frames;
-    if (!self->frames[node])
-        self->frames[node] = resolve(self, node);
-    return self->frames[node];
+    const struct hs_frames *frames = __atomic_load_n(&self->frames[node], __ATOMIC_ACQUIRE);
+    if (frames)
+        return frames;
+    pthread_mutex_lock(&self->lock);
+    frames = resolve(self, node);
+    pthread_mutex_unlock(&self->lock);
+    __atomic_store_n(&self->frames[node], frames, __ATOMIC_RELEASE);
+    return frames;
 }
 
 void hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames)
 {
     if (node && node < self->node_count)
-        self->frames[node] = frames;
+        __atomic_store_n(&self->frames[node], frames, __ATOMIC_RELEASE);
+}
+
+pthread_mutex_t *hs_trace_symbols__lock(struct hs_trace_symbols *self)
+{
+    return &self->lock;
 }
 
 struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The symbols of one opened trace: frames of its stack nodes, resolved when asked and kept. For one thread at a time.
+// The symbols of one opened trace: frames of its stack nodes, resolved when asked and kept. Any number of threads may
+// ask for frames at once; a lock is taken only for nodes that were not asked for before. Frames stay as long as this.
 #ifndef HEAPSONDE_HOST_SYMBOLS_TRACE_SYMBOLS_H
 #define HEAPSONDE_HOST_SYMBOLS_TRACE_SYMBOLS_H
 
 #include "host/store/store.h"
 #include "host/symbols/symbols.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 struct hs_trace_symbols;
@@ -30,8 +32,10 @@ const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, ui
 // session returned.
 void hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames);
 
-// The symbols behind it; its modules have the numbers that they have in the store.
+// The symbols behind it; its modules have the numbers that they have in the store. Where other threads ask for frames,
+// whoever uses it holds the lock.
 struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self);
+pthread_mutex_t *hs_trace_symbols__lock(struct hs_trace_symbols *self);
 
 // The module that a node's address lies in, -1: in none.
 int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node);

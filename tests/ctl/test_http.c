@@ -27,8 +27,9 @@ static void serve(void *context, const struct hs_http_request *request, struct h
 
 static void start(const char *token)
 {
-    static const struct hs_http_page pages[] = {{"GET", "/", serve}, {"POST", "/", serve}, {NULL, NULL, NULL}};
-    struct hs_http_options options = {.listen = "127.0.0.1:0", .token = token, .pages = pages};
+    static const struct hs_http_page pages[] = {
+        {.method = "GET", .path = "/", .serve = serve}, {.method = "POST", .path = "/", .serve = serve}, {0}};
+    struct hs_http_options options = {.listen = "127.0.0.1:0", .token = token, .pages = pages, .bodies = true};
     struct hs_error error;
     ck_assert_int_eq(hs_http__start(&server, &options, &error), 0);
 }
