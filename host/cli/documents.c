@@ -64,7 +64,7 @@ static void print_option(FILE *out, char letter, const char *name, const char *a
         used = 0;
     }
     fprintf(out, "%*s", HELP_COLUMN - used, "");
-    char text[512];
+    char text[4096];
     snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? ": " : "", choices ? choices : "",
              repeatable ? " (may be given several times)" : "");
     wrap(out, text, HELP_COLUMN, HELP_COLUMN);

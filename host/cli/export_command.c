@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 #include "host/cli/output.h"
+#include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
 
+#include <errno.h>
 #include <string.h>
 
-#define FORMATS HS_EXPORT_CHOICES " " HS_DUMP_OUTPUT_CHOICES
+#define FORMATS HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES
 
 static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
 {
@@ -45,6 +47,9 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     const char *obstacle = of_dumps && opened->dump ? hs_dump__obstacle(opened->dump, output) : NULL;
     if (of_dumps && !opened->dump && output != HS_DUMP_TO_PPROF && output != HS_DUMP_TO_SYMBOLIZED)
         obstacle = "it is a trace, whose modules may have come and gone; pprof and symbolized hold its names";
+    const struct hs_export_format *format = of_dumps ? NULL : hs_export_format__find(word);
+    if (format && format->of_blocks && opened->dump)
+        obstacle = "it is a heap dump, which says nothing of single blocks; give a trace, or write pprof or speedscope";
     if (!obstacle)
         return 0;
     hs_complain(arguments->command, "%s cannot be written as %s: %s", opened->subject.path, word, obstacle);
@@ -63,9 +68,17 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
         status = hs_output__open(&output, arguments, path);
     if (status)
         return status;
+    struct hs_progress progress;
+    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};
+    options.control = &control;
+    hs_progress__start(&progress, "writing", false);
     int result = write_format(output.out, opened, word, &options);
-    if (result)
+    hs_progress__end(&progress);
+    if (result == -ENOMEM)
         hs_complain(arguments->command, "%s: out of memory; a narrower filter needs less", opened->subject.path);
+    else if (result)
+        hs_complain(arguments->command, "%s: cannot be written as %s: %s", opened->subject.path, word,
+                    strerror(-result));
     status = hs_output__close(&output, arguments, !result);
     return result ? HS_EXIT_FAILURE : status;
 }
@@ -97,9 +110,9 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = FORMATS,
-     .help = "what to write; collapsed: one line per stack for other tools, flamegraph: an interactive SVG picture, "
-             "json: every stack with all its numbers, pprof: profile.proto for pprof and others; of heap dumps also "
-             "heap_v2, its older form heap_profile, and symbolized, which is heap_v2 with names; one of"},
+     .help = "what to write; " HS_EXPORT_HELP
+             "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for "
+             "jeprof; of heap dumps also heap_v2 and its older form heap_profile; one of"},
     {.name = "output",
      .letter = 'o',
      .kind = HS_OPTION_FILE,
@@ -110,7 +123,8 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help = "what the numbers of collapsed and flamegraph are; peak when not given, live for heap dumps"},
+     .help =
+         "what the numbers of formats with one number for each stack are; peak when not given, live for heap dumps"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,

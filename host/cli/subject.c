@@ -163,14 +163,14 @@ static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct 
 
 static int open_trace(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    struct hs_filter filter;
     int result = open_store(opened, opened->subject.path, error);
     opened->subject.store = opened->store;
     if (!result)
         result = open_symbols(opened, error);
     if (!result)
-        result = make_filter(opened, arguments, &filter, error);
-    return result ? result : ask(opened, &filter, error);
+        result = make_filter(opened, arguments, &opened->filter, error);
+    opened->subject.filter = &opened->filter;
+    return result ? result : ask(opened, &opened->filter, error);
 }
 
 static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump)

@@ -20,7 +20,8 @@ struct hs_opened {
     uint64_t *stack_words;
     uint64_t *stream_words;
     struct hs_set stacks;
-    uint8_t *threads; // of the dump: whether it was asked for; NULL: all
+    struct hs_filter filter; // of the trace
+    uint8_t *threads;        // of the dump: whether it was asked for; NULL: all
 };
 
 // Opens the trace or the dump that the first operand names, as the options ask. Returns 0, or the exit status after a

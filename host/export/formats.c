@@ -3,13 +3,9 @@
 
 #include <string.h>
 
-const struct hs_export_format hs_export_formats[] = {
-    {"collapsed", "one line per stack, root;...;leaf value, for flamegraph.pl, speedscope and others", false,
-     hs_export__collapsed},
-    {"flamegraph", "an interactive picture in one SVG file, for any browser", false, hs_export__flamegraph},
-    {"json", "every stack with all its numbers and frames", true, hs_export__json},
-    {NULL, NULL, false, NULL},
-};
+#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks)                                             \
+    {#name, summary, media_type, suffix, whole, of_blocks, writer},
+const struct hs_export_format hs_export_formats[] = {HS_EXPORT_FORMATS(ENTRY){.name = NULL}};
 
 const struct hs_export_format *hs_export_format__find(const char *name)
 {

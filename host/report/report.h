@@ -26,7 +26,8 @@ struct hs_subject_kind {
 struct hs_subject {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
-    struct hs_totals totals;
+    const struct hs_filter *filter; // the rows that were asked for; NULL: those of the heap, or it is no trace
+    struct hs_totals totals;        // of these rows
     struct hs_live_total peak;
     uint64_t peak_time;
     const char *restriction;            // what was asked for, as the user gave it; NULL: everything

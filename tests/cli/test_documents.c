@@ -145,8 +145,8 @@ START_TEST(test_formats)
 {
     char choices[256] = "";
     for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
-        strcat(choices, *choices ? " " : "");
         strcat(choices, format->name);
+        strcat(choices, " ");
     }
     ck_assert_str_eq(choices, HS_EXPORT_CHOICES);
 }
@@ -169,7 +169,7 @@ START_TEST(test_completion)
     char names[256] = "";
     for (size_t i = 0; hs_commands[i]; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "", hs_commands[i]->name);
-    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES " " HS_DUMP_OUTPUT_CHOICES);
+    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES);
     expect_completion("heapsonde help", names);
     expect_completion("heapsonde ctl 123", "list start stop dump status reset rate serve mark flush");
     expect_completion("heapsonde", text("%s --help --version", names));

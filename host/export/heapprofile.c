@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The sampling heap profile of Chrome's developer tools: a tree of functions, each with what it holds itself. Browsers
+// read numbers up to 2^53.
+#include "host/export/export.h"
+#include "host/report/call_tree.h"
+#include "host/report/json.h"
+
+#include <inttypes.h>
+
+struct writing {
+    FILE *out;
+    const struct hs_subject *subject;
+    bool blocks;
+    unsigned depth; // of the node that was written last
+    bool first;     // nothing was written yet at this depth
+};
+
+// A string as JSON has it.
+static void write_string(FILE *out, const char *text)
+{
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    json.depth = 1; // inside something: no end of line follows
+    hs_json__string(&json, NULL, text);
+}
+
+static void open_node(const struct writing *writing, uint32_t id, const char *function, const char *url, uint64_t self)
+{
+    fprintf(writing->out, "{\"id\":%" PRIu32 ",\"callFrame\":{\"functionName\":", id + 1);
+    write_string(writing->out, function);
+    fputs(",\"scriptId\":\"0\",\"url\":", writing->out);
+    write_string(writing->out, url);
+    fprintf(writing->out, ",\"lineNumber\":-1,\"columnNumber\":-1},\"selfSize\":%" PRIu64 ",\"children\":[", self);
+}
+
+static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+{
+    struct writing *writing = context;
+    const struct hs_tree_node *node = &tree->node[index];
+    depth++;
+    while (writing->depth >= depth) {
+        fputs("]}", writing->out);
+        writing->depth--;
+        writing->first = false;
+    }
+    if (!writing->first)
+        fputc(',', writing->out);
+    open_node(writing, index, node->function, node->module, writing->blocks ? node->self_blocks : node->self_bytes);
+    writing->depth = depth;
+    writing->first = true;
+    return true;
+}
+
+static void write_samples(const struct writing *writing, const struct hs_call_tree *tree)
+{
+    const char *separator = "";
+    fputs(",\"samples\":[", writing->out);
+    for (uint32_t i = 1; i < tree->count; i++) {
+        uint64_t size = writing->blocks ? tree->node[i].self_blocks : tree->node[i].self_bytes;
+        if (!size)
+            continue;
+        fprintf(writing->out, "%s{\"size\":%" PRIu64 ",\"nodeId\":%" PRIu32 ",\"ordinal\":%" PRIu32 "}", separator,
+                size, i + 1, i);
+        separator = ",";
+    }
+    fputs("]}\n", writing->out);
+}
+
+int hs_export__heapprofile(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
+{
+    struct hs_call_tree tree;
+    int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
+    if (result)
+        return result;
+    struct writing writing = {.out = out, .subject = subject, .blocks = options->blocks, .first = true};
+    fputs("{\"head\":", out);
+    open_node(&writing, 0, "(root)", "", 0);
+    hs_call_tree__walk(&tree, write_node, &writing);
+    for (; writing.depth; writing.depth--)
+        fputs("]}", out);
+    fputs("]}", out);
+    write_samples(&writing, &tree);
+    hs_call_tree__free(&tree);
+    return 0;
+}

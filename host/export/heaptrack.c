@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What heaptrack_interpret writes, file version 3: tables of strings, instruction pointers and trace nodes, then one
+// line for each allocation and each free. All numbers are hexadecimal; tables count from 1, allocation kinds from 0.
+#include "host/dump/id_map.h"
+#include "host/export/export.h"
+#include "host/query/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSIONS  "v 10400 3\n"
+#define KINDS_MAX ((size_t)8 << 20) // pairs of size and stack that are remembered
+
+// Kinds are found by size and stack; a forgotten kind is written again.
+struct kind {
+    uint64_t size;
+    uint32_t trace;
+    uint32_t index; // 0: free
+};
+
+struct writing {
+    FILE *out;
+    const struct hs_columns *columns;
+    struct hs_trace_symbols *symbols;
+    size_t node_count;
+    struct hs_id_map strings; // by address of the text
+    uint32_t string_count;
+    uint32_t *trace; // by node
+    uint32_t trace_count;
+    uint32_t unknown; // trace of rows without a stack
+    struct kind *kind;
+    size_t slots, kinds;
+    uint32_t next_kind;
+    uint64_t time_ms;
+};
+
+static void put_hex(FILE *out, char before, uint64_t value)
+{
+    char text[18];
+    char *at = text + sizeof(text);
+    do {
+        *--at = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (value);
+    *--at = before;
+    fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), out);
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------------
+
+// The texts of frames live as long as the session, so that an address is a text. A line ends where the text does.
+static int string_of(struct writing *writing, const char *text, uint32_t *index)
+{
+    *index = 0;
+    if (!text || !*text)
+        return 0;
+    uint32_t known = hs_id_map__find(&writing->strings, (uintptr_t)text);
+    if (known != UINT32_MAX) {
+        *index = known;
+        return 0;
+    }
+    size_t length = strlen(text);
+    putc_unlocked('s', writing->out);
+    put_hex(writing->out, ' ', length);
+    putc_unlocked(' ', writing->out);
+    for (size_t i = 0; i < length; i++)
+        putc_unlocked((unsigned char)text[i] < 0x20 ? '?' : text[i], writing->out);
+    putc_unlocked('\n', writing->out);
+    *index = ++writing->string_count;
+    return hs_id_map__set(&writing->strings, (uintptr_t)text, *index);
+}
+
+struct texts {
+    uint32_t function, file;
+};
+
+static int write_pointer(struct writing *writing, const struct hs_frames *frames)
+{
+    struct texts *texts = calloc(frames->count, sizeof(*texts));
+    uint32_t module;
+    int result = texts ? string_of(writing, frames->frame[frames->count - 1].module, &module) : -ENOMEM;
+    for (uint32_t i = 0; !result && i < frames->count; i++) {
+        result = string_of(writing, frames->frame[i].function, &texts[i].function);
+        if (!result)
+            result = string_of(writing, frames->frame[i].file, &texts[i].file);
+    }
+    if (!result) {
+        putc_unlocked('i', writing->out);
+        put_hex(writing->out, ' ', frames->frame[frames->count - 1].address);
+        put_hex(writing->out, ' ', module);
+    }
+    for (uint32_t i = 0; !result && i < frames->count; i++) {
+        put_hex(writing->out, ' ', texts[i].function);
+        // The file may be left out of the last frame only.
+        if (texts[i].file || i + 1 < frames->count) {
+            put_hex(writing->out, ' ', texts[i].file);
+            put_hex(writing->out, ' ', frames->frame[i].line);
+        }
+    }
+    putc_unlocked('\n', writing->out);
+    free(texts);
+    return result;
+}
+
+// The pointers have the numbers of the trace nodes.
+static int write_node(struct writing *writing, const struct hs_frames *frames, uint32_t parent, uint32_t *trace)
+{
+    int result = write_pointer(writing, frames);
+    *trace = ++writing->trace_count;
+    putc_unlocked('t', writing->out);
+    put_hex(writing->out, ' ', *trace);
+    put_hex(writing->out, ' ', parent);
+    putc_unlocked('\n', writing->out);
+    return result;
+}
+
+static void mark_nodes(struct writing *writing, const struct hs_subject *subject)
+{
+    for (size_t i = 0; i < subject->totals.count; i++) {
+        uint32_t node = subject->totals.total[i].stack;
+        for (; node && node < writing->node_count && !writing->trace[node];
+             node = hs_trace_symbols__parent(writing->symbols, node))
+            writing->trace[node] = 1;
+    }
+}
+
+// Callers have smaller numbers than what they call.
+static int write_nodes(struct writing *writing)
+{
+    static const struct hs_frame no_stack = {.function = "[no stack]", .module = ""};
+    static const struct hs_frames unknown = {&no_stack, 1};
+    int result = write_node(writing, &unknown, 0, &writing->unknown);
+    for (uint32_t node = 1; !result && node < writing->node_count; node++) {
+        if (!writing->trace[node])
+            continue;
+        uint32_t parent = hs_trace_symbols__parent(writing->symbols, node);
+        const struct hs_frames *frames = hs_trace_symbols__node(writing->symbols, node);
+        result = write_node(writing, frames, parent ? writing->trace[parent] : 0, &writing->trace[node]);
+    }
+    return result;
+}
+
+// ---- kinds of allocations ------------------------------------------------------------------------------------------
+
+static struct kind *slot_of(const struct writing *writing, uint64_t size, uint32_t trace)
+{
+    uint64_t hash = (size * 0x9e3779b97f4a7c15u ^ trace) * 0xbf58476d1ce4e5b9u;
+    size_t i = (size_t)(hash >> 24) & (writing->slots - 1);
+    while (writing->kind[i].index && (writing->kind[i].size != size || writing->kind[i].trace != trace))
+        i = (i + 1) & (writing->slots - 1);
+    return &writing->kind[i];
+}
+
+static int grow_kinds(struct writing *writing)
+{
+    struct kind *old = writing->kind;
+    size_t slots = writing->slots;
+    writing->slots = slots ? 2 * slots : 1024;
+    writing->kind = calloc(writing->slots, sizeof(*writing->kind));
+    if (!writing->kind) {
+        writing->kind = old;
+        writing->slots = slots;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < slots; i++) {
+        if (old[i].index)
+            *slot_of(writing, old[i].size, old[i].trace) = old[i];
+    }
+    free(old);
+    return 0;
+}
+
+static void write_kind(struct writing *writing, uint64_t size, uint32_t trace)
+{
+    putc_unlocked('a', writing->out);
+    put_hex(writing->out, ' ', size);
+    put_hex(writing->out, ' ', trace);
+    putc_unlocked('\n', writing->out);
+    writing->next_kind++;
+}
+
+static int kind_of(struct writing *writing, uint64_t size, uint32_t trace, uint32_t *index)
+{
+    if (writing->kinds == KINDS_MAX) {
+        memset(writing->kind, 0, writing->slots * sizeof(*writing->kind));
+        writing->kinds = 0;
+    }
+    if (writing->kinds * 2 >= writing->slots && grow_kinds(writing))
+        return -ENOMEM;
+    struct kind *kind = slot_of(writing, size, trace);
+    if (!kind->index) {
+        *kind = (struct kind){size, trace, writing->next_kind};
+        writing->kinds++;
+        write_kind(writing, size, trace);
+    }
+    *index = kind->index;
+    return 0;
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+static void write_time(struct writing *writing, uint64_t ns)
+{
+    if (ns / 1000000 == writing->time_ms)
+        return;
+    writing->time_ms = ns / 1000000;
+    putc_unlocked('c', writing->out);
+    put_hex(writing->out, ' ', writing->time_ms);
+    putc_unlocked('\n', writing->out);
+}
+
+static int write_event(void *context, const struct hs_store *store, struct hs_row_event *event)
+{
+    struct writing *writing = context;
+    (void)store;
+    int result = 0;
+    write_time(writing, event->time);
+    if (!event->is_free) {
+        uint32_t stack = hs_row__stack(writing->columns, event->row);
+        uint32_t trace = stack && stack < writing->node_count ? writing->trace[stack] : 0;
+        result =
+            kind_of(writing, hs_row__size(writing->columns, event->row), trace ? trace : writing->unknown, &event->tag);
+    }
+    putc_unlocked(event->is_free ? '-' : '+', writing->out);
+    put_hex(writing->out, ' ', event->tag);
+    putc_unlocked('\n', writing->out);
+    return result;
+}
+
+static void write_head(FILE *out, const struct hs_subject *subject)
+{
+    char command[4096];
+    hs_command_line(subject->store, command, sizeof(command));
+    fputs(VERSIONS, out);
+    fprintf(out, "X %s\nI 1000 0\n", *command ? command : hs_program_name(subject->store));
+}
+
+int hs_export__heaptrack(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
+{
+    struct writing writing = {.out = out, .columns = hs_store__columns(subject->store), .symbols = subject->symbols};
+    hs_store__nodes(subject->store, &writing.node_count);
+    writing.trace = calloc(writing.node_count + 1, sizeof(*writing.trace));
+    int result = writing.trace ? 0 : -ENOMEM;
+    write_head(out, subject);
+    if (!result) {
+        mark_nodes(&writing, subject);
+        result = write_nodes(&writing);
+    }
+    // The reader takes the free of kind 0 for that of a temporary block after any other free: nothing has that kind.
+    write_kind(&writing, 0, writing.unknown);
+    if (!result)
+        result = hs_query__events(subject->store, subject->filter, options->control, write_event, &writing, NULL);
+    write_time(&writing, hs_store__summary(subject->store)->end_time);
+    hs_id_map__free(&writing.strings);
+    free(writing.trace);
+    free(writing.kind);
+    return result;
+}

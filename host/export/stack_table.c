@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/export/stack_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hs_frame no_stack = {.function = "[no stack]", .module = ""};
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same(const struct hs_frame *a, const struct hs_frame *b)
+{
+    return a->function == b->function && a->line == b->line && a->inlined == b->inlined &&
+           same_text(a->file, b->file) && same_text(a->module, b->module);
+}
+
+static uint64_t hash_of(const struct hs_frame *frame)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)frame->function * 0x9e3779b97f4a7c15u;
+    return (hash ^ (hash >> 29) ^ ((uint64_t)frame->line << 1 | frame->inlined)) * 0xbf58476d1ce4e5b9u;
+}
+
+static int grow(void **array, size_t *room, size_t count, size_t element)
+{
+    if (count < *room)
+        return 0;
+    void *bigger = reallocarray(*array, 2 * *room + 256, element);
+    if (!bigger)
+        return -ENOMEM;
+    *array = bigger;
+    *room = 2 * *room + 256;
+    return 0;
+}
+
+static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame, uint32_t *number)
+{
+    uint64_t hash = hash_of(frame);
+    uint32_t found = hs_id_map__find(&table->known, hash);
+    uint32_t chain = found == UINT32_MAX ? 0 : found + 1;
+    for (uint32_t at = chain; at; at = table->next[at - 1]) {
+        *number = at - 1;
+        if (same(table->frame[at - 1], frame))
+            return 0;
+    }
+    size_t room = table->frame_room;
+    if (grow((void **)&table->frame, &table->frame_room, table->frame_count, sizeof(*table->frame)) ||
+        grow((void **)&table->next, &room, table->frame_count, sizeof(*table->next)))
+        return -ENOMEM;
+    *number = (uint32_t)table->frame_count++;
+    table->frame[*number] = frame;
+    table->next[*number] = chain;
+    return hs_id_map__set(&table->known, hash, *number);
+}
+
+static int add_node(struct hs_stack_table *table, uint32_t node)
+{
+    const struct hs_frames *frames = hs_trace_symbols__node(table->symbols, node);
+    table->first[node] = (uint32_t)table->number_count + 1;
+    for (uint32_t i = 0; i < frames->count; i++) {
+        if (grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
+            return -ENOMEM;
+        int result = add_frame(table, &frames->frame[i], &table->number[table->number_count]);
+        if (result)
+            return result;
+        table->number_count++;
+    }
+    return 0;
+}
+
+int hs_stack_table__build(struct hs_stack_table *table, const struct hs_subject *subject)
+{
+    *table = (struct hs_stack_table){.symbols = subject->symbols};
+    hs_store__nodes(subject->store, &table->node_count);
+    table->first = calloc(table->node_count + 1, sizeof(*table->first));
+    int result = table->first ? add_frame(table, &no_stack, &table->no_stack) : -ENOMEM;
+    for (size_t i = 0; !result && i < subject->totals.count; i++) {
+        uint32_t node = subject->totals.total[i].stack;
+        while (!result && node && node < table->node_count && !table->first[node]) {
+            result = add_node(table, node);
+            node = hs_trace_symbols__parent(table->symbols, node);
+        }
+    }
+    if (result)
+        hs_stack_table__free(table);
+    return result;
+}
+
+void hs_stack_table__free(struct hs_stack_table *table)
+{
+    hs_id_map__free(&table->known);
+    free((void *)(uintptr_t)table->frame);
+    free(table->first);
+    free(table->number);
+    free(table->next);
+    *table = (struct hs_stack_table){0};
+}
+
+const uint32_t *hs_stack_table__node(const struct hs_stack_table *table, uint32_t node, uint32_t *count)
+{
+    if (!node || node >= table->node_count || !table->first[node]) {
+        *count = 1;
+        return &table->no_stack;
+    }
+    *count = hs_trace_symbols__node(table->symbols, node)->count;
+    return &table->number[table->first[node] - 1];
+}
+
+size_t hs_stack_table__stack(const struct hs_stack_table *table, uint32_t stack, uint32_t *to, size_t most)
+{
+    size_t total = 0;
+    do {
+        uint32_t count;
+        const uint32_t *number = hs_stack_table__node(table, stack, &count);
+        for (uint32_t i = 0; i < count; i++, total++) {
+            if (total < most)
+                to[total] = number[i];
+        }
+        stack = hs_trace_symbols__parent(table->symbols, stack);
+    } while (stack);
+    return total;
+}
+
+size_t hs_stack_table__whole(const struct hs_stack_table *table, uint32_t stack, struct hs_frame_numbers *to)
+{
+    size_t count = hs_stack_table__stack(table, stack, to->number, to->room);
+    if (count <= to->room)
+        return count;
+    uint32_t *bigger = reallocarray(to->number, 2 * count, sizeof(*bigger));
+    if (!bigger)
+        return SIZE_MAX;
+    to->number = bigger;
+    to->room = 2 * count;
+    return hs_stack_table__stack(table, stack, to->number, to->room);
+}
