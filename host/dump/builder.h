@@ -5,7 +5,7 @@
 #define HEAPSONDE_HOST_DUMP_BUILDER_H
 
 #include "host/dump/dump.h"
-#include "host/dump/id_map.h"
+#include "host/store/id_map.h"
 
 #include <stdarg.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/dump/view.h"
 
-#include "host/dump/id_map.h"
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
+#include "host/store/id_map.h"
 #include "host/store/tables.h"
 #include "host/symbols/strings.h"
 

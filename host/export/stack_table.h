@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_EXPORT_STACK_TABLE_H
 #define HEAPSONDE_HOST_EXPORT_STACK_TABLE_H
 
-#include "host/dump/id_map.h"
+#include "host/store/id_map.h"
 #include "host/report/report.h"
 
 struct hs_stack_table {

@@ -37,8 +37,8 @@ bool hs_filter__asks_only_stacks(const struct hs_filter *filter)
     return filter->kinds == (1u << HS_KIND_COUNT) - 1 && !filter->time_min && !filter->free_min && !filter->size_min &&
            !filter->address_min && !filter->lifetime_min && filter->time_max == UINT64_MAX &&
            filter->free_max == UINT64_MAX && filter->size_max == UINT64_MAX && filter->address_max == UINT64_MAX &&
-           filter->lifetime_max == UINT64_MAX && !filter->alive_count && !filter->flags_all && !filter->flags_none &&
-           !filter->freed_only && !filter->never_freed_only && !filter->not_own_thread_only &&
+           filter->lifetime_max == UINT64_MAX && !filter->times && !filter->alive_count && !filter->flags_all &&
+           !filter->flags_none && !filter->freed_only && !filter->never_freed_only && !filter->not_own_thread_only &&
            !filter->free_stacks.words && !filter->streams.words && !needs_chain(filter) && !filter->accept &&
            !filter->detail_given;
 }
@@ -66,6 +66,20 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
            (!filter->chain_never_freed_only || chain.free_time == HS_NEVER);
 }
 
+// Whether one of the filter's times lies within [first, last].
+static bool times_overlap(const struct hs_filter *filter, uint64_t first, uint64_t last)
+{
+    size_t low = 0, high = filter->time_count; // the first range that does not end before `first`
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (filter->times[middle].last < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < filter->time_count && filter->times[low].first <= last;
+}
+
 static bool matches_end(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t end_time,
                         uint64_t row)
 {
@@ -78,6 +92,8 @@ static bool matches_end(const struct hs_filter *filter, const struct hs_columns 
     if (free_time == HS_NEVER ? filter->freed_only : filter->never_freed_only)
         return false;
     uint64_t end = free_time == HS_NEVER ? end_time : free_time;
+    if (free_time == HS_NEVER && filter->unfreed_live_forever)
+        return filter->lifetime_max == UINT64_MAX;
     return within(end > time ? end - time : 0, filter->lifetime_min, filter->lifetime_max);
 }
 
@@ -103,6 +119,8 @@ bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *s
         !within(hs_row__address(columns, row), filter->address_min, filter->address_max))
         return false;
     if (!matches_end(filter, columns, hs_store__summary(store)->end_time, row) || !matches_sets(filter, columns, row))
+        return false;
+    if (filter->times && !times_overlap(filter, hs_row__time(columns, row), hs_row__time(columns, row)))
         return false;
     if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
         return false;
@@ -152,7 +170,11 @@ bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_z
         return false;
     // Lifetimes of the zone, with what was never freed living until the end.
     uint64_t longest = zone->lifetime_max, shortest = zone->lifetime_min;
-    if (zone->free_max == HS_NEVER) {
+    if (filter->times && !times_overlap(filter, zone->time_min, zone->time_max))
+        return false;
+    if (zone->free_max == HS_NEVER && filter->unfreed_live_forever)
+        longest = UINT64_MAX;
+    else if (zone->free_max == HS_NEVER) {
         longest = end_time - zone->time_min > longest ? end_time - zone->time_min : longest;
         shortest = end_time - zone->time_max < shortest ? end_time - zone->time_max : shortest;
     }

@@ -21,6 +21,10 @@ static inline bool hs_set__has(const struct hs_set *set, uint64_t n)
     return n < set->count && (set->words[n / 64] >> (n % 64) & 1);
 }
 
+struct hs_time_range {
+    uint64_t first, last;
+};
+
 // Conditions combine with AND. All ranges include both ends; a range that is not wanted spans everything.
 // Initialise with hs_filter__init, which matches every row of the heap domain, then narrow. A question asked without a
 // filter (NULL) is asked of the heap domain.
@@ -30,7 +34,11 @@ struct hs_filter {
     uint64_t size_min, size_max; // requested
     uint64_t address_min, address_max;
     uint64_t lifetime_min, lifetime_max; // never freed: until the end of the trace
-    uint64_t alive_at[2];                // time <= T and free_time > T, for the first alive_count of them
+    bool unfreed_live_forever;           // no: never freed is the longest lifetime of all
+    // Allocated within one of these, which are in order and do not overlap; NULL: any time.
+    const struct hs_time_range *times;
+    size_t time_count;
+    uint64_t alive_at[2]; // time <= T and free_time > T, for the first alive_count of them
     unsigned alive_count;
     uint32_t domains;               // bit per enum hs_domain; HS_FILTER_HEAP by default
     uint32_t kinds;                 // bit per enum hs_row_kind
@@ -152,6 +160,18 @@ void hs_timeline__free(struct hs_timeline *timeline);
 // Exact maximum of the live requested bytes of the matching rows, and when it was first reached.
 int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter, const struct hs_query_control *control,
                    struct hs_live_total *peak, uint64_t *time, struct hs_error *error);
+
+// The most requested bytes that the heap blocks of each stack had at once, and when that was first so.
+struct hs_stack_peak {
+    uint64_t bytes, time;
+};
+struct hs_stack_peaks {
+    struct hs_stack_peak *peak; // by stack; 0 at 0 when it has no heap rows
+    size_t count;
+};
+int hs_query__stack_peaks(const struct hs_store *store, const struct hs_query_control *control,
+                          struct hs_stack_peaks *peaks, struct hs_error *error);
+void hs_stack_peaks__free(struct hs_stack_peaks *peaks);
 
 // Histogram of sizes or lifetimes of the matching rows: bucket n counts values in [2^(n-1), 2^n), bucket 0 the zeros.
 struct hs_histogram {

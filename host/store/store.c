@@ -548,6 +548,29 @@ uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
     return start + time;
 }
 
+// The first moment from `first` on at which a clock that shows `shown` there shows `wanted`; UINT64_MAX: none.
+static uint64_t moment(uint64_t first, uint64_t shown, uint64_t wanted)
+{
+    uint64_t ahead = wanted > shown ? wanted - shown : 0;
+    return ahead > UINT64_MAX - first ? UINT64_MAX : first + ahead;
+}
+
+uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns)
+{
+    const struct hs_clock_point *points = store->clock.data;
+    uint64_t first = 0, shown = store->head.summary.start_realtime_ns;
+    for (size_t i = 0; i < store->clock.capacity; i++) {
+        if (!points[i].realtime_ns)
+            continue;
+        uint64_t time = moment(first, shown, realtime_ns);
+        if (time < points[i].time)
+            return time;
+        first = points[i].time;
+        shown = points[i].realtime_ns;
+    }
+    return moment(first, shown, realtime_ns);
+}
+
 const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_t *count)
 {
     *count = store->embedded.capacity;

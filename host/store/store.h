@@ -338,6 +338,8 @@ const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t 
 
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
 uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
+// The first time of the trace at which the wall clock showed this or more; 0 when it did from the start.
+uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns);
 
 // An embedded file of the trace by name: its contents in the trace (only when opened through hs_import__open).
 struct hs_embedded {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // From numbers of unknown origin to small ones.
-#ifndef HEAPSONDE_HOST_DUMP_ID_MAP_H
-#define HEAPSONDE_HOST_DUMP_ID_MAP_H
+#ifndef HEAPSONDE_STORE_ID_MAP_H
+#define HEAPSONDE_STORE_ID_MAP_H
 
 #include <errno.h>
 #include <stdbool.h>

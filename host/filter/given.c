@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/filter/given.h"
+
+#include "host/filter/pattern.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hs_filter_parameters__init(struct hs_filter_parameters *parameters, enum hs_time_unit time_unit)
+{
+    *parameters = (struct hs_filter_parameters){.time_unit = time_unit};
+}
+
+static void free_given(struct hs_given_parameter *given)
+{
+    free(given->text);
+    hs_pattern__destroy(given->pattern);
+}
+
+void hs_filter_parameters__free(struct hs_filter_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++)
+        free_given(&parameters->given[i]);
+    free(parameters->given);
+    parameters->given = NULL;
+    parameters->count = parameters->capacity = 0;
+}
+
+const struct hs_given_parameter *hs_given_parameter__find(const struct hs_filter_parameters *parameters,
+                                                          enum hs_parameter_id id)
+{
+    for (size_t i = parameters->count; i-- > 0;) {
+        if (parameters->given[i].id == id)
+            return &parameters->given[i];
+    }
+    return NULL;
+}
+
+bool hs_filter_parameters__have(const struct hs_filter_parameters *parameters, enum hs_parameter_id id)
+{
+    return hs_given_parameter__find(parameters, id) != NULL;
+}
+
+// ---- values --------------------------------------------------------------------------------------------------------
+
+static bool read_time(struct hs_given_parameter *given)
+{
+    given->form = HS_VALUE_PLAIN;
+    given->fraction = strchr(given->text, '.') != NULL;
+    if (hs_quantity__decimal(given->text, &given->decimal))
+        return true;
+    given->form = HS_VALUE_PERCENT;
+    if (hs_quantity__percent(given->text, &given->decimal))
+        return true;
+    given->form = HS_VALUE_LENGTH;
+    return *given->text && hs_quantity__interval(given->text, &given->number);
+}
+
+static bool read_or_percent(struct hs_given_parameter *given, bool (*read)(const char *, uint64_t *))
+{
+    if (read(given->text, &given->number))
+        return true;
+    given->form = HS_VALUE_PERCENT;
+    return hs_quantity__percent(given->text, &given->decimal);
+}
+
+static bool is_word(const char *text, const char *words)
+{
+    size_t length = strlen(text);
+    while (*words) {
+        size_t word = strcspn(words, " ");
+        if (word == length && !memcmp(words, text, length))
+            return true;
+        words += word + (words[word] == ' ');
+    }
+    return false;
+}
+
+static bool read_value(struct hs_given_parameter *given)
+{
+    const struct hs_parameter *parameter = &hs_parameters[given->id];
+    switch (parameter->kind) {
+    case HS_PARAMETER_TIME:
+    case HS_PARAMETER_TIME_END:
+        return read_time(given);
+    case HS_PARAMETER_INTERVAL:
+        return hs_quantity__interval(given->text, &given->number);
+    case HS_PARAMETER_INTERVAL_OR_PERCENT:
+        return read_or_percent(given, hs_quantity__interval);
+    case HS_PARAMETER_COUNT_OR_PERCENT:
+        return read_or_percent(given, hs_quantity__number);
+    case HS_PARAMETER_SIZE:
+        return hs_quantity__size(given->text, &given->number);
+    case HS_PARAMETER_ADDRESS:
+        return hs_quantity__address(given->text, &given->number);
+    case HS_PARAMETER_NUMBER:
+        return hs_quantity__number(given->text, &given->number) && given->number <= UINT32_MAX;
+    case HS_PARAMETER_NUMBER_64:
+        return hs_quantity__number(given->text, &given->number);
+    case HS_PARAMETER_CHOICE:
+        return is_word(given->text, parameter->choices);
+    default:
+        return true;
+    }
+}
+
+// What is shown of a value that is wrong: its beginning, without what terminals would act on.
+static void printable(const char *text, char *shown, size_t size)
+{
+    size_t length = 0;
+    for (; text[length] && length + 1 < size; length++)
+        shown[length] = (unsigned char)text[length] < 0x20 || text[length] == 0x7f ? '?' : text[length];
+    shown[length] = '\0';
+}
+
+static int complain(const struct hs_given_parameter *given, struct hs_error *error)
+{
+    const struct hs_parameter *parameter = &hs_parameters[given->id];
+    char shown[64];
+    printable(given->text, shown, sizeof(shown));
+    if (parameter->kind == HS_PARAMETER_CHOICE)
+        return hs_error__set(error, EINVAL, "%s does not know '%s'; give one of: %s", parameter->name, shown,
+                             parameter->choices);
+    return hs_error__set(error, EINVAL, "%s cannot use '%s'; give %s", parameter->name, shown,
+                         hs_parameter_kind__takes(parameter->kind));
+}
+
+// Returns 0 or a negative errno.
+static int understand(struct hs_given_parameter *given, struct hs_error *error)
+{
+    const struct hs_parameter *parameter = &hs_parameters[given->id];
+    if (!read_value(given))
+        return complain(given, error);
+    if (given->id == HS_PARAMETER_CUSTOM_FILTER && *given->text)
+        return hs_error__set(error, EINVAL,
+                             "failed to evaluate custom filter: custom_filter takes no scripts here; say it with the "
+                             "other parameters");
+    if (parameter->kind == HS_PARAMETER_REGEX)
+        return hs_pattern__create(parameter->name, given->text, &given->pattern, error);
+    return 0;
+}
+
+// ---- taking --------------------------------------------------------------------------------------------------------
+
+static int make_room(struct hs_filter_parameters *parameters)
+{
+    if (parameters->count < parameters->capacity)
+        return 0;
+    size_t capacity = parameters->capacity ? 2 * parameters->capacity : 8;
+    struct hs_given_parameter *grown = reallocarray(parameters->given, capacity, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    parameters->given = grown;
+    parameters->capacity = capacity;
+    return 0;
+}
+
+enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters *parameters, const char *name,
+                                                    const char *value, struct hs_error *error)
+{
+    const struct hs_parameter *parameter = hs_parameter__find(name);
+    if (!parameter)
+        return HS_PARAMETER_UNKNOWN;
+    struct hs_given_parameter given = {.id = (enum hs_parameter_id)(parameter - hs_parameters)};
+    int result = 0;
+    if (!parameter->repeatable && hs_filter_parameters__have(parameters, given.id))
+        result = hs_error__set(error, EINVAL, "%s is given twice; give it once", parameter->name);
+    if (!result && (make_room(parameters) || !(given.text = strdup(value))))
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", parameter->name);
+    if (!result)
+        result = understand(&given, error);
+    if (result) {
+        free_given(&given);
+        return HS_PARAMETER_WRONG;
+    }
+    parameters->given[parameters->count++] = given;
+    return HS_PARAMETER_TAKEN;
+}
+
+// ---- what was given, as text ---------------------------------------------------------------------------------------
+
+static bool restricts(const struct hs_given_parameter *given)
+{
+    switch (given->id) {
+    case HS_PARAMETER_ERA:
+    case HS_PARAMETER_TIME_UNIT:
+        return false;
+    case HS_PARAMETER_LIFETIME:
+        return strcmp(given->text, "all") != 0;
+    case HS_PARAMETER_CUSTOM_FILTER:
+        return *given->text;
+    default:
+        return true;
+    }
+}
+
+bool hs_filter_parameters__are_empty(const struct hs_filter_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (restricts(&parameters->given[i]))
+            return false;
+    }
+    return true;
+}
+
+static void write_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char letter = (unsigned char)*text;
+        if (isalnum(letter) || strchr("-._~", letter))
+            fputc(letter, out);
+        else
+            fprintf(out, "%%%02X", letter);
+    }
+}
+
+static void write_pair(FILE *out, const struct hs_given_parameter *given, bool first, bool for_people)
+{
+    const struct hs_parameter *parameter = &hs_parameters[given->id];
+    if (for_people) {
+        fprintf(out, "%s%s %s", first ? "" : ", ", parameter->option, given->text);
+        return;
+    }
+    fprintf(out, "%s%s=", first ? "" : "&", parameter->name);
+    write_escaped(out, given->text);
+}
+
+static char *make_text(const struct hs_filter_parameters *parameters, bool for_people)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool first = true;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
+        for (size_t i = 0; i < parameters->count; i++) {
+            if ((int)parameters->given[i].id != id)
+                continue;
+            write_pair(out, &parameters->given[i], first, for_people);
+            first = false;
+        }
+    }
+    if (fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters)
+{
+    return make_text(parameters, false);
+}
+
+char *hs_filter_parameters__words(const struct hs_filter_parameters *parameters)
+{
+    char *text = make_text(parameters, true);
+    if (text && *text)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Private to host/filter: the values that were given.
+#ifndef HEAPSONDE_FILTER_GIVEN_H
+#define HEAPSONDE_FILTER_GIVEN_H
+
+#include "host/filter/filter.h"
+#include "host/filter/quantity.h"
+
+struct hs_pattern;
+
+enum hs_value_form {
+    HS_VALUE_PLAIN,   // `number`; of times: `decimal`, in units that are not said
+    HS_VALUE_PERCENT, // `decimal` of something
+    HS_VALUE_LENGTH   // of times: `number` nanoseconds since the start
+};
+
+struct hs_given_parameter {
+    enum hs_parameter_id id;
+    char *text;
+    enum hs_value_form form;
+    bool fraction; // a time with a point in it
+    uint64_t number;
+    struct hs_decimal decimal;
+    struct hs_pattern *pattern; // REGEX
+};
+
+// The last value that was given, or NULL.
+const struct hs_given_parameter *hs_given_parameter__find(const struct hs_filter_parameters *parameters,
+                                                          enum hs_parameter_id id);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/filter/parameters.h"
+
+#include <stddef.h>
+
+const struct hs_parameter hs_parameters[HS_PARAMETER_COUNT] = {
+#define ENTRY(id, name, option, kind, argument, choices, repeatable, help)                                             \
+    {name, option, HS_PARAMETER_##kind, argument, choices, repeatable, help},
+    HS_FILTER_PARAMETERS(ENTRY)
+#undef ENTRY
+};
+
+// Whether `text` is `name`, in which _ may be written as -.
+static bool is_name(const char *text, const char *name)
+{
+    while (*text && *name && (*text == *name || (*text == '-' && *name == '_'))) {
+        text++;
+        name++;
+    }
+    return !*text && !*name;
+}
+
+const struct hs_parameter *hs_parameter__find(const char *name)
+{
+    for (size_t i = 0; i < HS_PARAMETER_COUNT; i++) {
+        if (is_name(name, hs_parameters[i].name))
+            return &hs_parameters[i];
+    }
+    return NULL;
+}
+
+const char *hs_parameter_kind__takes(enum hs_parameter_kind kind)
+{
+    static const char *const takes[HS_PARAMETER_KIND_COUNT] = {
+        [HS_PARAMETER_TIME] = "a time since 1970 such as 1700000000, since the start such as 1.5s, or 10%",
+        [HS_PARAMETER_TIME_END] = "a time since 1970 such as 1700000000, since the start such as 1.5s, or 10%",
+        [HS_PARAMETER_INTERVAL] = "a length of time such as 2s, 300ms or 4h3m2s",
+        [HS_PARAMETER_INTERVAL_OR_PERCENT] = "a length of time such as 2s or 300ms, or 10% of the runtime",
+        [HS_PARAMETER_COUNT_OR_PERCENT] = "a whole number such as 10, or 50% of the group's allocations",
+        [HS_PARAMETER_SIZE] = "a size such as 4096, 64K or 1.5M",
+        [HS_PARAMETER_ADDRESS] = "an address such as 140737488355328 or 0x7f0000000000",
+        [HS_PARAMETER_NUMBER] = "a whole number such as 10, up to 4294967295",
+        [HS_PARAMETER_NUMBER_64] = "a whole number such as 10",
+        [HS_PARAMETER_CHOICE] = "one of its words",
+        [HS_PARAMETER_REGEX] = "a Perl regular expression",
+        [HS_PARAMETER_TEXT] = "a name",
+    };
+    return takes[kind];
+}

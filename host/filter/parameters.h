@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The parameters of the filter language, in one table. The parser, the options of the command line, the manual page,
+// the completion, the OpenAPI file and the check of docs/filters.md are made from it.
+#ifndef HEAPSONDE_FILTER_PARAMETERS_H
+#define HEAPSONDE_FILTER_PARAMETERS_H
+
+#include <stdbool.h>
+
+// What a value looks like.
+enum hs_parameter_kind {
+    HS_PARAMETER_TIME,     // a time point
+    HS_PARAMETER_TIME_END, // a time point; a whole number reaches to the end of its second or millisecond
+    HS_PARAMETER_INTERVAL,
+    HS_PARAMETER_INTERVAL_OR_PERCENT,
+    HS_PARAMETER_COUNT_OR_PERCENT,
+    HS_PARAMETER_SIZE,
+    HS_PARAMETER_ADDRESS,
+    HS_PARAMETER_NUMBER,    // 32 bits
+    HS_PARAMETER_NUMBER_64, // 64 bits
+    HS_PARAMETER_CHOICE,
+    HS_PARAMETER_REGEX,
+    HS_PARAMETER_TEXT,
+    HS_PARAMETER_KIND_COUNT
+};
+
+#define HS_LIFETIME_CHOICES                                                                                            \
+    "all only_leaked only_chain_leaked only_temporary only_whole_group_leaked "                                        \
+    "only_not_deallocated_in_current_range only_deallocated_in_current_range"
+
+// X(identifier, name, name of the option, kind, what the value is called, words that it takes, repeatable, help)
+#define HS_FILTER_PARAMETERS(X)                                                                                        \
+    X(FROM, "from", "from", TIME, "TIME", 0, false, "only what was allocated at this time or later")                   \
+    X(TO, "to", "to", TIME_END, "TIME", 0, false, "only what was allocated at this time or earlier")                   \
+    X(LIFETIME, "lifetime", "lifetime", CHOICE, "WHICH", HS_LIFETIME_CHOICES, false,                                   \
+      "only blocks with this end, or of stacks with it")                                                               \
+    X(ADDRESS_MIN, "address_min", "address-min", ADDRESS, "ADDRESS", 0, false, "only blocks at this address or above") \
+    X(ADDRESS_MAX, "address_max", "address-max", ADDRESS, "ADDRESS", 0, false, "only blocks at this address or below") \
+    X(SIZE_MIN, "size_min", "size-min", SIZE, "SIZE", 0, false, "only blocks of at least this size")                   \
+    X(SIZE_MAX, "size_max", "size-max", SIZE, "SIZE", 0, false, "only blocks of at most this size")                    \
+    X(FIRST_SIZE_MIN, "first_size_min", "first-size-min", SIZE, "SIZE", 0, false,                                      \
+      "only realloc chains whose first block has at least this size")                                                  \
+    X(FIRST_SIZE_MAX, "first_size_max", "first-size-max", SIZE, "SIZE", 0, false,                                      \
+      "only realloc chains whose first block has at most this size")                                                   \
+    X(LAST_SIZE_MIN, "last_size_min", "last-size-min", SIZE, "SIZE", 0, false,                                         \
+      "only realloc chains whose last block has at least this size")                                                   \
+    X(LAST_SIZE_MAX, "last_size_max", "last-size-max", SIZE, "SIZE", 0, false,                                         \
+      "only realloc chains whose last block has at most this size")                                                    \
+    X(LIFETIME_MIN, "lifetime_min", "lifetime-min", INTERVAL, "INTERVAL", 0, false,                                    \
+      "only blocks that lived at least this long")                                                                     \
+    X(LIFETIME_MAX, "lifetime_max", "lifetime-max", INTERVAL, "INTERVAL", 0, false,                                    \
+      "only blocks that lived at most this long")                                                                      \
+    X(BACKTRACE_DEPTH_MIN, "backtrace_depth_min", "backtrace-depth-min", NUMBER, "N", 0, false,                        \
+      "only stacks of at least this many frames, inlined ones included")                                               \
+    X(BACKTRACE_DEPTH_MAX, "backtrace_depth_max", "backtrace-depth-max", NUMBER, "N", 0, false,                        \
+      "only stacks of at most this many frames, inlined ones included")                                                \
+    X(BACKTRACES, "backtraces", "backtraces", NUMBER, "ID", 0, false, "only the stack with this number")               \
+    X(DEALLOCATION_BACKTRACES, "deallocation_backtraces", "deallocation-backtraces", NUMBER, "ID", 0, false,           \
+      "only blocks that the stack with this number freed")                                                             \
+    X(MMAPED, "mmaped", "mmaped", CHOICE, "YES|NO", "yes no", false,                                                   \
+      "only blocks that glibc gave mappings of their own, or only others")                                             \
+    X(ARENA, "arena", "arena", CHOICE, "WHICH", "main non_main", false, "only blocks of these arenas of glibc")        \
+    X(JEMALLOC, "jemalloc", "jemalloc", CHOICE, "YES|NO", "yes no", false,                                             \
+      "only blocks that jemalloc gave, or only others")                                                                \
+    X(FUNCTION_REGEX, "function_regex", "function-regex", REGEX, "REGEX", 0, false,                                    \
+      "only stacks with a function whose name matches this Perl regular expression")                                   \
+    X(SOURCE_REGEX, "source_regex", "source-regex", REGEX, "REGEX", 0, false,                                          \
+      "only stacks with a function whose source file matches")                                                         \
+    X(NEGATIVE_FUNCTION_REGEX, "negative_function_regex", "negative-function-regex", REGEX, "REGEX", 0, false,         \
+      "only stacks without any function whose name matches")                                                           \
+    X(NEGATIVE_SOURCE_REGEX, "negative_source_regex", "negative-source-regex", REGEX, "REGEX", 0, false,               \
+      "only stacks without any function whose source file matches")                                                    \
+    X(LIBRARY, "library", "library", TEXT, "NAME", 0, true,                                                            \
+      "only stacks with a frame in this library or program; * and ? stand for any letters")                            \
+    X(NEGATIVE_LIBRARY, "negative_library", "negative-library", TEXT, "NAME", 0, true,                                 \
+      "only stacks without any frame in this library or program")                                                      \
+    X(THREAD, "thread", "thread", TEXT, "NAME|TID", 0, true, "only what this thread allocated")                        \
+    X(MARKER, "marker", "marker", NUMBER, "N", 0, false, "only what was allocated while this marker was set")          \
+    X(GROUP_INTERVAL_MIN, "group_interval_min", "group-interval-min", INTERVAL_OR_PERCENT, "INTERVAL", 0, false,       \
+      "only stacks with at least this long between their first and their last allocation")                             \
+    X(GROUP_INTERVAL_MAX, "group_interval_max", "group-interval-max", INTERVAL_OR_PERCENT, "INTERVAL", 0, false,       \
+      "only stacks with at most this long between their first and their last allocation")                              \
+    X(GROUP_ALLOCATIONS_MIN, "group_allocations_min", "group-allocations-min", NUMBER, "N", 0, false,                  \
+      "only stacks with at least this many allocations")                                                               \
+    X(GROUP_ALLOCATIONS_MAX, "group_allocations_max", "group-allocations-max", NUMBER, "N", 0, false,                  \
+      "only stacks with at most this many allocations")                                                                \
+    X(GROUP_LEAKED_ALLOCATIONS_MIN, "group_leaked_allocations_min", "group-leaked-allocations-min", COUNT_OR_PERCENT,  \
+      "N|N%", 0, false, "only stacks of which at least so many allocations were never freed")                          \
+    X(GROUP_LEAKED_ALLOCATIONS_MAX, "group_leaked_allocations_max", "group-leaked-allocations-max", COUNT_OR_PERCENT,  \
+      "N|N%", 0, false, "only stacks of which at most so many allocations were never freed")                           \
+    X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MIN, "group_max_total_usage_first_seen_min",                                    \
+      "group-max-total-usage-first-seen-min", TIME, "TIME", 0, false,                                                  \
+      "only stacks that first held the most memory at this time or later")                                             \
+    X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MAX, "group_max_total_usage_first_seen_max",                                    \
+      "group-max-total-usage-first-seen-max", TIME_END, "TIME", 0, false,                                              \
+      "only stacks that first held the most memory at this time or earlier")                                           \
+    X(CHAIN_LENGTH_MIN, "chain_length_min", "chain-length-min", NUMBER, "N", 0, false,                                 \
+      "only realloc chains of at least this many blocks")                                                              \
+    X(CHAIN_LENGTH_MAX, "chain_length_max", "chain-length-max", NUMBER, "N", 0, false,                                 \
+      "only realloc chains of at most this many blocks")                                                               \
+    X(CHAIN_LIFETIME_MIN, "chain_lifetime_min", "chain-lifetime-min", INTERVAL, "INTERVAL", 0, false,                  \
+      "only realloc chains that lived at least this long")                                                             \
+    X(CHAIN_LIFETIME_MAX, "chain_lifetime_max", "chain-lifetime-max", INTERVAL, "INTERVAL", 0, false,                  \
+      "only realloc chains that lived at most this long")                                                              \
+    X(POSITION_IN_CHAIN_MIN, "position_in_chain_min", "position-in-chain-min", NUMBER, "N", 0, false,                  \
+      "only blocks at this place of their realloc chain or later, the first is 0")                                     \
+    X(POSITION_IN_CHAIN_MAX, "position_in_chain_max", "position-in-chain-max", NUMBER, "N", 0, false,                  \
+      "only blocks at this place of their realloc chain or earlier")                                                   \
+    X(ALIVE_AT, "alive_at", "alive-at", TIME, "TIME", 0, false, "only blocks that were there at this time")            \
+    X(ALIVE_AT_2, "alive_at_2", "alive-at-2", TIME, "TIME", 0, false, "and at this time")                              \
+    X(FROM_MAP, "from_map", "from-map", NUMBER_64, "ID", 0, false,                                                     \
+      "only blocks within the mapping with this number while it was there")                                            \
+    X(CUSTOM_FILTER, "custom_filter", "custom-filter", TEXT, "SCRIPT", 0, false,                                       \
+      "a script of other recorders, which heapsonde does not run: only the empty one is taken")                        \
+    X(ERA, "era", "era", CHOICE, "VERSION", "0.1 0.7", false,                                                          \
+      "read the filter as the original recorder of this version did, 0.7 when not given")                              \
+    X(TIME_UNIT, "time_unit", "time-unit", CHOICE, "UNIT", "auto s ms start", false,                                   \
+      "what a time without a unit is: seconds or milliseconds since 1970, whichever is near the recording, or "        \
+      "seconds "                                                                                                       \
+      "since its start")
+
+enum hs_parameter_id {
+#define HS_PARAMETER_ID(id, ...) HS_PARAMETER_##id,
+    HS_FILTER_PARAMETERS(HS_PARAMETER_ID)
+#undef HS_PARAMETER_ID
+        HS_PARAMETER_COUNT
+};
+
+struct hs_parameter {
+    const char *name;   // as in a query: size_min
+    const char *option; // as on the command line: size-min
+    enum hs_parameter_kind kind;
+    const char *argument; // what the value is called in helps: SIZE
+    const char *choices;  // CHOICE: the words with one space between; else NULL
+    bool repeatable;      // given several times: any of the values
+    const char *help;     // one sentence, no full stop
+};
+
+extern const struct hs_parameter hs_parameters[HS_PARAMETER_COUNT]; // by enum hs_parameter_id
+
+// The parameter of this name, with _ or - between its words; NULL: none.
+const struct hs_parameter *hs_parameter__find(const char *name);
+
+// What values of this kind look like, behind "give": "a size such as 4096, 64K or 1.5M".
+const char *hs_parameter_kind__takes(enum hs_parameter_kind kind);
+
+#endif

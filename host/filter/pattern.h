@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Private to host/filter: regular expressions over many names, each match within a limit and on several threads.
+#ifndef HEAPSONDE_FILTER_PATTERN_H
+#define HEAPSONDE_FILTER_PATTERN_H
+
+#include "host/query/query.h"
+
+struct hs_pattern;
+
+// `name` is the parameter's, for messages; it and not `text` must outlive the pattern. Returns 0 or a negative errno.
+int hs_pattern__create(const char *name, const char *text, struct hs_pattern **pattern, struct hs_error *error);
+void hs_pattern__destroy(struct hs_pattern *pattern);
+
+// matches[i] becomes whether names[i] matches; matches[0] is left alone. -EINVAL: it takes too long.
+int hs_pattern__match_all(const struct hs_pattern *pattern, const char *const *names, size_t count, uint8_t *matches,
+                          const struct hs_query_control *control, struct hs_error *error);
+
+#endif

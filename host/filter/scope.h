@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Private to host/filter: what a scope keeps.
+#ifndef HEAPSONDE_FILTER_SCOPE_H
+#define HEAPSONDE_FILTER_SCOPE_H
+
+#include "host/filter/filter.h"
+#include "host/filter/names.h"
+
+struct hs_filter_scope {
+    const struct hs_store *store;
+    struct hs_trace_symbols *symbols;
+    pthread_mutex_t *symbols_lock;
+    pthread_mutex_t mutex; // while something of the following is made; what is made stays as it is
+    bool has_names, has_groups, has_peaks;
+    struct hs_names names;
+    struct hs_totals groups;
+    struct hs_stack_peaks peaks;
+};
+
+// Makes the names unless they are there.
+int hs_filter_scope__prepare_names(struct hs_filter_scope *scope, const struct hs_query_control *control,
+                                   struct hs_error *error);
+
+#endif
