@@ -34,6 +34,8 @@ struct hs_export_format {
       "application/octet-stream", ".heaptrack", true, true)                                                            \
     X(speedscope, hs_export__speedscope, "for speedscope, a profile for each cost", "application/json",                \
       ".speedscope.json", false, false)                                                                                \
+    X(firefox, hs_export__firefox, "every allocation and free for the Firefox Profiler", "application/json",           \
+      ".firefox.json", true, true)                                                                                     \
     X(dhat, hs_export__dhat, "call sites with lifetimes for valgrind's dh_view", "application/json", ".dhat.json",     \
       true, true)                                                                                                      \
     X(massif, hs_export__massif, "the heap over time for ms_print and massif-visualizer", "text/plain; charset=utf-8", \
