@@ -15,6 +15,7 @@ enum { FIRST_VALUE = 0x1000, HELP_VALUE = 0xfff };
 
 struct tables {
     struct option *longs;
+    char **spellings; // names with _ for -, by option
     char *shorts;
     size_t count;
 };
@@ -37,13 +38,33 @@ static size_t count_options(const struct hs_command *command)
     return count;
 }
 
+// NULL: the same, or out of memory, when it cannot be written so.
+static char *with_underscores(const char *name)
+{
+    char *spelling = strchr(name, '-') ? strdup(name) : NULL;
+    for (char *at = spelling; at && *at; at++)
+        *at = *at == '-' ? '_' : *at;
+    return spelling;
+}
+
+static void free_tables(struct tables *tables)
+{
+    for (size_t i = 0; tables->spellings && i < tables->count; i++)
+        free(tables->spellings[i]);
+    free(tables->spellings);
+    free(tables->longs);
+    free(tables->shorts);
+}
+
 static bool make_tables(struct tables *tables, const struct hs_command *command)
 {
     tables->count = count_options(command);
-    tables->longs = calloc(tables->count + 2, sizeof(*tables->longs));
+    tables->longs = calloc(2 * tables->count + 2, sizeof(*tables->longs));
+    tables->spellings = calloc(tables->count + 1, sizeof(*tables->spellings));
     tables->shorts = calloc(tables->count * 2 + 8, 1);
-    if (!tables->longs || !tables->shorts)
+    if (!tables->longs || !tables->shorts || !tables->spellings)
         return false;
+    struct option *longs = tables->longs;
     // "+": what follows the program of `run` is the program's. ":": a missing value is told apart.
     char *shorts = tables->shorts;
     if (command->operand == HS_OPERAND_PROGRAM)
@@ -53,13 +74,16 @@ static bool make_tables(struct tables *tables, const struct hs_command *command)
     for (size_t i = 0; i < tables->count; i++) {
         const struct hs_option *option = &command->options[i];
         int has_argument = option->kind == HS_OPTION_FLAG ? no_argument : required_argument;
-        tables->longs[i] = (struct option){option->name, has_argument, NULL, FIRST_VALUE + (int)i};
+        *longs++ = (struct option){option->name, has_argument, NULL, FIRST_VALUE + (int)i};
+        tables->spellings[i] = with_underscores(option->name);
+        if (tables->spellings[i])
+            *longs++ = (struct option){tables->spellings[i], has_argument, NULL, FIRST_VALUE + (int)i};
         if (option->letter)
             *shorts++ = option->letter;
         if (option->letter && has_argument)
             *shorts++ = ':';
     }
-    tables->longs[tables->count] = (struct option){"help", no_argument, NULL, HELP_VALUE};
+    *longs = (struct option){"help", no_argument, NULL, HELP_VALUE};
     return true;
 }
 
@@ -114,6 +138,16 @@ static void complain_value(const struct hs_command *command, const struct hs_giv
         hs_complain(command, "--%s cannot use '%s'; give %s", option->name, given->text, expected[option->kind]);
 }
 
+static enum hs_parse_result take_filter(struct hs_arguments *arguments, const struct hs_given *given)
+{
+    struct hs_error error = {.message = ""};
+    const char *name = given->option->parameter;
+    if (hs_filter_parameters__take(&arguments->filter, name, given->text, &error) == HS_PARAMETER_TAKEN)
+        return HS_PARSE_OK;
+    hs_complain(arguments->command, "%s", error.message);
+    return HS_PARSE_WRONG;
+}
+
 static enum hs_parse_result take_option(struct hs_arguments *arguments, const struct hs_option *option,
                                         const char *text)
 {
@@ -123,6 +157,8 @@ static enum hs_parse_result take_option(struct hs_arguments *arguments, const st
         complain_value(arguments->command, given);
         return HS_PARSE_WRONG;
     }
+    if (option->kind == HS_OPTION_FILTER && take_filter(arguments, given) != HS_PARSE_OK)
+        return HS_PARSE_WRONG;
     arguments->given_count++;
     return HS_PARSE_OK;
 }
@@ -184,14 +220,15 @@ enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const s
 {
     struct tables tables = {0};
     *arguments = (struct hs_arguments){.command = command};
+    hs_filter_parameters__init(&arguments->filter, HS_TIME_UNIT_START);
+    arguments->filter.as_options = true;
     arguments->given = calloc((size_t)argc + 1, sizeof(*arguments->given));
     enum hs_parse_result result = HS_PARSE_WRONG;
     if (make_tables(&tables, command) && arguments->given)
         result = parse_options(arguments, &tables, argc, argv);
     else
         hs_complain(command, "out of memory");
-    free(tables.longs);
-    free(tables.shorts);
+    free_tables(&tables);
     if (result != HS_PARSE_OK)
         return result;
     arguments->operand_count = argc - optind;
@@ -203,6 +240,7 @@ void hs_arguments__free(struct hs_arguments *arguments)
 {
     free(arguments->given);
     arguments->given = NULL;
+    hs_filter_parameters__free(&arguments->filter);
 }
 
 const struct hs_given *hs_arguments__given(const struct hs_arguments *arguments, const char *name)

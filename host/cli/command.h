@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_HOST_CLI_COMMAND_H
 #define HEAPSONDE_HOST_CLI_COMMAND_H
 
+#include "host/filter/filter.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +23,8 @@ enum hs_option_kind {
     HS_OPTION_SIZE,      // bytes: 4096, 64K, 1.5M, 2G
     HS_OPTION_DURATION,  // 2, 1.5s, 300ms, 20us, 2min: kept in nanoseconds
     HS_OPTION_PERCENT,
-    HS_OPTION_CHOICE // one of the words in `choices`
+    HS_OPTION_CHOICE, // one of the words in `choices`
+    HS_OPTION_FILTER  // of host/filter/parameters.h
 };
 
 struct hs_option {
@@ -32,6 +35,7 @@ struct hs_option {
     const char *help;     // one sentence, no full stop
     const char *choices;  // HS_OPTION_CHOICE: words with one space between
     bool repeatable;
+    const char *parameter; // HS_OPTION_FILTER: its name there
     // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag.
     const char *variable;
     const char *flag_value;
@@ -69,6 +73,7 @@ struct hs_arguments {
     const struct hs_command *command;
     struct hs_given *given;
     size_t given_count;
+    struct hs_filter_parameters filter; // HS_OPTION_FILTER; times are since the start when nothing else is said
     int operand_count;
     char **operands; // NULL ends it
 };

@@ -12,20 +12,37 @@
 // One of the two files.
 struct side {
     struct hs_dump *dump;
-    struct hs_opened trace; // that the dump was made of
+    struct hs_opened opened; // the trace that the dump was made of, or the dump of which only a part is wanted
+    bool is_opened;
     bool is_trace;
 };
 
-static int open_trace(struct side *side, const struct hs_arguments *arguments)
+static int out_of_memory(const struct hs_arguments *arguments)
 {
-    int status = hs_opened__open(&side->trace, arguments);
-    if (status)
-        return status;
-    side->is_trace = true;
-    if (!hs_dump__of_trace(&side->trace.subject, &side->dump))
-        return HS_EXIT_OK;
     hs_complain(arguments->command, "%s: out of memory", arguments->operands[0]);
     return HS_EXIT_FAILURE;
+}
+
+static int open_trace(struct side *side, const struct hs_arguments *arguments)
+{
+    int status = hs_opened__open(&side->opened, arguments);
+    if (status)
+        return status;
+    side->is_opened = side->is_trace = true;
+    return hs_dump__of_trace(&side->opened.subject, &side->dump) ? out_of_memory(arguments) : HS_EXIT_OK;
+}
+
+static int open_dump(struct side *side, const struct hs_arguments *arguments)
+{
+    if (hs_filter_parameters__are_empty(&arguments->filter))
+        return hs_open_dump(&side->dump, arguments, arguments->operands[0]);
+    int status = hs_opened__open_given(&side->opened, arguments);
+    if (status)
+        return status;
+    side->is_opened = true;
+    side->dump = side->opened.dump;
+    struct hs_dump_choice choice = hs_opened__choice(&side->opened);
+    return hs_dump__keep(side->dump, &side->opened.view, &choice) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
 static int open_side(struct side *side, const struct hs_arguments *arguments, int which)
@@ -33,14 +50,15 @@ static int open_side(struct side *side, const struct hs_arguments *arguments, in
     struct hs_arguments one = *arguments;
     one.operands = arguments->operands + which;
     one.operand_count = 1;
-    return hs_is_trace(one.operands[0]) ? open_trace(side, &one) : hs_open_dump(&side->dump, &one, one.operands[0]);
+    return hs_is_trace(one.operands[0]) ? open_trace(side, &one) : open_dump(side, &one);
 }
 
 static void close_side(struct side *side)
 {
-    hs_dump__close(side->dump);
-    if (side->is_trace)
-        hs_opened__close(&side->trace);
+    if (!side->is_opened || side->is_trace)
+        hs_dump__close(side->dump);
+    if (side->is_opened)
+        hs_opened__close(&side->opened);
 }
 
 static int check_cost(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
@@ -133,7 +151,7 @@ static const struct hs_option options[] = {
      .argument = "N",
      .help = "show this many call sites that grew, and that shrank; 10 when not given"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
-    HS_SYMBOL_OPTIONS,
+    HS_SUBJECT_OPTIONS,
     {0},
 };
 

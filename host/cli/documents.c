@@ -11,6 +11,12 @@ static const char tagline[] =
     "tells where a program's memory went: which call stacks allocated it, when, for how long, "
     "and what is still there";
 
+static const char filter_values[] =
+    "TIME is a time since the start of the recording (2, 1.5s, 300ms, 1h2m), a part of its runtime (10%) or, with "
+    "--time-unit, a time since 1970. INTERVAL is a length of time (2s, 300ms, 4h3m2s), for groups also a part of the "
+    "runtime. SIZE is 4096, 64K or 1.5M; ADDRESS 140737488355328 or 0x7fff00000000. A group is all allocations of the "
+    "trace that have one stack. Words of names may be joined with _ as well as with -.";
+
 // Writes `text` from column `at`, broken at spaces, with later lines indented to `indent`.
 static void wrap(FILE *out, const char *text, int at, int indent)
 {
@@ -70,16 +76,38 @@ static void print_option(FILE *out, char letter, const char *name, const char *a
     wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
 
+static bool takes_filters(const struct hs_command *command)
+{
+    for (const struct hs_option *option = command->options; option->name; option++) {
+        if (option->kind == HS_OPTION_FILTER)
+            return true;
+    }
+    return false;
+}
+
+static void print_options(FILE *out, const struct hs_command *command, bool filters)
+{
+    for (const struct hs_option *option = command->options; option->name; option++) {
+        if ((option->kind == HS_OPTION_FILTER) == filters)
+            print_option(out, option->letter, option->name, option->argument, option->help, option->choices,
+                         option->repeatable);
+    }
+}
+
 void hs_documents__help(FILE *out, const struct hs_command *command)
 {
     fprintf(out, "heapsonde %s: %s\n\nUsage: heapsonde %s %s\n\n", command->name, command->summary, command->name,
             command->synopsis);
     wrap(out, command->description, 0, 0);
     fputs("\nOptions:\n", out);
-    for (const struct hs_option *option = command->options; option->name; option++)
-        print_option(out, option->letter, option->name, option->argument, option->help, option->choices,
-                     option->repeatable);
+    print_options(out, command, false);
     print_option(out, 'h', "help", NULL, "show this text", NULL, false);
+    if (!takes_filters(command))
+        return;
+    fputs("\nWhich allocations (all of what is given has to hold):\n", out);
+    print_options(out, command, true);
+    fputc('\n', out);
+    wrap(out, filter_values, 0, 0);
 }
 
 // ---- man page ------------------------------------------------------------------------------------------------------
@@ -121,6 +149,14 @@ static void man_option(FILE *out, const struct hs_option *option)
         fprintf(out, "Sets \\fBHEAPSONDE_%s\\fR.\n", option->variable);
 }
 
+static void man_options(FILE *out, const struct hs_command *command, bool filters)
+{
+    for (const struct hs_option *option = command->options; option->name; option++) {
+        if ((option->kind == HS_OPTION_FILTER) == filters)
+            man_option(out, option);
+    }
+}
+
 static void man_command(FILE *out, const struct hs_command *command)
 {
     fprintf(out, ".SS heapsonde %s ", command->name);
@@ -128,8 +164,23 @@ static void man_command(FILE *out, const struct hs_command *command)
     fputc('\n', out);
     roff(out, command->description);
     fputc('\n', out);
-    for (const struct hs_option *option = command->options; option->name; option++)
-        man_option(out, option);
+    man_options(out, command, false);
+    if (takes_filters(command))
+        fputs(".PP\nIt also takes the options of FILTERS.\n", out);
+}
+
+// All commands that take filters take the same.
+static void man_filters(FILE *out)
+{
+    size_t i = 0;
+    while (hs_commands[i] && !takes_filters(hs_commands[i]))
+        i++;
+    if (!hs_commands[i])
+        return;
+    fputs(".SH FILTERS\nOptions that choose allocations; all of what is given has to hold. ", out);
+    roff(out, filter_values);
+    fputc('\n', out);
+    man_options(out, hs_commands[i], true);
 }
 
 void hs_documents__man(FILE *out)
@@ -145,6 +196,7 @@ void hs_documents__man(FILE *out)
     fputs(".SH COMMANDS\nEvery command also takes \\fB\\-h\\fR, \\fB\\-\\-help\\fR.\n", out);
     for (size_t i = 0; hs_commands[i]; i++)
         man_command(out, hs_commands[i]);
+    man_filters(out);
     fputs(
         ".SH EXIT STATUS\n"
         "0 on success, 1 when something failed, 2 when the command line is wrong. \\fBheapsonde run\\fR ends with the\n"

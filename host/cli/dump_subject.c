@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A heap dump where a trace may be given.
-#include "host/cli/stack_filter.h"
 #include "host/cli/subject.h"
 #include "host/cli/values.h"
 
@@ -40,13 +39,14 @@ int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, co
 
 static int check_options(const struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    static const char *const names[] = {"min-size", "max-size", "from", "to"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (hs_arguments__flag(arguments, names[i]))
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_option *option = arguments->given[i].option;
+        if (option->kind == HS_OPTION_FILTER && strcmp(option->parameter, "thread") != 0 &&
+            !hs_parameter__is_of_frames((enum hs_parameter_id)(hs_parameter__find(option->parameter) - hs_parameters)))
             return hs_error__set(error, EINVAL,
                                  "--%s: %s is a heap dump, which says nothing of single blocks; give a "
                                  "trace, or leave the option out",
-                                 names[i], opened->subject.path);
+                                 option->name, opened->subject.path);
     }
     return 0;
 }
@@ -87,18 +87,23 @@ static int choose_threads(struct hs_opened *opened, const struct hs_arguments *a
 
 static int choose_stacks(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    const char *pattern = hs_arguments__text(arguments, "function", NULL);
-    if (!pattern)
-        return 0;
-    return hs_stack_filter__by_function(opened->view.subject.symbols, pattern, &opened->stack_words, &opened->stacks,
-                                        error);
+    opened->scope = hs_filter_scope__create(opened->view.subject.store, opened->view.subject.symbols, NULL);
+    if (!opened->scope)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
+    return hs_filter_parameters__resolve_frames(&arguments->filter, opened->scope, NULL, &opened->filter, error);
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------
 
+struct hs_dump_choice hs_opened__choice(const struct hs_opened *opened)
+{
+    const struct hs_set *stacks = &opened->filter.filter.stacks;
+    return (struct hs_dump_choice){.threads = opened->threads, .stacks = stacks->words ? stacks : NULL};
+}
+
 static int add_up(struct hs_opened *opened)
 {
-    struct hs_dump_choice choice = {.threads = opened->threads, .stacks = opened->stack_words ? &opened->stacks : NULL};
+    struct hs_dump_choice choice = hs_opened__choice(opened);
     return hs_dump_view__add_up(&opened->view, &choice);
 }
 

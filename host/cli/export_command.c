@@ -23,7 +23,7 @@ static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum
 
 static int write_dump(FILE *out, struct hs_opened *opened, enum hs_dump_output format)
 {
-    struct hs_dump_choice choice = {.threads = opened->threads, .stacks = opened->stack_words ? &opened->stacks : NULL};
+    struct hs_dump_choice choice = hs_opened__choice(opened);
     bool with_names = format == HS_DUMP_TO_PPROF || format == HS_DUMP_TO_SYMBOLIZED;
     int result = hs_dump__keep(opened->dump, &opened->view, &choice);
     if (!result && with_names)

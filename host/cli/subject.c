@@ -2,8 +2,6 @@
 #include "host/cli/subject.h"
 
 #include "host/cli/progress.h"
-#include "host/cli/stack_filter.h"
-#include "host/cli/values.h"
 #include "host/import/import.h"
 #include "host/query/query.h"
 
@@ -52,74 +50,16 @@ static int open_symbols(struct hs_opened *opened, struct hs_error *error)
 
 // ---- the filter ----------------------------------------------------------------------------------------------------
 
-static bool is_thread(const struct hs_thread *thread, const char *text)
-{
-    uint64_t tid;
-    return !strcmp(thread->name, text) || (hs_value__number(text, &tid) && tid == thread->tid);
-}
-
-static int add_threads(struct hs_opened *opened, struct hs_filter *filter, const char *text, struct hs_error *error)
-{
-    size_t count = 0;
-    bool found = false;
-    const struct hs_thread *threads = hs_store__threads(opened->store, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (!is_thread(&threads[i], text) || threads[i].stream >= filter->streams.count)
-            continue;
-        opened->stream_words[threads[i].stream / 64] |= (uint64_t)1 << (threads[i].stream % 64);
-        found = true;
-    }
-    if (found)
-        return 0;
-    return hs_error__set(error, ENOENT, "%s has no thread '%s'; 'heapsonde report --threads %s' lists them",
-                         opened->subject.path, text, opened->subject.path);
-}
-
-static int filter_threads(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
-                          struct hs_error *error)
-{
-    size_t name_count = 0;
-    size_t count = 0;
-    uint32_t highest = 0;
-    const char **names = hs_arguments__texts(arguments, "thread", &name_count);
-    const struct hs_thread *threads = hs_store__threads(opened->store, &count);
-    for (size_t i = 0; i < count; i++)
-        highest = threads[i].stream > highest ? threads[i].stream : highest;
-    int result = 0;
-    if (name_count) {
-        opened->stream_words = calloc((size_t)highest / 64 + 1, sizeof(uint64_t));
-        filter->streams = (struct hs_set){opened->stream_words, (size_t)highest + 1};
-        if (!opened->stream_words)
-            result = hs_error__set(error, ENOMEM, "--thread: out of memory");
-    }
-    for (size_t i = 0; !result && i < name_count; i++)
-        result = add_threads(opened, filter, names[i], error);
-    free(names);
-    return result;
-}
-
-static int filter_function(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
-                           struct hs_error *error)
-{
-    const char *pattern = hs_arguments__text(arguments, "function", NULL);
-    if (!pattern)
-        return 0;
-    return hs_stack_filter__by_function(opened->subject.symbols, pattern, &opened->stack_words, &filter->stacks, error);
-}
-
 // The restriction as the user wrote it, for headings.
 static char *restriction_text(const struct hs_arguments *arguments)
 {
-    static const char *const names[] = {"thread", "min-size", "max-size", "from", "to", "function"};
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     for (size_t i = 0; stream && i < arguments->given_count; i++) {
         const struct hs_given *given = &arguments->given[i];
-        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-            if (!strcmp(given->option->name, names[k]))
-                fprintf(stream, "%s%s %s", ftell(stream) > 0 ? ", " : "", names[k], given->text);
-        }
+        if (given->option->kind == HS_OPTION_FILTER)
+            fprintf(stream, "%s%s %s", ftell(stream) > 0 ? ", " : "", given->option->name, given->text);
     }
     if (stream)
         fclose(stream);
@@ -129,20 +69,15 @@ static char *restriction_text(const struct hs_arguments *arguments)
     return NULL;
 }
 
-static int make_filter(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_filter *filter,
-                       struct hs_error *error)
+static int make_filter(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    hs_filter__init(filter);
-    filter->size_min = hs_arguments__number(arguments, "min-size", filter->size_min);
-    filter->size_max = hs_arguments__number(arguments, "max-size", filter->size_max);
-    filter->time_min = hs_arguments__number(arguments, "from", filter->time_min);
-    filter->time_max = hs_arguments__number(arguments, "to", filter->time_max);
-    if (filter->size_min > filter->size_max)
-        return hs_error__set(error, EINVAL, "--min-size is larger than --max-size: nothing can match; swap them");
-    if (filter->time_min > filter->time_max)
-        return hs_error__set(error, EINVAL, "--from is later than --to: nothing can match; swap them");
-    int result = filter_threads(opened, arguments, filter, error);
-    return result ? result : filter_function(opened, arguments, filter, error);
+    const char *least, *most;
+    if (hs_filter_parameters__contradict(&arguments->filter, &least, &most))
+        return hs_error__set(error, EINVAL, "%s is above %s: nothing can match; swap them", least, most);
+    opened->scope = hs_filter_scope__create(opened->store, opened->subject.symbols, NULL);
+    if (!opened->scope)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", opened->subject.path);
+    return hs_filter_parameters__resolve(&arguments->filter, opened->scope, NULL, &opened->filter, error);
 }
 
 static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct hs_error *error)
@@ -168,9 +103,9 @@ static int open_trace(struct hs_opened *opened, const struct hs_arguments *argum
     if (!result)
         result = open_symbols(opened, error);
     if (!result)
-        result = make_filter(opened, arguments, &opened->filter, error);
-    opened->subject.filter = &opened->filter;
-    return result ? result : ask(opened, &opened->filter, error);
+        result = make_filter(opened, arguments, error);
+    opened->subject.filter = &opened->filter.filter;
+    return result ? result : ask(opened, &opened->filter.filter, error);
 }
 
 static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump)
@@ -221,6 +156,8 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
 
 void hs_opened__close(struct hs_opened *opened)
 {
+    hs_resolved_filter__free(&opened->filter);
+    hs_filter_scope__destroy(opened->scope);
     if (opened->dump) {
         hs_dump_view__close(&opened->view);
     } else {
@@ -232,8 +169,6 @@ void hs_opened__close(struct hs_opened *opened)
     hs_dump__close(opened->dump);
     hs_symbols_options__free(&opened->symbols_options);
     free(opened->restriction);
-    free(opened->stack_words);
-    free(opened->stream_words);
     free(opened->threads);
     *opened = (struct hs_opened){0};
 }

@@ -17,11 +17,9 @@ struct hs_opened {
     struct hs_dump_view view; // of the dump
     struct hs_symbols_options symbols_options;
     char *restriction;
-    uint64_t *stack_words;
-    uint64_t *stream_words;
-    struct hs_set stacks;
-    struct hs_filter filter; // of the trace
-    uint8_t *threads;        // of the dump: whether it was asked for; NULL: all
+    struct hs_filter_scope *scope;
+    struct hs_resolved_filter filter; // of a dump: only its stacks
+    uint8_t *threads;                 // of the dump: whether it was asked for; NULL: all
 };
 
 // Opens the trace or the dump that the first operand names, as the options ask. Returns 0, or the exit status after a
@@ -40,6 +38,9 @@ void hs_symbols_options__free(struct hs_symbols_options *options);
 
 // Reads a dump. The same of the result.
 int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path);
+
+// What was asked for of a dump. Valid until it is closed.
+struct hs_dump_choice hs_opened__choice(const struct hs_opened *opened);
 
 // Whether the file begins as traces do.
 bool hs_is_trace(const char *path);
@@ -68,28 +69,34 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
         .help = "write TO where the path of a source file begins with FROM", .repeatable = true                        \
     }
 
-#define HS_SUBJECT_OPTIONS                                                                                             \
-    {.name = "thread",                                                                                                 \
-     .letter = 't',                                                                                                    \
-     .kind = HS_OPTION_TEXT,                                                                                           \
-     .argument = "NAME|TID",                                                                                           \
-     .help = "only what this thread allocated",                                                                        \
-     .repeatable = true},                                                                                              \
-        {.name = "min-size", .kind = HS_OPTION_SIZE, .argument = "SIZE", .help = "only blocks of at least this size"}, \
-        {.name = "max-size", .kind = HS_OPTION_SIZE, .argument = "SIZE", .help = "only blocks of at most this size"},  \
-        {.name = "from",                                                                                               \
-         .kind = HS_OPTION_DURATION,                                                                                   \
-         .argument = "TIME",                                                                                           \
-         .help = "only what was allocated this long after the start or later, such as 1.5s"},                          \
-        {.name = "to",                                                                                                 \
-         .kind = HS_OPTION_DURATION,                                                                                   \
-         .argument = "TIME",                                                                                           \
-         .help = "only what was allocated this long after the start or earlier"},                                      \
-        {.name = "function",                                                                                           \
-         .letter = 'f',                                                                                                \
-         .kind = HS_OPTION_TEXT,                                                                                       \
-         .argument = "REGEX",                                                                                          \
-         .help = "only stacks with a function whose name matches this Perl regular expression"},                       \
-        HS_SYMBOL_OPTIONS
+// X of HS_FILTER_PARAMETERS.
+#define HS_FILTER_OPTION(id, name_, option_, letter_, kind_, argument_, choices_, repeatable_, help_)                  \
+    {.name = option_,                                                                                                  \
+     .letter = letter_,                                                                                                \
+     .kind = HS_OPTION_FILTER,                                                                                         \
+     .argument = argument_,                                                                                            \
+     .help = help_,                                                                                                    \
+     .choices = choices_,                                                                                              \
+     .repeatable = repeatable_,                                                                                        \
+     .parameter = name_},
+
+// The filters, some by a second name.
+#define HS_FILTER_OPTIONS                                                                                              \
+    HS_FILTER_PARAMETERS(HS_FILTER_OPTION){.name = "min-size",                                                         \
+                                           .kind = HS_OPTION_FILTER,                                                   \
+                                           .argument = "SIZE",                                                         \
+                                           .help = "the same as --size-min",                                           \
+                                           .parameter = "size_min"},                                                   \
+        {.name = "max-size",                                                                                           \
+         .kind = HS_OPTION_FILTER,                                                                                     \
+         .argument = "SIZE",                                                                                           \
+         .help = "the same as --size-max",                                                                             \
+         .parameter = "size_max"},                                                                                     \
+    {                                                                                                                  \
+        .name = "function", .letter = 'f', .kind = HS_OPTION_FILTER, .argument = "REGEX",                              \
+        .help = "the same as --function-regex", .parameter = "function_regex"                                          \
+    }
+
+#define HS_SUBJECT_OPTIONS HS_FILTER_OPTIONS, HS_SYMBOL_OPTIONS
 
 #endif

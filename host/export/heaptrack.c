@@ -2,9 +2,9 @@
 //
 // What heaptrack_interpret writes, file version 3: tables of strings, instruction pointers and trace nodes, then one
 // line for each allocation and each free. All numbers are hexadecimal; tables count from 1, allocation kinds from 0.
-#include "host/store/id_map.h"
 #include "host/export/export.h"
 #include "host/query/events.h"
+#include "host/store/id_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -40,6 +40,8 @@ enum hs_time_unit {
 // What was given. Values are copied.
 struct hs_filter_parameters {
     enum hs_time_unit time_unit; // of hs_filter_parameters__init, for when it is not given
+    // As options of a command line: messages call them by these names, and of several values the last one counts.
+    bool as_options;
     struct hs_given_parameter *given;
     size_t count, capacity;
 };
@@ -53,8 +55,9 @@ enum hs_parameter_result {
 void hs_filter_parameters__init(struct hs_filter_parameters *parameters, enum hs_time_unit time_unit);
 void hs_filter_parameters__free(struct hs_filter_parameters *parameters);
 
-// Takes one pair. Names may have - for _. A parameter that is given twice is wrong unless it is repeatable; so is a
-// value that is not understood and a regular expression that does not compile ("invalid 'function_regex': ...").
+// Takes one pair. Names may have - for _. A parameter that is given twice is wrong unless it is repeatable or
+// as_options is set; so is a value that is not understood and a regular expression that does not compile ("invalid
+// 'function_regex': ...").
 enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters *parameters, const char *name,
                                                     const char *value, struct hs_error *error);
 
@@ -62,12 +65,13 @@ enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters 
 bool hs_filter_parameters__are_empty(const struct hs_filter_parameters *parameters);
 bool hs_filter_parameters__have(const struct hs_filter_parameters *parameters, enum hs_parameter_id id);
 
+// Whether a least value is above its greatest one, so that nothing can match: their names, as messages call them.
+bool hs_filter_parameters__contradict(const struct hs_filter_parameters *parameters, const char **least,
+                                      const char **most);
+
 // Everything that was given in the order of the table, "size_min=10&thread=main" with percent signs escaped: equal
 // texts are equal filters. To be freed; NULL: out of memory.
 char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters);
-
-// The same for people: "size_min 10, thread main". NULL also when nothing was given.
-char *hs_filter_parameters__words(const struct hs_filter_parameters *parameters);
 
 // ---- scope ---------------------------------------------------------------------------------------------------------
 
@@ -108,6 +112,11 @@ struct hs_resolved_filter {
 int hs_filter_parameters__resolve(const struct hs_filter_parameters *parameters, struct hs_filter_scope *scope,
                                   const struct hs_query_control *control, struct hs_resolved_filter *resolved,
                                   struct hs_error *error);
+
+// Only what hs_parameter__is_of_frames: `filter.stacks` of the result says which stacks match. For stores without rows.
+int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *parameters, struct hs_filter_scope *scope,
+                                         const struct hs_query_control *control, struct hs_resolved_filter *resolved,
+                                         struct hs_error *error);
 void hs_resolved_filter__free(struct hs_resolved_filter *resolved);
 
 #endif

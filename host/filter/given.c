@@ -116,30 +116,29 @@ static void printable(const char *text, char *shown, size_t size)
     shown[length] = '\0';
 }
 
-static int complain(const struct hs_given_parameter *given, struct hs_error *error)
+static int complain(const struct hs_given_parameter *given, const char *name, struct hs_error *error)
 {
     const struct hs_parameter *parameter = &hs_parameters[given->id];
     char shown[64];
     printable(given->text, shown, sizeof(shown));
     if (parameter->kind == HS_PARAMETER_CHOICE)
-        return hs_error__set(error, EINVAL, "%s does not know '%s'; give one of: %s", parameter->name, shown,
-                             parameter->choices);
-    return hs_error__set(error, EINVAL, "%s cannot use '%s'; give %s", parameter->name, shown,
+        return hs_error__set(error, EINVAL, "%s does not know '%s'; give one of: %s", name, shown, parameter->choices);
+    return hs_error__set(error, EINVAL, "%s cannot use '%s'; give %s", name, shown,
                          hs_parameter_kind__takes(parameter->kind));
 }
 
 // Returns 0 or a negative errno.
-static int understand(struct hs_given_parameter *given, struct hs_error *error)
+static int understand(struct hs_given_parameter *given, const char *name, struct hs_error *error)
 {
     const struct hs_parameter *parameter = &hs_parameters[given->id];
     if (!read_value(given))
-        return complain(given, error);
+        return complain(given, name, error);
     if (given->id == HS_PARAMETER_CUSTOM_FILTER && *given->text)
         return hs_error__set(error, EINVAL,
                              "failed to evaluate custom filter: custom_filter takes no scripts here; say it with the "
                              "other parameters");
     if (parameter->kind == HS_PARAMETER_REGEX)
-        return hs_pattern__create(parameter->name, given->text, &given->pattern, error);
+        return hs_pattern__create(name, given->text, &given->pattern, error);
     return 0;
 }
 
@@ -158,26 +157,90 @@ static int make_room(struct hs_filter_parameters *parameters)
     return 0;
 }
 
+static void replace(struct hs_given_parameter *old, struct hs_given_parameter given)
+{
+    free_given(old);
+    *old = given;
+}
+
+static struct hs_given_parameter *place_of(struct hs_filter_parameters *parameters, enum hs_parameter_id id)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (parameters->given[i].id == id && !hs_parameters[id].repeatable)
+            return &parameters->given[i];
+    }
+    return NULL;
+}
+
 enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters *parameters, const char *name,
                                                     const char *value, struct hs_error *error)
 {
     const struct hs_parameter *parameter = hs_parameter__find(name);
     if (!parameter)
         return HS_PARAMETER_UNKNOWN;
+    const char *shown = parameters->as_options ? parameter->option : parameter->name;
     struct hs_given_parameter given = {.id = (enum hs_parameter_id)(parameter - hs_parameters)};
     int result = 0;
-    if (!parameter->repeatable && hs_filter_parameters__have(parameters, given.id))
-        result = hs_error__set(error, EINVAL, "%s is given twice; give it once", parameter->name);
+    if (!parameters->as_options && place_of(parameters, given.id))
+        result = hs_error__set(error, EINVAL, "%s is given twice; give it once", shown);
     if (!result && (make_room(parameters) || !(given.text = strdup(value))))
-        result = hs_error__set(error, ENOMEM, "%s: out of memory", parameter->name);
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", shown);
     if (!result)
-        result = understand(&given, error);
+        result = understand(&given, shown, error);
     if (result) {
         free_given(&given);
         return HS_PARAMETER_WRONG;
     }
-    parameters->given[parameters->count++] = given;
+    struct hs_given_parameter *place = place_of(parameters, given.id);
+    if (place)
+        replace(place, given);
+    else
+        parameters->given[parameters->count++] = given;
     return HS_PARAMETER_TAKEN;
+}
+
+// ---- contradictions ------------------------------------------------------------------------------------------------
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && !strcmp(text + length - end_length, end);
+}
+
+// In the table a least value stands in front of its greatest one.
+static bool is_least(enum hs_parameter_id id)
+{
+    return id == HS_PARAMETER_FROM || ends_in(hs_parameters[id].name, "_min");
+}
+
+static bool is_above(const struct hs_given_parameter *least, const struct hs_given_parameter *most)
+{
+    if (!least || !most || least->form != most->form)
+        return false;
+    if (least->number != most->number)
+        return least->number > most->number;
+    return least->decimal.whole != most->decimal.whole ? least->decimal.whole > most->decimal.whole
+                                                       : least->decimal.nano > most->decimal.nano;
+}
+
+static const char *shown_name(const struct hs_filter_parameters *parameters, enum hs_parameter_id id)
+{
+    return parameters->as_options ? hs_parameters[id].option : hs_parameters[id].name;
+}
+
+bool hs_filter_parameters__contradict(const struct hs_filter_parameters *parameters, const char **least,
+                                      const char **most)
+{
+    for (int i = 0; i + 1 < HS_PARAMETER_COUNT; i++) {
+        enum hs_parameter_id id = (enum hs_parameter_id)i, next = (enum hs_parameter_id)(i + 1);
+        if (!is_least(id) ||
+            !is_above(hs_given_parameter__find(parameters, id), hs_given_parameter__find(parameters, next)))
+            continue;
+        *least = shown_name(parameters, id);
+        *most = shown_name(parameters, next);
+        return true;
+    }
+    return false;
 }
 
 // ---- what was given, as text ---------------------------------------------------------------------------------------
@@ -217,18 +280,7 @@ static void write_escaped(FILE *out, const char *text)
     }
 }
 
-static void write_pair(FILE *out, const struct hs_given_parameter *given, bool first, bool for_people)
-{
-    const struct hs_parameter *parameter = &hs_parameters[given->id];
-    if (for_people) {
-        fprintf(out, "%s%s %s", first ? "" : ", ", parameter->option, given->text);
-        return;
-    }
-    fprintf(out, "%s%s=", first ? "" : "&", parameter->name);
-    write_escaped(out, given->text);
-}
-
-static char *make_text(const struct hs_filter_parameters *parameters, bool for_people)
+char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters)
 {
     char *text = NULL;
     size_t size = 0;
@@ -240,7 +292,8 @@ static char *make_text(const struct hs_filter_parameters *parameters, bool for_p
         for (size_t i = 0; i < parameters->count; i++) {
             if ((int)parameters->given[i].id != id)
                 continue;
-            write_pair(out, &parameters->given[i], first, for_people);
+            fprintf(out, "%s%s=", first ? "" : "&", hs_parameters[id].name);
+            write_escaped(out, parameters->given[i].text);
             first = false;
         }
     }
@@ -249,18 +302,4 @@ static char *make_text(const struct hs_filter_parameters *parameters, bool for_p
         return NULL;
     }
     return text;
-}
-
-char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters)
-{
-    return make_text(parameters, false);
-}
-
-char *hs_filter_parameters__words(const struct hs_filter_parameters *parameters)
-{
-    char *text = make_text(parameters, true);
-    if (text && *text)
-        return text;
-    free(text);
-    return NULL;
 }

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 const struct hs_parameter hs_parameters[HS_PARAMETER_COUNT] = {
-#define ENTRY(id, name, option, kind, argument, choices, repeatable, help)                                             \
-    {name, option, HS_PARAMETER_##kind, argument, choices, repeatable, help},
+#define ENTRY(id, name, option, letter, kind, argument, choices, repeatable, help)                                     \
+    {name, "--" option, HS_PARAMETER_##kind, argument, choices, repeatable, help},
     HS_FILTER_PARAMETERS(ENTRY)
 #undef ENTRY
 };
@@ -29,11 +29,28 @@ const struct hs_parameter *hs_parameter__find(const char *name)
     return NULL;
 }
 
+bool hs_parameter__is_of_frames(enum hs_parameter_id id)
+{
+    switch (id) {
+    case HS_PARAMETER_FUNCTION_REGEX:
+    case HS_PARAMETER_SOURCE_REGEX:
+    case HS_PARAMETER_NEGATIVE_FUNCTION_REGEX:
+    case HS_PARAMETER_NEGATIVE_SOURCE_REGEX:
+    case HS_PARAMETER_LIBRARY:
+    case HS_PARAMETER_NEGATIVE_LIBRARY:
+    case HS_PARAMETER_BACKTRACE_DEPTH_MIN:
+    case HS_PARAMETER_BACKTRACE_DEPTH_MAX:
+        return true;
+    default:
+        return false;
+    }
+}
+
 const char *hs_parameter_kind__takes(enum hs_parameter_kind kind)
 {
     static const char *const takes[HS_PARAMETER_KIND_COUNT] = {
-        [HS_PARAMETER_TIME] = "a time since 1970 such as 1700000000, since the start such as 1.5s, or 10%",
-        [HS_PARAMETER_TIME_END] = "a time since 1970 such as 1700000000, since the start such as 1.5s, or 10%",
+        [HS_PARAMETER_TIME] = "a time since the start such as 1.5s or 300ms, since 1970 such as 1700000000, or 10%",
+        [HS_PARAMETER_TIME_END] = "a time since the start such as 1.5s or 300ms, since 1970 such as 1700000000, or 10%",
         [HS_PARAMETER_INTERVAL] = "a length of time such as 2s, 300ms or 4h3m2s",
         [HS_PARAMETER_INTERVAL_OR_PERCENT] = "a length of time such as 2s or 300ms, or 10% of the runtime",
         [HS_PARAMETER_COUNT_OR_PERCENT] = "a whole number such as 10, or 50% of the group's allocations",

@@ -28,93 +28,96 @@ enum hs_parameter_kind {
     "all only_leaked only_chain_leaked only_temporary only_whole_group_leaked "                                        \
     "only_not_deallocated_in_current_range only_deallocated_in_current_range"
 
-// X(identifier, name, name of the option, kind, what the value is called, words that it takes, repeatable, help)
+// X(identifier, name, name of the option, its letter, kind, what the value is called, words that it takes, repeatable,
+// help)
 #define HS_FILTER_PARAMETERS(X)                                                                                        \
-    X(FROM, "from", "from", TIME, "TIME", 0, false, "only what was allocated at this time or later")                   \
-    X(TO, "to", "to", TIME_END, "TIME", 0, false, "only what was allocated at this time or earlier")                   \
-    X(LIFETIME, "lifetime", "lifetime", CHOICE, "WHICH", HS_LIFETIME_CHOICES, false,                                   \
+    X(FROM, "from", "from", 0, TIME, "TIME", 0, false, "only what was allocated at this time or later")                \
+    X(TO, "to", "to", 0, TIME_END, "TIME", 0, false, "only what was allocated at this time or earlier")                \
+    X(LIFETIME, "lifetime", "lifetime", 0, CHOICE, "WHICH", HS_LIFETIME_CHOICES, false,                                \
       "only blocks with this end, or of stacks with it")                                                               \
-    X(ADDRESS_MIN, "address_min", "address-min", ADDRESS, "ADDRESS", 0, false, "only blocks at this address or above") \
-    X(ADDRESS_MAX, "address_max", "address-max", ADDRESS, "ADDRESS", 0, false, "only blocks at this address or below") \
-    X(SIZE_MIN, "size_min", "size-min", SIZE, "SIZE", 0, false, "only blocks of at least this size")                   \
-    X(SIZE_MAX, "size_max", "size-max", SIZE, "SIZE", 0, false, "only blocks of at most this size")                    \
-    X(FIRST_SIZE_MIN, "first_size_min", "first-size-min", SIZE, "SIZE", 0, false,                                      \
+    X(ADDRESS_MIN, "address_min", "address-min", 0, ADDRESS, "ADDRESS", 0, false,                                      \
+      "only blocks at this address or above")                                                                          \
+    X(ADDRESS_MAX, "address_max", "address-max", 0, ADDRESS, "ADDRESS", 0, false,                                      \
+      "only blocks at this address or below")                                                                          \
+    X(SIZE_MIN, "size_min", "size-min", 0, SIZE, "SIZE", 0, false, "only blocks of at least this size")                \
+    X(SIZE_MAX, "size_max", "size-max", 0, SIZE, "SIZE", 0, false, "only blocks of at most this size")                 \
+    X(FIRST_SIZE_MIN, "first_size_min", "first-size-min", 0, SIZE, "SIZE", 0, false,                                   \
       "only realloc chains whose first block has at least this size")                                                  \
-    X(FIRST_SIZE_MAX, "first_size_max", "first-size-max", SIZE, "SIZE", 0, false,                                      \
+    X(FIRST_SIZE_MAX, "first_size_max", "first-size-max", 0, SIZE, "SIZE", 0, false,                                   \
       "only realloc chains whose first block has at most this size")                                                   \
-    X(LAST_SIZE_MIN, "last_size_min", "last-size-min", SIZE, "SIZE", 0, false,                                         \
+    X(LAST_SIZE_MIN, "last_size_min", "last-size-min", 0, SIZE, "SIZE", 0, false,                                      \
       "only realloc chains whose last block has at least this size")                                                   \
-    X(LAST_SIZE_MAX, "last_size_max", "last-size-max", SIZE, "SIZE", 0, false,                                         \
+    X(LAST_SIZE_MAX, "last_size_max", "last-size-max", 0, SIZE, "SIZE", 0, false,                                      \
       "only realloc chains whose last block has at most this size")                                                    \
-    X(LIFETIME_MIN, "lifetime_min", "lifetime-min", INTERVAL, "INTERVAL", 0, false,                                    \
+    X(LIFETIME_MIN, "lifetime_min", "lifetime-min", 0, INTERVAL, "INTERVAL", 0, false,                                 \
       "only blocks that lived at least this long")                                                                     \
-    X(LIFETIME_MAX, "lifetime_max", "lifetime-max", INTERVAL, "INTERVAL", 0, false,                                    \
+    X(LIFETIME_MAX, "lifetime_max", "lifetime-max", 0, INTERVAL, "INTERVAL", 0, false,                                 \
       "only blocks that lived at most this long")                                                                      \
-    X(BACKTRACE_DEPTH_MIN, "backtrace_depth_min", "backtrace-depth-min", NUMBER, "N", 0, false,                        \
+    X(BACKTRACE_DEPTH_MIN, "backtrace_depth_min", "backtrace-depth-min", 0, NUMBER, "N", 0, false,                     \
       "only stacks of at least this many frames, inlined ones included")                                               \
-    X(BACKTRACE_DEPTH_MAX, "backtrace_depth_max", "backtrace-depth-max", NUMBER, "N", 0, false,                        \
+    X(BACKTRACE_DEPTH_MAX, "backtrace_depth_max", "backtrace-depth-max", 0, NUMBER, "N", 0, false,                     \
       "only stacks of at most this many frames, inlined ones included")                                                \
-    X(BACKTRACES, "backtraces", "backtraces", NUMBER, "ID", 0, false, "only the stack with this number")               \
-    X(DEALLOCATION_BACKTRACES, "deallocation_backtraces", "deallocation-backtraces", NUMBER, "ID", 0, false,           \
+    X(BACKTRACES, "backtraces", "backtraces", 0, NUMBER, "ID", 0, false, "only the stack with this number")            \
+    X(DEALLOCATION_BACKTRACES, "deallocation_backtraces", "deallocation-backtraces", 0, NUMBER, "ID", 0, false,        \
       "only blocks that the stack with this number freed")                                                             \
-    X(MMAPED, "mmaped", "mmaped", CHOICE, "YES|NO", "yes no", false,                                                   \
+    X(MMAPED, "mmaped", "mmaped", 0, CHOICE, "YES|NO", "yes no", false,                                                \
       "only blocks that glibc gave mappings of their own, or only others")                                             \
-    X(ARENA, "arena", "arena", CHOICE, "WHICH", "main non_main", false, "only blocks of these arenas of glibc")        \
-    X(JEMALLOC, "jemalloc", "jemalloc", CHOICE, "YES|NO", "yes no", false,                                             \
+    X(ARENA, "arena", "arena", 0, CHOICE, "WHICH", "main non_main", false, "only blocks of these arenas of glibc")     \
+    X(JEMALLOC, "jemalloc", "jemalloc", 0, CHOICE, "YES|NO", "yes no", false,                                          \
       "only blocks that jemalloc gave, or only others")                                                                \
-    X(FUNCTION_REGEX, "function_regex", "function-regex", REGEX, "REGEX", 0, false,                                    \
+    X(FUNCTION_REGEX, "function_regex", "function-regex", 0, REGEX, "REGEX", 0, false,                                 \
       "only stacks with a function whose name matches this Perl regular expression")                                   \
-    X(SOURCE_REGEX, "source_regex", "source-regex", REGEX, "REGEX", 0, false,                                          \
+    X(SOURCE_REGEX, "source_regex", "source-regex", 0, REGEX, "REGEX", 0, false,                                       \
       "only stacks with a function whose source file matches")                                                         \
-    X(NEGATIVE_FUNCTION_REGEX, "negative_function_regex", "negative-function-regex", REGEX, "REGEX", 0, false,         \
+    X(NEGATIVE_FUNCTION_REGEX, "negative_function_regex", "negative-function-regex", 0, REGEX, "REGEX", 0, false,      \
       "only stacks without any function whose name matches")                                                           \
-    X(NEGATIVE_SOURCE_REGEX, "negative_source_regex", "negative-source-regex", REGEX, "REGEX", 0, false,               \
+    X(NEGATIVE_SOURCE_REGEX, "negative_source_regex", "negative-source-regex", 0, REGEX, "REGEX", 0, false,            \
       "only stacks without any function whose source file matches")                                                    \
-    X(LIBRARY, "library", "library", TEXT, "NAME", 0, true,                                                            \
+    X(LIBRARY, "library", "library", 0, TEXT, "NAME", 0, true,                                                         \
       "only stacks with a frame in this library or program; * and ? stand for any letters")                            \
-    X(NEGATIVE_LIBRARY, "negative_library", "negative-library", TEXT, "NAME", 0, true,                                 \
+    X(NEGATIVE_LIBRARY, "negative_library", "negative-library", 0, TEXT, "NAME", 0, true,                              \
       "only stacks without any frame in this library or program")                                                      \
-    X(THREAD, "thread", "thread", TEXT, "NAME|TID", 0, true, "only what this thread allocated")                        \
-    X(MARKER, "marker", "marker", NUMBER, "N", 0, false, "only what was allocated while this marker was set")          \
-    X(GROUP_INTERVAL_MIN, "group_interval_min", "group-interval-min", INTERVAL_OR_PERCENT, "INTERVAL", 0, false,       \
+    X(THREAD, "thread", "thread", 't', TEXT, "NAME|TID", 0, true, "only what this thread allocated")                   \
+    X(MARKER, "marker", "marker", 0, NUMBER, "N", 0, false, "only what was allocated while this marker was set")       \
+    X(GROUP_INTERVAL_MIN, "group_interval_min", "group-interval-min", 0, INTERVAL_OR_PERCENT, "INTERVAL", 0, false,    \
       "only stacks with at least this long between their first and their last allocation")                             \
-    X(GROUP_INTERVAL_MAX, "group_interval_max", "group-interval-max", INTERVAL_OR_PERCENT, "INTERVAL", 0, false,       \
+    X(GROUP_INTERVAL_MAX, "group_interval_max", "group-interval-max", 0, INTERVAL_OR_PERCENT, "INTERVAL", 0, false,    \
       "only stacks with at most this long between their first and their last allocation")                              \
-    X(GROUP_ALLOCATIONS_MIN, "group_allocations_min", "group-allocations-min", NUMBER, "N", 0, false,                  \
+    X(GROUP_ALLOCATIONS_MIN, "group_allocations_min", "group-allocations-min", 0, NUMBER, "N", 0, false,               \
       "only stacks with at least this many allocations")                                                               \
-    X(GROUP_ALLOCATIONS_MAX, "group_allocations_max", "group-allocations-max", NUMBER, "N", 0, false,                  \
+    X(GROUP_ALLOCATIONS_MAX, "group_allocations_max", "group-allocations-max", 0, NUMBER, "N", 0, false,               \
       "only stacks with at most this many allocations")                                                                \
-    X(GROUP_LEAKED_ALLOCATIONS_MIN, "group_leaked_allocations_min", "group-leaked-allocations-min", COUNT_OR_PERCENT,  \
-      "N|N%", 0, false, "only stacks of which at least so many allocations were never freed")                          \
-    X(GROUP_LEAKED_ALLOCATIONS_MAX, "group_leaked_allocations_max", "group-leaked-allocations-max", COUNT_OR_PERCENT,  \
-      "N|N%", 0, false, "only stacks of which at most so many allocations were never freed")                           \
+    X(GROUP_LEAKED_ALLOCATIONS_MIN, "group_leaked_allocations_min", "group-leaked-allocations-min", 0,                 \
+      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks of which at least so many allocations were never freed")        \
+    X(GROUP_LEAKED_ALLOCATIONS_MAX, "group_leaked_allocations_max", "group-leaked-allocations-max", 0,                 \
+      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks of which at most so many allocations were never freed")         \
     X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MIN, "group_max_total_usage_first_seen_min",                                    \
-      "group-max-total-usage-first-seen-min", TIME, "TIME", 0, false,                                                  \
+      "group-max-total-usage-first-seen-min", 0, TIME, "TIME", 0, false,                                               \
       "only stacks that first held the most memory at this time or later")                                             \
     X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MAX, "group_max_total_usage_first_seen_max",                                    \
-      "group-max-total-usage-first-seen-max", TIME_END, "TIME", 0, false,                                              \
+      "group-max-total-usage-first-seen-max", 0, TIME_END, "TIME", 0, false,                                           \
       "only stacks that first held the most memory at this time or earlier")                                           \
-    X(CHAIN_LENGTH_MIN, "chain_length_min", "chain-length-min", NUMBER, "N", 0, false,                                 \
+    X(CHAIN_LENGTH_MIN, "chain_length_min", "chain-length-min", 0, NUMBER, "N", 0, false,                              \
       "only realloc chains of at least this many blocks")                                                              \
-    X(CHAIN_LENGTH_MAX, "chain_length_max", "chain-length-max", NUMBER, "N", 0, false,                                 \
+    X(CHAIN_LENGTH_MAX, "chain_length_max", "chain-length-max", 0, NUMBER, "N", 0, false,                              \
       "only realloc chains of at most this many blocks")                                                               \
-    X(CHAIN_LIFETIME_MIN, "chain_lifetime_min", "chain-lifetime-min", INTERVAL, "INTERVAL", 0, false,                  \
+    X(CHAIN_LIFETIME_MIN, "chain_lifetime_min", "chain-lifetime-min", 0, INTERVAL, "INTERVAL", 0, false,               \
       "only realloc chains that lived at least this long")                                                             \
-    X(CHAIN_LIFETIME_MAX, "chain_lifetime_max", "chain-lifetime-max", INTERVAL, "INTERVAL", 0, false,                  \
+    X(CHAIN_LIFETIME_MAX, "chain_lifetime_max", "chain-lifetime-max", 0, INTERVAL, "INTERVAL", 0, false,               \
       "only realloc chains that lived at most this long")                                                              \
-    X(POSITION_IN_CHAIN_MIN, "position_in_chain_min", "position-in-chain-min", NUMBER, "N", 0, false,                  \
+    X(POSITION_IN_CHAIN_MIN, "position_in_chain_min", "position-in-chain-min", 0, NUMBER, "N", 0, false,               \
       "only blocks at this place of their realloc chain or later, the first is 0")                                     \
-    X(POSITION_IN_CHAIN_MAX, "position_in_chain_max", "position-in-chain-max", NUMBER, "N", 0, false,                  \
+    X(POSITION_IN_CHAIN_MAX, "position_in_chain_max", "position-in-chain-max", 0, NUMBER, "N", 0, false,               \
       "only blocks at this place of their realloc chain or earlier")                                                   \
-    X(ALIVE_AT, "alive_at", "alive-at", TIME, "TIME", 0, false, "only blocks that were there at this time")            \
-    X(ALIVE_AT_2, "alive_at_2", "alive-at-2", TIME, "TIME", 0, false, "and at this time")                              \
-    X(FROM_MAP, "from_map", "from-map", NUMBER_64, "ID", 0, false,                                                     \
+    X(ALIVE_AT, "alive_at", "alive-at", 0, TIME, "TIME", 0, false, "only blocks that were there at this time")         \
+    X(ALIVE_AT_2, "alive_at_2", "alive-at-2", 0, TIME, "TIME", 0, false, "and at this time")                           \
+    X(FROM_MAP, "from_map", "from-map", 0, NUMBER_64, "ID", 0, false,                                                  \
       "only blocks within the mapping with this number while it was there")                                            \
-    X(CUSTOM_FILTER, "custom_filter", "custom-filter", TEXT, "SCRIPT", 0, false,                                       \
+    X(CUSTOM_FILTER, "custom_filter", "custom-filter", 0, TEXT, "SCRIPT", 0, false,                                    \
       "a script of other recorders, which heapsonde does not run: only the empty one is taken")                        \
-    X(ERA, "era", "era", CHOICE, "VERSION", "0.1 0.7", false,                                                          \
+    X(ERA, "era", "era", 0, CHOICE, "VERSION", "0.1 0.7", false,                                                       \
       "read the filter as the original recorder of this version did, 0.7 when not given")                              \
-    X(TIME_UNIT, "time_unit", "time-unit", CHOICE, "UNIT", "auto s ms start", false,                                   \
+    X(TIME_UNIT, "time_unit", "time-unit", 0, CHOICE, "UNIT", "auto s ms start", false,                                \
       "what a time without a unit is: seconds or milliseconds since 1970, whichever is near the recording, or "        \
       "seconds "                                                                                                       \
       "since its start")
@@ -128,7 +131,7 @@ enum hs_parameter_id {
 
 struct hs_parameter {
     const char *name;   // as in a query: size_min
-    const char *option; // as on the command line: size-min
+    const char *option; // as on the command line: --size-min
     enum hs_parameter_kind kind;
     const char *argument; // what the value is called in helps: SIZE
     const char *choices;  // CHOICE: the words with one space between; else NULL
@@ -140,6 +143,9 @@ extern const struct hs_parameter hs_parameters[HS_PARAMETER_COUNT]; // by enum h
 
 // The parameter of this name, with _ or - between its words; NULL: none.
 const struct hs_parameter *hs_parameter__find(const char *name);
+
+// Whether it speaks of frames alone, so that a heap dump can answer it, too.
+bool hs_parameter__is_of_frames(enum hs_parameter_id id);
 
 // What values of this kind look like, behind "give": "a size such as 4096, 64K or 1.5M".
 const char *hs_parameter_kind__takes(enum hs_parameter_kind kind);

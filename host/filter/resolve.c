@@ -388,6 +388,22 @@ int hs_filter_parameters__resolve(const struct hs_filter_parameters *parameters,
     return result;
 }
 
+int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *parameters, struct hs_filter_scope *scope,
+                                         const struct hs_query_control *control, struct hs_resolved_filter *resolved,
+                                         struct hs_error *error)
+{
+    struct hs_stack_question question = {.parameters = parameters, .scope = scope, .control = control};
+    *resolved = (struct hs_resolved_filter){0};
+    hs_filter__init(&resolved->filter);
+    int result = hs_stack_question__ask_frames(&question, error);
+    if (question.words)
+        resolved->memory[resolved->memory_count++] = question.words;
+    resolved->filter.stacks = (struct hs_set){question.words, question.stacks};
+    if (result)
+        hs_resolved_filter__free(resolved);
+    return result;
+}
+
 void hs_resolved_filter__free(struct hs_resolved_filter *resolved)
 {
     for (unsigned i = 0; i < resolved->memory_count; i++)

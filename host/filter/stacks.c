@@ -20,19 +20,10 @@ struct verdicts {
     uint8_t *function, *source, *negative_function, *negative_source, *library, *negative_library;
 };
 
-static const enum hs_parameter_id frame_parameters[] = {HS_PARAMETER_FUNCTION_REGEX,
-                                                        HS_PARAMETER_SOURCE_REGEX,
-                                                        HS_PARAMETER_NEGATIVE_FUNCTION_REGEX,
-                                                        HS_PARAMETER_NEGATIVE_SOURCE_REGEX,
-                                                        HS_PARAMETER_LIBRARY,
-                                                        HS_PARAMETER_NEGATIVE_LIBRARY,
-                                                        HS_PARAMETER_BACKTRACE_DEPTH_MIN,
-                                                        HS_PARAMETER_BACKTRACE_DEPTH_MAX};
-
 static bool asks_frames(const struct hs_filter_parameters *parameters)
 {
-    for (size_t i = 0; i < sizeof(frame_parameters) / sizeof(frame_parameters[0]); i++) {
-        if (hs_filter_parameters__have(parameters, frame_parameters[i]))
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (hs_parameter__is_of_frames(parameters->given[i].id))
             return true;
     }
     return false;

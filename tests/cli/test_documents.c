@@ -86,6 +86,9 @@ static const char *example_value(const struct hs_option *option)
     static char word[64];
     switch (option->kind) {
     case HS_OPTION_CHOICE:
+    case HS_OPTION_FILTER:
+        if (!option->choices)
+            return strstr(option->name, "custom") ? "" : "1";
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(option->choices, " "), option->choices);
         return word;
     case HS_OPTION_SIZE:

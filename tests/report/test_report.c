@@ -140,7 +140,7 @@ START_TEST(test_wrong_filters)
     ck_assert_ptr_nonnull(strstr(outcome.errors, "'nobody'"));
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE report --function '(' golden.dat");
-    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_int_eq(outcome.status, 2);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "position 1"));
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE report --from 2s --to 1s golden.dat");
