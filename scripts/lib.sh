@@ -21,7 +21,7 @@ packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go file
+    google-perftools golang-go file nodejs
 )
 
 step_number=0
@@ -108,4 +108,24 @@ build()
 {
     cd "$root" || return
     cmake --preset "$1" && cmake --build "build/$1" -j "$jobs"
+}
+
+# The readers that the tests compare with and that only npm has, as tests/readers/package-lock.json pins them. Without npm
+# or its registry the tests that need them are skipped.
+install_readers()
+{
+    local folder=$root/build/readers
+    if cmp -s "$root/tests/readers/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/complete" ]; then
+        echo "nothing is missing"
+        return 0
+    fi
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    cp "$root"/tests/readers/package.json "$root"/tests/readers/package-lock.json "$folder/"
+    if (cd "$folder" && timeout 300 npm ci --no-audit --no-fund --ignore-scripts); then
+        touch "$folder/complete"
+    else
+        echo "npm could not install tests/readers/package.json: the tests that read with it will be skipped"
+        rm -rf "$folder/node_modules"
+    fi
 }

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Reads what heapsonde exported and prints a key of `heapsonde report --json` and a number on each line. Arguments: the
+# format, the file.
+import csv
+import json
+import re
+import subprocess
+import sys
+
+
+def say(**totals):
+    for key, value in totals.items():
+        print(key, value)
+
+
+def sum_of_blocks(blocks):
+    """Of dictionaries with size, free_time and temporary."""
+    blocks = list(blocks)
+    live = [block for block in blocks if block["free_time"] is None]
+    short = [block for block in blocks if block["temporary"]]
+    say(allocations=len(blocks), allocated_bytes=sum(block["size"] for block in blocks),
+        live_count=len(live), live_bytes=sum(block["size"] for block in live),
+        temporary_count=len(short), temporary_bytes=sum(block["size"] for block in short),
+        allocated_usable_bytes=sum(block["usable"] for block in blocks))
+
+
+def read_csv(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    for row in rows:
+        assert row["function"] and row["thread_name"] == "program", row
+        assert int(row["lifetime_ns"]) >= 0 and int(row["address"], 16) > 0, row
+        if row["free_time_ns"]:
+            assert int(row["free_time_ns"]) == int(row["time_ns"]) + int(row["lifetime_ns"]), row
+    assert {"keep_large"} <= {row["function"] for row in rows}
+    sum_of_blocks({"size": int(row["size"]), "usable": int(row["usable_size"]),
+                   "free_time": int(row["free_time_ns"]) if row["free_time_ns"] else None,
+                   "temporary": row["temporary"] == "1"} for row in rows)
+
+
+def read_jsonl(path):
+    stacks = {0: []}
+    blocks = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            entry = json.loads(line)
+            if entry["type"] == "stack":
+                stacks[entry["stack"]] = entry["frames"]
+            else:
+                assert stacks[entry["stack"]], "a block before its stack"
+                blocks.append(entry)
+    sum_of_blocks({"size": entry["size"], "usable": entry["usable_size"], "free_time": entry["free_time_ns"],
+                   "temporary": entry["temporary"]} for entry in blocks)
+
+
+def read_heaptrack(path):
+    """heaptrack_print rounds; the stacks that it writes for flame graphs have whole numbers."""
+    kinds = {"allocations": "allocations", "leaked": "live_bytes", "peak": "peak_bytes"}
+    if sys.argv[3:] == ["temporary"]:  # to heaptrack, what a realloc replaces at once was temporary, too
+        kinds["temporary"] = "temporary_count"
+    for kind, key in kinds.items():
+        subprocess.run(["heaptrack_print", path, "-F", "stacks", "--flamegraph-cost-type", kind], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open("stacks", encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        print(key, sum(int(line.rsplit(" ", 1)[1]) for line in lines))
+
+
+def read_massif(path):
+    text = subprocess.run(["ms_print", path], check=True, capture_output=True, encoding="utf-8").stdout
+    rows = [[int(number.replace(",", "")) for number in line.split()]
+            for line in text.splitlines() if re.fullmatch(r" *\d+( +[\d,]+){5}", line)]
+    assert len(rows) == 101 and [row[0] for row in rows] == list(range(101)), len(rows)
+    assert rows == sorted(rows, key=lambda row: row[1])
+    peak = re.search(r"(\d+) \(peak\)", text)
+    assert peak and rows[int(peak[1])][3] == max(row[3] for row in rows), peak
+    assert re.search(r"->[\d.]+% \([\d,]+B\) 0x[0-9A-F]+: \w+ \(.*program\.c:\d+\)", text), text[-2000:]
+    say(peak_bytes=rows[int(peak[1])][3], live_bytes=rows[-1][3], live_usable_bytes=rows[-1][2])
+
+
+def read_firefox(path):
+    """The answers of profiler-cli, in files that the test made."""
+    names = {"native-allocations": "allocated_bytes", "native-retained-allocations": "live_bytes"}
+    for name, key in names.items():
+        with open(f"{path}.{name}", encoding="utf-8") as file:
+            tree = json.load(file)
+        assert tree["callTreeSummaryStrategy"] == name and tree["weightType"] == "bytes", tree
+        print(key, tree["regularCallTree"]["totalSamples"])
+    with open(f"{path}.counters", encoding="utf-8") as file:
+        counter, = json.load(file)["counters"]
+    assert counter["category"] == "Memory" and counter["unit"] == "bytes", counter
+
+
+readers = {"csv": read_csv, "jsonl": read_jsonl, "heaptrack": read_heaptrack, "massif": read_massif, "firefox": read_firefox}
+readers[sys.argv[1]](sys.argv[2])
