@@ -17,6 +17,9 @@
 enum { HS_BYTE_ORDER_LITTLE = 1, HS_BYTE_ORDER_BIG = 2 };
 enum { HS_CLOCK_COUNTER = 1, HS_CLOCK_MONOTONIC = 2 };
 
+// What the chunks hold.
+enum { HS_CONTENT_EVENTS = 0, HS_CONTENT_DUMPS = 1 };
+
 // What the process is doing with its trace (hs_live.state). The recording process writes it, once per transition.
 enum {
     HS_STATE_RECORDING = 0, // also what a killed process leaves behind
@@ -66,7 +69,8 @@ struct hs_file_header {
     uint8_t address_shift; // short records hold address >> address_shift
     uint8_t clock_source;  // HS_CLOCK_*
     uint8_t tick_shift;    // recorded time = (counter - counter at start) >> tick_shift
-    uint8_t reserved0[3];
+    uint8_t content;       // HS_CONTENT_*
+    uint8_t reserved0[2];
     uint16_t machine; // ELF e_machine
     uint16_t reserved1;
     uint32_t pid;
@@ -92,16 +96,18 @@ _Static_assert(sizeof(struct hs_file_header) <= HS_FILE_HEADER_SIZE, "the header
 #define HS_CHUNK_MAX_LENGTH  (64u << 20) // a reader treats anything longer as damage
 
 enum {
-    HS_CHUNK_PAD = 1,      // skip
-    HS_CHUNK_SLOT = 2,     // live buffer; payload is struct hs_slot_header + records in the target's byte order
-    HS_CHUNK_EVENTS = 3,   // the events of one stream, sorted by time, decodable alone (format/event_codec.h)
-    HS_CHUNK_META = 4,     // meta records: stack nodes, modules, threads, clock points, ...
-    HS_CHUNK_FOOTER = 5,   // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
-    HS_CHUNK_FILE = 6,     // an embedded file: name, NUL, contents
-    HS_CHUNK_LIVE_PART = 7 // of a stream: what the header's live part became, HS_LIVE_WORDS words in target order
+    HS_CHUNK_PAD = 1,       // skip
+    HS_CHUNK_SLOT = 2,      // live buffer; payload is struct hs_slot_header + records in the target's byte order
+    HS_CHUNK_EVENTS = 3,    // the events of one stream, sorted by time, decodable alone (format/event_codec.h)
+    HS_CHUNK_META = 4,      // meta records: stack nodes, modules, threads, clock points, ...
+    HS_CHUNK_FOOTER = 5,    // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
+    HS_CHUNK_FILE = 6,      // an embedded file: name, NUL, contents
+    HS_CHUNK_LIVE_PART = 7, // of a stream: what the header's live part became, HS_LIVE_WORDS words in target order
+    HS_CHUNK_DUMP = 9       // of the sampling shim's stream: a piece of a dump
 };
 
 enum {
+    HS_CHUNK_LAST = 16, // DUMP: the dump is whole
     HS_CHUNK_LIVE = 2,  // payload changes while the process runs; payload_crc is 0 and not checked
     HS_CHUNK_PACKED = 8 // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
 };
@@ -113,9 +119,9 @@ struct hs_chunk_header {
     uint16_t flags;
     uint32_t stored_length;
     uint32_t plain_length;
-    uint32_t stream;     // EVENTS: the stream; else 0
-    uint32_t count;      // records in it
-    uint64_t sequence;   // EVENTS, META: number of the slot it was sealed from
+    uint32_t stream;     // EVENTS: the stream; DUMP: number of the dump, from 1; else 0
+    uint32_t count;      // records in it; DUMP: the letter of the dump's kind
+    uint64_t sequence;   // EVENTS, META: number of the slot it was sealed from; DUMP: bytes of the dump before it
     uint64_t first_time; // recorded time of the first and the last record
     uint64_t last_time;
     uint32_t payload_crc; // CRC-32C of the stored bytes

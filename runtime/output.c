@@ -5,6 +5,7 @@
 #include "format/chunk.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
+#include "runtime/file_header.h"
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -259,38 +260,6 @@ static long open_file(void)
     return fd;
 }
 
-static void random_id(uint64_t id[2])
-{
-    if (HS_SYSTEM3(HS_KERNEL_GETRANDOM, id, 16, 1) == 16)
-        return;
-    id[0] = hs_clock__realtime_ns() * 0x9e3779b97f4a7c15ull;
-    id[1] = (uint64_t)hs_system_getpid() << 32 ^ hs_clock__monotonic_ns();
-}
-
-static void fill_header(uint8_t *to, uint64_t forked_at)
-{
-    struct hs_file_header header = {
-        .version_major = HS_FILE_VERSION_MAJOR,
-        .version_minor = HS_FILE_VERSION_MINOR,
-        .byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? HS_BYTE_ORDER_LITTLE : HS_BYTE_ORDER_BIG,
-        .pointer_size = sizeof(void *),
-        .address_shift = HS_ARCH_ADDRESS_SHIFT,
-        .clock_source = (uint8_t)hs_clock.source,
-        .tick_shift = (uint8_t)hs_clock.shift,
-        .machine = HS_ARCH_ELF_MACHINE,
-        .pid = (uint32_t)hs_system_getpid(),
-        .parent_pid = (uint32_t)HS_SYSTEM0(SYS_getppid),
-        .header_size = HS_FILE_HEADER_SIZE,
-        .forked_at = forked_at,
-    };
-    __builtin_memcpy(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH);
-    random_id(header.trace_id);
-    uint64_t elapsed = hs_clock.start_monotonic_ns;
-    header.start_monotonic_ns = elapsed;
-    header.start_realtime_ns = hs_clock__realtime_ns() - (hs_clock__monotonic_ns() - elapsed);
-    hs_file_header_seal(&header, to);
-}
-
 static bool still_ours(void)
 {
     struct hs_file_status status;
@@ -336,7 +305,7 @@ static int create_header(uint64_t forked_at)
             return -ENOMEM;
     }
     ((struct hs_file_header *)output.header)->live = early_live;
-    fill_header(output.header, forked_at);
+    hs_file_header__fill(output.header, HS_CONTENT_EVENTS, forked_at);
     if (!output.mapped)
         hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
     return 0;
@@ -349,7 +318,7 @@ static int create_without_file(uint64_t forked_at)
     if (!output.header)
         return -ENOMEM;
     ((struct hs_file_header *)output.header)->live = early_live;
-    fill_header(output.header, forked_at);
+    hs_file_header__fill(output.header, HS_CONTENT_EVENTS, forked_at);
     return 0;
 }
 

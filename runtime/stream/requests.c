@@ -4,8 +4,10 @@
 #include "runtime/journal.h"
 #include "runtime/output.h"
 #include "runtime/process.h"
+#include "runtime/slots.h"
 #include "runtime/stacks.h"
 #include "runtime/stream/link.h"
+#include "runtime/stream/slot_copies.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/text.h"
 

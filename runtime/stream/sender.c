@@ -38,10 +38,10 @@ static struct {
     int listener;
     uint16_t port;
     uint64_t next_dial_ns, next_announcement_ns;
-    uint64_t tail;    // what the ring's tail is, in 64 bits
-    bool gone;        // the program has ended, or is another one now
-    uint32_t copied;  // slots of a program that is gone
-    uint64_t exec_ns; // when it was first seen to execute something
+    uint64_t tail;     // what the ring's tail is, in 64 bits
+    bool gone;         // the program has ended, or is another one now
+    uint32_t finished; // of what a program that is gone has left
+    uint64_t exec_ns;  // when it was first seen to execute something
     uint64_t acknowledged_ns;
 } sender = {.listener = -1};
 
@@ -101,7 +101,7 @@ void hs_sender__reset(void)
     sender.port = 0;
     sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
     sender.gone = false;
-    sender.copied = 0;
+    sender.finished = 0;
 }
 
 // ---- the stream, as links see it ------------------------------------------------------------------------------------
@@ -225,12 +225,9 @@ static bool program_is_gone(uint64_t now)
     return sender.exec_ns && now - sender.exec_ns > EXEC_PATIENCE;
 }
 
-// What was not sealed goes as copies of the buffers.
-static void copy_what_is_left(void)
+static void finish_for_program(void)
 {
-    while (sender.copied < hs_slots__total() && hs_stream__copy_slot(hs_slots__at(sender.copied)))
-        sender.copied++;
-    if (sender.copied == hs_slots__total())
+    if (hs_stream_source__finish(&sender.finished))
         hs_stream__close();
 }
 
@@ -243,7 +240,7 @@ static void look_after_program(uint64_t now)
         sender.acknowledged_ns = now;
     }
     if (sender.gone)
-        copy_what_is_left();
+        finish_for_program();
 }
 
 // Whoever outlives the program does not wait for a host for ever: it keeps the program's memory.
@@ -460,6 +457,7 @@ void hs_sender__main(void *unused)
 {
     (void)unused;
     int fd = hs_config.output_descriptor;
+    hs_stream_source__sender_begins();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
     if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
         hs_hidden_thread__close_descriptors(fd >= 0 ? fd : hs_config.log_level != HS_LOG_OFF ? 2 : -1);

@@ -77,49 +77,55 @@ static bool create_ring(void)
 
 // ---- putting --------------------------------------------------------------------------------------------------------
 
-static bool lock(void)
+bool hs_stream__lock(void)
 {
     return hs_lock__acquire(&hs_stream.lock, (uint32_t)hs_system_gettid());
 }
 
-static void unlock(void)
+void hs_stream__unlock(void)
 {
     hs_lock__release(&hs_stream.lock);
 }
 
-static void wake_sender(void)
+void hs_stream__wake_sender(void)
 {
     atomic_fetch_add(&hs_stream.signal, 1);
     if (atomic_load(&hs_stream.asleep))
         hs_futex__wake(&hs_stream.signal, 1);
 }
 
-static void wait_for_room(void)
+void hs_stream__wait_for_room(void)
 {
     uint32_t seen = atomic_load(&hs_stream.freed);
     atomic_store(&hs_stream.blocked, 1);
-    wake_sender();
+    hs_stream__wake_sender();
     hs_futex__wait(&hs_stream.freed, seen, WAIT_NS);
     atomic_store(&hs_stream.blocked, 0);
 }
 
-static bool has_ended(void)
+bool hs_stream__has_ended(void)
 {
     return atomic_load(&hs_stream.ended) || atomic_load(&hs_stream.broken);
 }
 
-static void put_chunk(const void *header, const void *payload, uint32_t length)
+uint32_t hs_stream__place(uint32_t at, const void *header, const void *payload, uint32_t length)
 {
     static const uint8_t padding[HS_CHUNK_ALIGNMENT];
     struct hs_ring *ring = &hs_stream.ring;
-    uint32_t total = (uint32_t)hs_chunk_size(length), at = hs_ring__head(ring);
+    uint32_t total = (uint32_t)hs_chunk_size(length);
     hs_ring__put(ring, at, header, HS_CHUNK_HEADER_SIZE);
     hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE, payload, length);
     hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE + length, padding, total - HS_CHUNK_HEADER_SIZE - length);
-    hs_ring__publish(ring, at + total);
+    return at + total;
 }
 
-static void put_live_part(void)
+void hs_stream__put_chunk(const void *header, const void *payload, uint32_t length)
+{
+    struct hs_ring *ring = &hs_stream.ring;
+    hs_ring__publish(ring, hs_stream__place(hs_ring__head(ring), header, payload, length));
+}
+
+void hs_stream__put_live_part(void)
 {
     uint64_t words[HS_LIVE_WORDS] = {0};
     __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
@@ -131,7 +137,7 @@ static void put_live_part(void)
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&chunk, words, header);
     if (hs_ring__room(&hs_stream.ring) >= hs_chunk_size(sizeof words))
-        put_chunk(header, words, sizeof words);
+        hs_stream__put_chunk(header, words, sizeof words);
     hs_stream.live_part_due_ns = hs_clock__monotonic_ns() + LIVE_PART_APART_NS;
 }
 
@@ -139,7 +145,7 @@ static void put_live_part(void)
 static bool put_piecewise(const uint8_t *data, uint64_t length)
 {
     struct hs_ring *ring = &hs_stream.ring;
-    while (length && !has_ended()) {
+    while (length && !hs_stream__has_ended()) {
         uint32_t room = hs_ring__room(ring), part = length < room ? (uint32_t)length : room;
         uint32_t at = hs_ring__head(ring);
         hs_ring__put(ring, at, data, part);
@@ -147,7 +153,7 @@ static bool put_piecewise(const uint8_t *data, uint64_t length)
         data += part;
         length -= part;
         if (length)
-            wait_for_room();
+            hs_stream__wait_for_room();
     }
     return length == 0;
 }
@@ -178,38 +184,38 @@ static bool try_to_put(const void *header, const void *payload, uint32_t length,
 {
     if (!fits(length, events))
         return false;
-    put_chunk(header, payload, length);
+    hs_stream__put_chunk(header, payload, length);
     if (hs_clock__monotonic_ns() > hs_stream.live_part_due_ns)
-        put_live_part();
+        hs_stream__put_live_part();
     return true;
 }
 
 static bool put_and_wait(const void *header, const void *payload, uint32_t length)
 {
     bool large = hs_chunk_size(length) > hs_stream.ring.size, done = false;
-    while (!done && !has_ended()) {
-        if (!lock())
+    while (!done && !hs_stream__has_ended()) {
+        if (!hs_stream__lock())
             continue;
         done = large ? put_large(header, payload, length) : try_to_put(header, payload, length, 0);
-        unlock();
+        hs_stream__unlock();
         if (!done)
-            wait_for_room();
+            hs_stream__wait_for_room();
     }
     return done;
 }
 
 bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events)
 {
-    if (!hs_stream.open || has_ended())
+    if (!hs_stream.open || hs_stream__has_ended())
         return count_as_dropped(events);
     bool done = false;
     if (hs_config.policy == HS_POLICY_BLOCK) {
         done = put_and_wait(header, payload, length);
-    } else if (lock()) {
+    } else if (hs_stream__lock()) {
         done = try_to_put(header, payload, length, events);
-        unlock();
+        hs_stream__unlock();
     }
-    wake_sender();
+    hs_stream__wake_sender();
     return done || count_as_dropped(events);
 }
 
@@ -251,7 +257,7 @@ bool hs_stream__begin(const void *file_header, size_t size)
 static bool stop_sender(void)
 {
     atomic_store(&hs_stream.quit, 1);
-    wake_sender();
+    hs_stream__wake_sender();
     return hs_hidden_thread__join(&hs_stream.sender, JOIN_NS);
 }
 
@@ -280,19 +286,19 @@ static void leave_to_child(void)
 static void wait_until_sent(void)
 {
     while (hs_ring__room(&hs_stream.ring) < hs_stream.ring.size && !atomic_load(&hs_stream.broken))
-        wait_for_room();
+        hs_stream__wait_for_room();
 }
 
 void hs_stream__end(void)
 {
     if (!hs_stream.open || atomic_load(&hs_stream.ended))
         return;
-    if (lock()) {
-        put_live_part();
-        unlock();
+    if (hs_stream__lock()) {
+        hs_stream__put_live_part();
+        hs_stream__unlock();
     }
     atomic_store(&hs_stream.ended, 1);
-    wake_sender();
+    hs_stream__wake_sender();
     if (hs_stream.kind == HS_HIDDEN_PROCESS)
         return;
     if (hs_config.output_descriptor >= 0 || hs_config.policy == HS_POLICY_BLOCK)
@@ -336,39 +342,11 @@ void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
     atomic_store(&hs_stream.asleep, 0);
 }
 
-// Without the part of the records that was never written.
-static uint32_t copied_length(const struct hs_slot *slot)
-{
-    const uint64_t *records = hs_slot__records(slot);
-    uint32_t count = HS_SLOT_RECORDS_SIZE / 8;
-    while (count && !records[count - 1])
-        count--;
-    return HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE + count * 8;
-}
-
-bool hs_stream__copy_slot(const struct hs_slot *slot)
-{
-    if (__atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_FREE)
-        return true;
-    uint32_t length = copied_length(slot);
-    struct hs_chunk_header chunk = {
-        .kind = HS_CHUNK_SLOT, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
-    uint8_t header[HS_CHUNK_HEADER_SIZE];
-    hs_chunk_seal(&chunk, NULL, header);
-    if (!lock())
-        return false;
-    bool done = hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8);
-    if (done)
-        put_chunk(header, slot->memory + HS_CHUNK_HEADER_SIZE, length);
-    unlock();
-    return done;
-}
-
 void hs_stream__close(void)
 {
-    if (lock()) {
-        put_live_part();
-        unlock();
+    if (hs_stream__lock()) {
+        hs_stream__put_live_part();
+        hs_stream__unlock();
     }
     atomic_store(&hs_stream.ended, 1);
 }

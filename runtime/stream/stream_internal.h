@@ -4,9 +4,9 @@
 #ifndef HEAPSONDE_RUNTIME_STREAM_STREAM_INTERNAL_H
 #define HEAPSONDE_RUNTIME_STREAM_STREAM_INTERNAL_H
 
+#include "format/trace_format.h"
 #include "runtime/hidden_thread.h"
 #include "runtime/lock.h"
-#include "runtime/slots.h"
 #include "runtime/stream/ring.h"
 
 struct hs_stream {
@@ -33,8 +33,26 @@ void hs_stream__sent(uint32_t tail);
 // Sleeps until there is more than up to `head_seen`, or somebody waits for room.
 void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns);
 
-// Puts a copy of what a slot holds. False: there is no room now.
-bool hs_stream__copy_slot(const struct hs_slot *slot);
+// ---- putting; under the lock ----
+
+bool hs_stream__lock(void);
+void hs_stream__unlock(void);
+
+// Puts a chunk for which there is room; or only places it at `at`, to be published later, and returns what is behind.
+void hs_stream__put_chunk(const void *header, const void *payload, uint32_t length);
+uint32_t hs_stream__place(uint32_t at, const void *header, const void *payload, uint32_t length);
+void hs_stream__put_live_part(void);
+
+// These without it, too.
+void hs_stream__wake_sender(void);
+void hs_stream__wait_for_room(void); // for a tenth of a second
+bool hs_stream__has_ended(void);
+
+// ---- what each shim has its own of ----
+
+// The program is gone: puts what it left, from *progress on, which begins with 0. False: there is no room for the rest.
+bool hs_stream_source__finish(uint32_t *progress);
+void hs_stream_source__sender_begins(void);
 
 // The program has ended without a word: what the header says now is the end.
 void hs_stream__close(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the process itself changes: exit, fork, credentials and namespaces, unloading of code.
+// Where the process itself changes: exit, fork, exec, credentials and namespaces, unloading of code.
 #include "arch/likely.h"
 #include "arch/system.h"
 #include "shims/common/real.h"
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 #define NEED(name)                                                                                                     \
@@ -75,6 +76,99 @@ HS_EXPORT pid_t _Fork(void)
 {
     NEED(_Fork);
     return hs_real._Fork ? fork_with(hs_real._Fork) : fork();
+}
+
+// ---- exec -----------------------------------------------------------------------------------------------------------
+
+#define EXECUTE(name, ...)                                                                                             \
+    do {                                                                                                               \
+        NEED(name);                                                                                                    \
+        if (!hs_real.name) {                                                                                           \
+            hs_real__set_errno(ENOSYS);                                                                                \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        hs_shim__before_exec();                                                                                        \
+        int result = hs_real.name(__VA_ARGS__);                                                                        \
+        hs_shim__after_failed_exec();                                                                                  \
+        return result;                                                                                                 \
+    } while (0)
+
+HS_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+    EXECUTE(execve, path, arguments, environment);
+}
+
+HS_EXPORT int execv(const char *path, char *const arguments[])
+{
+    EXECUTE(execv, path, arguments);
+}
+
+HS_EXPORT int execvp(const char *file, char *const arguments[])
+{
+    EXECUTE(execvp, file, arguments);
+}
+
+HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]);
+HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+    EXECUTE(execvpe, file, arguments, environment);
+}
+
+HS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+    EXECUTE(fexecve, fd, arguments, environment);
+}
+
+// The forms with a list of arguments become the forms with a vector, on the stack as libc does it.
+#define COUNT_ARGUMENTS(first, count)                                                                                  \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, first);                                                                                    \
+        for (count = 1; va_arg(arguments, const char *); count++)                                                      \
+            continue;                                                                                                  \
+        va_end(arguments);                                                                                             \
+    } while (0)
+
+#define COLLECT_ARGUMENTS(first, vector, count, rest)                                                                  \
+    do {                                                                                                               \
+        va_start(rest, first);                                                                                         \
+        vector[0] = (char *)first;                                                                                     \
+        for (size_t i = 1; i <= count; i++)                                                                            \
+            vector[i] = va_arg(rest, char *);                                                                          \
+    } while (0)
+
+HS_EXPORT int execl(const char *path, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    va_end(rest);
+    return execv(path, vector);
+}
+
+HS_EXPORT int execlp(const char *file, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    va_end(rest);
+    return execvp(file, vector);
+}
+
+HS_EXPORT int execle(const char *path, const char *first, ...)
+{
+    size_t count;
+    COUNT_ARGUMENTS(first, count);
+    char *vector[count + 1];
+    va_list rest;
+    COLLECT_ARGUMENTS(first, vector, count, rest);
+    char *const *environment = va_arg(rest, char *const *);
+    va_end(rest);
+    return execve(path, vector, environment);
 }
 
 // ---- what needs a single thread, or every thread --------------------------------------------------------------------

@@ -14,6 +14,10 @@ void hs_shim__process_ends(void);
 void hs_shim__before_fork(void);
 void hs_shim__after_fork(bool child);
 
+// Before an exec, and after one that failed. In a vfork child they run in the parent's memory.
+void hs_shim__before_exec(void);
+void hs_shim__after_failed_exec(void);
+
 // Around calls that need a single thread, or change what each thread of the kernel has for itself (credentials,
 // namespaces): libc does not know the shim's own thread.
 void hs_shim__before_single_threaded(void);

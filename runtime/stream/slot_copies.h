@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef HEAPSONDE_RUNTIME_STREAM_SLOT_COPIES_H
+#define HEAPSONDE_RUNTIME_STREAM_SLOT_COPIES_H
+
+#include "runtime/slots.h"
+
+#include <stdbool.h>
+
+// Puts a copy of what a slot holds. False: there is no room now.
+bool hs_stream__copy_slot(const struct hs_slot *slot);
+
+#endif
