@@ -109,6 +109,7 @@ void hs_file_header_seal(struct hs_file_header *header, void *to)
     bytes[AT(hs_file_header, address_shift)] = header->address_shift;
     bytes[AT(hs_file_header, clock_source)] = header->clock_source;
     bytes[AT(hs_file_header, tick_shift)] = header->tick_shift;
+    bytes[AT(hs_file_header, content)] = header->content;
     put16(bytes + AT(hs_file_header, machine), header->machine);
     put32(bytes + AT(hs_file_header, pid), header->pid);
     put32(bytes + AT(hs_file_header, parent_pid), header->parent_pid);
@@ -153,6 +154,7 @@ int hs_file_header_read(const void *from, struct hs_file_header *header)
     header->address_shift = at[AT(hs_file_header, address_shift)];
     header->clock_source = at[AT(hs_file_header, clock_source)];
     header->tick_shift = at[AT(hs_file_header, tick_shift)];
+    header->content = at[AT(hs_file_header, content)];
     header->machine = get16(at + AT(hs_file_header, machine));
     header->pid = get32(at + AT(hs_file_header, pid));
     header->parent_pid = get32(at + AT(hs_file_header, parent_pid));

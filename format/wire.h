@@ -42,6 +42,7 @@ enum hs_wire_kind {
     HS_WIRE_ANSWER = 5,
     HS_WIRE_PONG = 6,
     HS_WIRE_REFUSED = 7,
+    HS_WIRE_PART = 8,
     HS_WIRE_WANT = 16,
     HS_WIRE_ACK = 17,
     HS_WIRE_REQUEST = 18,

@@ -193,7 +193,7 @@ static void take_descriptor(void)
     hs_config.output[0] = 0;
 }
 
-void hs_config__read(void)
+void hs_config__read_nothing(void)
 {
     set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
     set_text(hs_config.spill_file, "heapsonde_%e_%p.spill");
@@ -209,6 +209,11 @@ void hs_config__read(void)
     hs_config.cull_pending = 1u << 20;
     hs_config.max_depth = 4096;
     hs_config.chown_to = -1;
+}
+
+void hs_config__read(void)
+{
+    hs_config__read_nothing();
     apply_prefix("MEMORY_PROFILER_");
     apply_prefix("HEAPSONDE_");
     take_descriptor();

@@ -56,6 +56,9 @@ extern struct hs_config hs_config;
 // Reads the environment into hs_config. Once, before any thread records.
 void hs_config__read(void);
 
+// Without the environment.
+void hs_config__read_nothing(void);
+
 // Takes heapsonde out of LD_PRELOAD in the program's environment, so that executed programs run without it. Keeps
 // other libraries there. Call it only when libc is initialised.
 void hs_config__hide_preload(void);

@@ -8,10 +8,10 @@
 
 enum { LIVE_PART = 7 };
 
-void hs_chunk_watch__start(struct hs_chunk_watch *watch, uint8_t byte_order)
+void hs_chunk_watch__start(struct hs_chunk_watch *watch, uint8_t byte_order, uint64_t from)
 {
     memset(watch, 0, sizeof(*watch));
-    watch->next = HS_FILE_HEADER_SIZE;
+    watch->next = from;
     watch->wanted = HS_CHUNK_HEADER_SIZE;
     watch->big_endian = byte_order == HS_BYTE_ORDER_BIG;
 }
@@ -35,6 +35,25 @@ static void take_live_part(struct hs_chunk_watch *watch)
     watch->next = watch->behind;
 }
 
+// A dump that is broken off is forgotten with the next one's first piece.
+static void take_dump_piece(struct hs_chunk_watch *watch, const struct hs_chunk_header *chunk)
+{
+    struct hs_watched_dump *dump = &watch->dump;
+    if (!chunk->sequence && !(chunk->flags & HS_CHUNK_LAST))
+        *dump = (struct hs_watched_dump){.begin = watch->next, .number = chunk->stream, .kind = chunk->count};
+    if (dump->begin && (dump->number != chunk->stream || dump->length != chunk->sequence))
+        dump->begin = 0;
+    if (!dump->begin)
+        return;
+    dump->length += chunk->stored_length;
+    dump->end = watch->behind;
+    if (!(chunk->flags & HS_CHUNK_LAST))
+        return;
+    if (watch->whole && !chunk->stored_length)
+        watch->whole(watch->context, dump);
+    dump->begin = 0;
+}
+
 static void take_header(struct hs_chunk_watch *watch)
 {
     struct hs_chunk_header chunk;
@@ -45,6 +64,8 @@ static void take_header(struct hs_chunk_watch *watch)
     watch->behind = watch->next + hs_chunk_size(chunk.stored_length);
     if (chunk.kind == HS_CHUNK_EVENTS)
         watch->events += chunk.count;
+    if (chunk.kind == HS_CHUNK_DUMP)
+        take_dump_piece(watch, &chunk);
     watch->in_payload = chunk.kind == LIVE_PART && chunk.stored_length >= sizeof(struct hs_live);
     watch->wanted = watch->in_payload ? sizeof(struct hs_live) : HS_CHUNK_HEADER_SIZE;
     watch->next = watch->in_payload ? watch->next + HS_CHUNK_HEADER_SIZE : watch->behind;

@@ -10,7 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Where all pieces of a dump are, chunks of other kinds perhaps among them.
+struct hs_watched_dump {
+    uint64_t begin, end;
+    uint64_t length; // of the dump
+    uint32_t number, kind;
+};
+
 struct hs_chunk_watch {
+    // Called for each dump that is whole, when all of it has been seen.
+    void (*whole)(void *context, const struct hs_watched_dump *dump);
+    void *context;
     uint64_t events;  // in sealed chunks
     uint64_t dropped; // events that are missing, by the last LIVE_PART
     uint64_t state;   // HS_STATE_*, by the same
@@ -20,12 +30,13 @@ struct hs_chunk_watch {
     uint32_t have, wanted;
     bool in_payload;
     bool big_endian;
-    uint64_t behind; // the chunk
+    uint64_t behind;             // the chunk
+    struct hs_watched_dump dump; // begin 0: none
     uint8_t piece[sizeof(struct hs_live)];
 };
 
-// The stream's chunks begin behind its header.
-void hs_chunk_watch__start(struct hs_chunk_watch *watch, uint8_t byte_order);
+// The stream's chunks begin behind its header; those before `from` have been seen.
+void hs_chunk_watch__start(struct hs_chunk_watch *watch, uint8_t byte_order, uint64_t from);
 
 // The bytes that follow those of the last call.
 void hs_chunk_watch__see(struct hs_chunk_watch *watch, uint64_t offset, const uint8_t *bytes, size_t length);

@@ -30,10 +30,9 @@ static void take_pair(struct hs_device *device, const struct hs_wire_text *key, 
         char *to;
         size_t size;
     } places[] = {
-        {"device", device->device, sizeof(device->device)},
-        {"pid", device->pid, sizeof(device->pid)},
-        {"labels", device->labels, sizeof(device->labels)},
-        {"policy", device->policy, sizeof(device->policy)},
+        {"device", device->device, sizeof(device->device)}, {"pid", device->pid, sizeof(device->pid)},
+        {"labels", device->labels, sizeof(device->labels)}, {"policy", device->policy, sizeof(device->policy)},
+        {"shim", device->shim, sizeof(device->shim)},
     };
     if (key->length == 10 && !memcmp(key->data, "executable", 10))
         take_name(device, value);

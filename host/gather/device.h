@@ -20,6 +20,7 @@ struct hs_device {
     char pid[16];
     char labels[512];
     char policy[16];
+    char shim[16];                 // recorder, sampler
     char address[HS_ADDRESS_TEXT]; // without the port; not a claim
 };
 

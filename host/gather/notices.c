@@ -69,6 +69,7 @@ static void put_device(struct hs_json *json, const struct hs_device *device)
     hs_json__string(json, "pid", device->pid);
     hs_json__string(json, "device", device->device);
     hs_json__string(json, "labels", device->labels);
+    hs_json__string(json, "shim", device->shim);
 }
 
 static void print_device(FILE *out, const struct hs_device *device)
@@ -139,10 +140,12 @@ static void stream_json(struct hs_notices *notices, const char *word, const stru
     hs_json__string(&json, "address", row->device.address);
     hs_json__string(&json, "file", row->file[0] ? row->file : NULL);
     hs_json__number(&json, "bytes", row->size);
-    if (!row->counts_lost) {
+    if (row->samples)
+        hs_json__number(&json, "dumps", row->dumps);
+    else if (!row->counts_lost)
         hs_json__number(&json, "events", row->events);
+    if (!row->counts_lost)
         hs_json__number(&json, "dropped", row->dropped);
-    }
     end_object(notices, &json);
 }
 
@@ -153,6 +156,8 @@ static void stream_line(struct hs_notices *notices, const char *word, const stru
     fprintf(out, ": %s", word);
     if (row->size)
         fprintf(out, ", %s", hs_text__bytes(row->size).text);
+    if (row->samples)
+        fprintf(out, ", %s dump%s", hs_text__count(row->dumps).text, row->dumps == 1 ? "" : "s");
     if (row->events && !row->counts_lost)
         fprintf(out, ", %s events", hs_text__count(row->events).text);
     if (row->dropped && !row->counts_lost)

@@ -45,14 +45,14 @@ static bool is_digits(const char *text, size_t count)
 }
 
 // Whether a name is one of ours, for a trace with this id: other files are left alone.
-static bool is_ours(const char *name, const uint8_t id[HS_TRACE_ID_SIZE])
+static bool is_ours(const char *name, const char *suffix, const uint8_t id[HS_TRACE_ID_SIZE])
 {
     char begin[12];
     size_t length = strlen(name);
     snprintf(begin, sizeof(begin), "_%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
     if (length < 32 || !is_digits(name, 8) || name[8] != '_' || !is_digits(name + 9, 6) || name[15] != '_')
         return false;
-    const char *end = name + length - 4;
+    const char *end = name + length - strlen(suffix);
     if (isdigit((unsigned char)end[-1]) && end[-2] == '-')
         end -= 2;
     return end - name > 9 && !memcmp(end - 9, begin, 9);
@@ -67,6 +67,11 @@ static void clean_name(char *to, size_t size, const char *from)
     to[length] = 0;
     if (!length)
         snprintf(to, size, "unknown");
+}
+
+static const char *suffix_of(const struct hs_file_header *header)
+{
+    return header->content == HS_CONTENT_DUMPS ? HS_TRACES_STREAM_SUFFIX : HS_TRACES_SUFFIX;
 }
 
 static void make_name(const struct hs_gathered *trace, const struct hs_file_header *header, unsigned attempt,
@@ -84,8 +89,8 @@ static void make_name(const struct hs_gathered *trace, const struct hs_file_head
     clean_name(program, sizeof(program), trace->details->device.name);
     if (attempt)
         snprintf(suffix, sizeof(suffix), "-%u", attempt % 10);
-    snprintf(name, HS_TRACES_FILE_NAME, "%s_%u_%s_%02x%02x%02x%02x%s.dat", when, header->pid, program, trace->id[0],
-             trace->id[1], trace->id[2], trace->id[3], suffix);
+    snprintf(name, HS_TRACES_FILE_NAME, "%s_%u_%s_%02x%02x%02x%02x%s%s", when, header->pid, program, trace->id[0],
+             trace->id[1], trace->id[2], trace->id[3], suffix, suffix_of(header));
 }
 
 // ---- what is there already ------------------------------------------------------------------------------------------
@@ -126,6 +131,14 @@ static void add_found(struct hs_traces *traces, const char *name, const struct s
     trace->size = size;
     trace->ended_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
     trace->big_endian = header->byte_order == HS_BYTE_ORDER_BIG;
+    trace->samples = header->content == HS_CONTENT_DUMPS;
+    trace->walked = HS_FILE_HEADER_SIZE;
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), end = strlen(suffix);
+    return length > end && !strcmp(name + length - end, suffix);
 }
 
 static void look_at(struct hs_traces *traces, const char *name)
@@ -133,13 +146,13 @@ static void look_at(struct hs_traces *traces, const char *name)
     struct stat status;
     struct hs_file_header header;
     uint8_t id[HS_TRACE_ID_SIZE];
-    size_t length = strlen(name);
-    if (length < 5 || length >= HS_TRACES_FILE_NAME || strcmp(name + length - 4, ".dat"))
+    if (strlen(name) >= HS_TRACES_FILE_NAME ||
+        (!ends_with(name, HS_TRACES_SUFFIX) && !ends_with(name, HS_TRACES_STREAM_SUFFIX)))
         return;
     int fd = open_regular(traces, name, O_RDONLY, &status);
     if (fd < 0)
         return;
-    if (read_header(fd, &header, id) && is_ours(name, id))
+    if (read_header(fd, &header, id) && ends_with(name, suffix_of(&header)) && is_ours(name, suffix_of(&header), id))
         add_found(traces, name, &status, &header, id);
     close(fd);
 }
@@ -182,8 +195,7 @@ static bool write_header(int fd, const uint8_t *bytes)
     return true;
 }
 
-// Gives the file its name, unless there is one of that name.
-static bool rename_new(int directory, const char *from, const char *to)
+bool hs_trace_files__rename(int directory, const char *from, const char *to)
 {
     if (!renameat2(directory, from, directory, to, RENAME_NOREPLACE))
         return true;
@@ -204,7 +216,7 @@ static bool give_name(struct hs_traces *traces, struct hs_gathered *trace, const
     hs_file_header_read(trace->header, &header);
     for (unsigned attempt = 0; attempt < MOST_NAMES; attempt++) {
         make_name(trace, &header, attempt, trace->file);
-        if (rename_new(traces->directory, temporary, trace->file))
+        if (hs_trace_files__rename(traces->directory, temporary, trace->file))
             return true;
         if (errno != EEXIST)
             break;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Lines of text: "began ID DEVICE" and "ended ID"; ID in hexadecimal, DEVICE with what is no letter, digit, dot, dash,
+// Lines of text: "began ID DEVICE", "ended ID" and, of a sampled process, "dumps ID NUMBER OFFSET": so many have become
+// files, and what they were made of ends there. ID in hexadecimal, DEVICE with what is no letter, digit, dot, dash,
 // underscore or colon as %XX. What cannot be read counts as not written: it only costs the quota's memory.
 #include "host/gather/traces_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,16 +69,28 @@ static void unescape(char *text)
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
+static void take_dumps(struct hs_gathered *trace, const char *text)
+{
+    uint64_t dumps, walked;
+    if (trace->samples && sscanf(text, " %" SCNu64 " %" SCNu64, &dumps, &walked) == 2 && walked >= trace->walked &&
+        walked <= trace->size) {
+        trace->dumps = dumps;
+        trace->walked = walked;
+    }
+}
+
 static void take_line(struct hs_traces *traces, char *line)
 {
     uint8_t id[HS_TRACE_ID_SIZE];
-    bool began = !strncmp(line, "began ", 6);
-    if ((!began && strncmp(line, "ended ", 6)) || !read_id(line + 6, id))
+    bool began = !strncmp(line, "began ", 6), dumps = !strncmp(line, "dumps ", 6);
+    if ((!began && !dumps && strncmp(line, "ended ", 6)) || !read_id(line + 6, id))
         return;
     struct hs_gathered *trace = hs_traces__find(traces, id);
     if (!trace)
         return;
-    if (!began) {
+    if (dumps) {
+        take_dumps(trace, line + 6 + ID_TEXT);
+    } else if (!began) {
         trace->ended = true;
     } else if (line[6 + ID_TEXT] == ' ' && !trace->account) {
         unescape(line + 6 + ID_TEXT + 1);
@@ -121,12 +135,21 @@ static int ended_line(const struct hs_gathered *trace, char *line)
     return sprintf(line, "ended %s\n", id);
 }
 
+static int dumps_line(const struct hs_gathered *trace, char *line)
+{
+    char id[ID_TEXT + 1];
+    id_text(trace->id, id);
+    return sprintf(line, "dumps %s %" PRIu64 " %" PRIu64 "\n", id, trace->dumps, trace->walked);
+}
+
 static bool write_known(struct hs_traces *traces, FILE *file)
 {
     char line[1024];
     for (unsigned i = 0; i < HS_TRACES_BUCKETS; i++) {
         for (struct hs_gathered *trace = traces->bucket[i]; trace; trace = trace->next_in_bucket) {
             if (trace->account && began_line(trace, line) > 0)
+                fputs(line, file);
+            if (trace->dumps && dumps_line(trace, line) > 0)
                 fputs(line, file);
             if (trace->ended && ended_line(trace, line) > 0)
                 fputs(line, file);
@@ -170,4 +193,10 @@ void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered 
 {
     char line[1024];
     append(traces, line, ended_line(trace, line));
+}
+
+void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace)
+{
+    char line[1024];
+    append(traces, line, dumps_line(trace, line));
 }

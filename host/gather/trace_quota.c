@@ -57,6 +57,8 @@ static bool remove_one(struct hs_traces *traces, const struct hs_account *accoun
     struct hs_gathered *trace = oldest(traces, account);
     if (!trace || unlinkat(traces->directory, trace->file, 0))
         return false;
+    if (trace->samples)
+        hs_trace_dumps__remove(traces, trace);
     hs_trace_quota__give_back(traces, trace->account, trace->size);
     hs_traces__unlink(traces, trace);
     traces->removed++;

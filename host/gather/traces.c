@@ -246,6 +246,28 @@ static enum hs_refusal take_account(struct hs_traces *traces, struct hs_gathered
     return refusal;
 }
 
+static void start_watch(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    struct hs_details *details = trace->details;
+    hs_chunk_watch__start(&details->watch, trace->big_endian ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE, trace->walked);
+    if (!trace->samples)
+        return;
+    details->traces = traces;
+    details->trace = trace;
+    details->dump_failed = false;
+    details->watch.whole = hs_trace_dumps__take;
+    details->watch.context = details;
+}
+
+// What could not be stored is looked for again when the stream comes anew.
+static enum hs_refusal dumps_are_stored(struct hs_gathered *trace)
+{
+    if (!trace->details->dump_failed)
+        return HS_REFUSAL_NONE;
+    trace->details->watch.next = 0;
+    return HS_REFUSAL_FILE;
+}
+
 static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trace)
 {
     if (!trace->size || trace->fd >= 0)
@@ -254,10 +276,10 @@ static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trac
         return HS_REFUSAL_FILE;
     hs_trace_writer__add(traces, trace);
     if (!trace->details->watch.next) {
-        hs_chunk_watch__start(&trace->details->watch, trace->big_endian ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE);
+        start_watch(traces, trace);
         hs_chunk_watch__read(&trace->details->watch, trace->fd, trace->size, MOST_CHUNKS_READ);
     }
-    return HS_REFUSAL_NONE;
+    return dumps_are_stored(trace);
 }
 
 // Both mutexes are held.
@@ -381,7 +403,7 @@ static enum hs_refusal append(struct hs_traces *traces, struct hs_gathered *trac
     trace->dirty = true;
     atomic_fetch_add(&traces->received, done);
     hs_trace_quota__give_back(traces, trace->account, bytes - done);
-    return done == bytes ? HS_REFUSAL_NONE : HS_REFUSAL_FILE;
+    return done == bytes ? dumps_are_stored(trace) : HS_REFUSAL_FILE;
 }
 
 // The whole header is there: looks at it, and makes the file.
@@ -394,11 +416,13 @@ static enum hs_refusal begin_file(struct hs_traces *traces, struct hs_gathered *
     enum hs_refusal refusal = hs_trace_files__create(traces, trace);
     if (refusal)
         return refusal;
-    trace->size = HS_FILE_HEADER_SIZE;
+    trace->size = trace->walked = HS_FILE_HEADER_SIZE;
+    trace->big_endian = header.byte_order == HS_BYTE_ORDER_BIG;
+    trace->samples = header.content == HS_CONTENT_DUMPS;
     trace->dirty = true;
     trace->header_taken = false;
     atomic_fetch_add(&traces->received, trace->size);
-    hs_chunk_watch__start(&trace->details->watch, header.byte_order);
+    start_watch(traces, trace);
     hs_trace_journal__began(traces, trace);
     hs_trace_writer__add(traces, trace);
     free(trace->header);
@@ -502,7 +526,11 @@ void hs_gathered__row(struct hs_gathered *trace, struct hs_gathered_row *row)
 {
     pthread_mutex_lock(&trace->mutex);
     row->device = trace->details->device;
+    row->samples = trace->samples;
+    row->dumps = trace->dumps;
     memcpy(row->file, trace->file, sizeof(row->file));
+    if (trace->samples && trace->file[0])
+        hs_trace_dumps__folder(trace, row->file);
     row->state = trace->state;
     row->refusal = trace->refusal;
     row->size = trace->size;

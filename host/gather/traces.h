@@ -69,7 +69,8 @@ struct hs_gathered_row {
     char file[160]; // "" before its header has come
     enum hs_gathered_state state;
     enum hs_refusal refusal;
-    uint64_t size, events, dropped;
+    bool samples; // `file` is a folder, in which there are so many dumps
+    uint64_t size, events, dumps, dropped;
     bool counts_lost;     // events and dropped are not known
     uint64_t began_at;    // of this run's bytes
     unsigned connections; // in this run

@@ -18,6 +18,9 @@ enum {
     HS_ACCOUNTS_MOST = 1 << 16
 };
 
+#define HS_TRACES_SUFFIX        ".dat"
+#define HS_TRACES_STREAM_SUFFIX ".stream"
+
 // Bytes of one device.
 struct hs_account {
     struct hs_account *next;
@@ -29,6 +32,9 @@ struct hs_account {
 struct hs_details {
     struct hs_device device;
     struct hs_chunk_watch watch;
+    struct hs_traces *traces; // of the dumps
+    struct hs_gathered *trace;
+    bool dump_failed; // a dump could not be written; it is tried again with the next connection
 };
 
 struct hs_gathered {
@@ -56,6 +62,9 @@ struct hs_gathered {
     bool dirty, ended, in_run, listed, finished, big_endian;
     bool orphan;       // its file was removed: the writer closes it and frees this
     bool header_taken; // of the quota, before there is a file
+    bool samples;      // its chunks are dumps
+    uint64_t dumps;    // that have become files
+    uint64_t walked;   // of the bytes of the stream: the dumps before have
 };
 
 struct hs_traces {
@@ -91,6 +100,8 @@ int hs_trace_files__open_directory(struct hs_traces *traces, struct hs_error *er
 void hs_trace_files__index(struct hs_traces *traces);
 enum hs_refusal hs_trace_files__create(struct hs_traces *traces, struct hs_gathered *trace);
 bool hs_trace_files__reopen(struct hs_traces *traces, struct hs_gathered *trace);
+// Gives a file its name, unless there is one of that name (EEXIST).
+bool hs_trace_files__rename(int directory, const char *from, const char *to);
 // Returns the bytes written; fewer than there are when the disk is full.
 uint64_t hs_trace_files__append(struct hs_gathered *trace, const struct iovec *pieces, int count);
 
@@ -105,6 +116,14 @@ void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *acco
 int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);
 void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace);
 void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace);
+void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace);
+
+// ---- trace_dumps.c ----
+// The folder of a stream's dumps.
+void hs_trace_dumps__folder(const struct hs_gathered *trace, char name[HS_TRACES_FILE_NAME]);
+// `context` is the struct hs_details of the stream.
+void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump);
+void hs_trace_dumps__remove(const struct hs_traces *traces, const struct hs_gathered *trace);
 
 // ---- trace_writer.c ----
 int hs_trace_writer__start(struct hs_traces *traces, struct hs_error *error);

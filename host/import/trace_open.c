@@ -73,6 +73,10 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
         return hs_error__set(error, EBADMSG, "%s: the file header is damaged (wrong checksum)", path);
     if (result != HS_HEADER_GOOD)
         return hs_error__set(error, EBADMSG, "%s: the file header makes no sense", path);
+    if (header->content == HS_CONTENT_DUMPS)
+        return hs_error__set(error, ENOTSUP,
+                             "%s: what came from a process that takes samples; its dumps are in the folder beside it",
+                             path);
     return 0;
 }
 

@@ -2,12 +2,14 @@
 #include "runtime/prof/control_answer.h"
 
 #include "arch/system.h"
+#include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/control.h"
 #include "runtime/prof/control_sessions.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/sampler.h"
+#include "runtime/prof/streaming.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +133,7 @@ static void status(struct hs_control_answer *answer)
     }
     hs_sessions__meet(is_active());
     add_text(answer, "version", HEAPSONDE_VERSION);
-    add_number(answer, "pid", (uint64_t)hs_system_getpid());
+    add_number(answer, "pid", hs_streaming__pid());
     add_flag(answer, "opt.prof", hs_prof_options.prof);
     add_flag(answer, "on", hs_sampler__is_on());
     add_flag(answer, "prof.active", is_active());
@@ -307,6 +309,10 @@ static void dump(struct hs_control_answer *answer, const char *path)
                          : "the dump could not be written");
         return;
     }
+    if (!path && !name[0]) {
+        add_text(answer, "result", "streamed");
+        return;
+    }
     hs_text__add(&answer->writer, "path ");
     if (!path && name[0] != '/' && HS_SYSTEM2(SYS_getcwd, folder, sizeof folder) > 0) {
         hs_text__add(&answer->writer, folder);
@@ -329,10 +335,8 @@ static void change_rate(struct hs_control_answer *answer, uint64_t bytes)
     add_number(answer, "sample_bytes", bytes);
 }
 
-void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request)
+static void carry_out(struct hs_control_answer *answer, const struct hs_control_request *request)
 {
-    restart_text(answer, "ok\n");
-    answer->body = -1;
     switch (request->kind) {
     case HS_CONTROL_START:
         start(answer, request->session);
@@ -368,4 +372,18 @@ void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct
         get_file(answer, "/proc/self/maps");
         break;
     }
+}
+
+// The control thread and the sender of a stream take turns.
+void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request)
+{
+    static struct hs_lock turn;
+    restart_text(answer, "ok\n");
+    answer->body = -1;
+    if (!hs_lock__acquire(&turn, (uint32_t)hs_system_gettid())) {
+        hs_control_answer__error(answer, "busy", "another request is being carried out");
+        return;
+    }
+    carry_out(answer, request);
+    hs_lock__release(&turn);
 }

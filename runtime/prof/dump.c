@@ -12,6 +12,7 @@
 #include "runtime/prof/dump_name.h"
 #include "runtime/prof/dump_write.h"
 #include "runtime/prof/sampler.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 
 #include <errno.h>
@@ -44,17 +45,6 @@ static uint32_t own_tid(void)
     return (uint32_t)hs_system_gettid();
 }
 
-static bool wait_for_lock(uint32_t *ticket)
-{
-    uint32_t tid = own_tid();
-    for (int i = 0; i < PATIENCE; i++)
-        if (hs_lock__acquire(&dumps.lock, tid)) {
-            *ticket = ++dumps.ticket;
-            return true;
-        }
-    return false;
-}
-
 // Not in the middle of another dump, unless that one's thread has ended.
 static bool try_lock(uint32_t *ticket)
 {
@@ -67,10 +57,29 @@ static bool try_lock(uint32_t *ticket)
     return true;
 }
 
+static bool wait_for_lock(uint32_t *ticket)
+{
+    uint32_t tid = own_tid();
+    if (hs_streaming__is_sender()) // for whom the one who dumps may be waiting
+        return try_lock(ticket);
+    for (int i = 0; i < PATIENCE; i++)
+        if (hs_lock__acquire(&dumps.lock, tid)) {
+            *ticket = ++dumps.ticket;
+            return true;
+        }
+    return false;
+}
+
 static void unlock(uint32_t ticket)
 {
     if (dumps.ticket == ticket)
         hs_lock__release(&dumps.lock);
+}
+
+static bool is_wanted(void)
+{
+    hs_streaming__begin_if_due();
+    return hs_dump_name__is_wanted() || hs_streaming__is_open();
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -119,11 +128,18 @@ static void call_hook(const char *name)
 static struct hs_dump_result write_automatic(struct hs_dump_job *job, enum hs_dump_kind kind)
 {
     struct hs_dump_result result = {EFAULT, HS_DUMP_STAGE_OPEN};
-    if (!next_name(job, kind))
+    bool named = next_name(job, kind);
+    if (!named && !hs_streaming__is_open())
         return result;
+    job->streamed_as = (char)kind;
     result = (struct hs_dump_result){hs_dump_job__take(job), HS_DUMP_STAGE_WRITE};
-    if (!result.error)
-        result = hs_dump_job__write_file(job, job->name, hs_prof_options.dump_format, false);
+    if (result.error)
+        return result;
+    if (!named) {
+        result.error = hs_dump_job__write_stream(job, hs_prof_options.dump_format);
+        return result;
+    }
+    result = hs_dump_job__write_file(job, job->name, hs_prof_options.dump_format, false);
     if (!result.error)
         note_written(job, kind);
     return result;
@@ -196,7 +212,7 @@ int hs_dump__automatic(enum hs_dump_kind kind, char *name)
     uint32_t ticket;
     if (name)
         name[0] = 0;
-    if (!hs_dump_name__is_wanted())
+    if (!is_wanted())
         return EFAULT;
     if (!wait_for_lock(&ticket))
         return ETIMEDOUT;
@@ -236,8 +252,10 @@ int hs_dump__to_file(const char *path, enum hs_dump_format format)
 {
     uint32_t ticket;
     int error;
+    hs_streaming__begin_if_due();
     struct hs_dump_job *job = begin_manual(&ticket, &error);
     if (job) {
+        job->streamed_as = HS_DUMP_MANUAL;
         error = hs_dump_job__write_file(job, path, format, true).error;
         end_manual(job, ticket);
     }
@@ -324,8 +342,8 @@ static int final_locked(uint32_t ticket)
 int hs_dump__final(void)
 {
     uint32_t ticket;
-    if (!hs_prof_options.final || !hs_sampler__is_on() || !hs_dump_name__is_wanted() ||
-        atomic_exchange(&dumps.final_was, 1) || !wait_for_lock(&ticket))
+    if (!hs_prof_options.final || !hs_sampler__is_on() || !is_wanted() || atomic_exchange(&dumps.final_was, 1) ||
+        !wait_for_lock(&ticket))
         return 0;
     return final_locked(ticket);
 }
@@ -390,7 +408,7 @@ static uint32_t find_due(uint64_t allocated, uint64_t live)
 void hs_dump__consider(uint64_t allocated, uint64_t live)
 {
     uint32_t due = find_due(allocated, live);
-    if (!due || !hs_dump_name__is_wanted())
+    if (!due || !is_wanted())
         return;
     atomic_fetch_or_explicit(&dumps.noted, due, memory_order_acq_rel);
     serve_noted();

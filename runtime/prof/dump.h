@@ -86,9 +86,10 @@ struct hs_dump_tail {
 
 // A buffered file. Errors stick.
 struct hs_dump_output {
-    int fd;
-    int error;    // errno value, 0
-    uint32_t pid; // of who writes
+    int fd;        // -1: into the stream alone
+    bool streamed; // into the stream, too
+    int error;     // errno value, 0
+    uint32_t pid;  // of who writes
     uint32_t used;
     uint64_t written;
     struct hs_dump_facts *facts; // what else there is to say (runtime/prof/dump_facts.h)

@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/dump_time.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 
 #include <fcntl.h>
@@ -203,7 +204,7 @@ static uint64_t read_resident(struct hs_dump_facts *facts)
 
 void hs_dump_facts__gather(struct hs_dump_facts *facts)
 {
-    facts->pid = (uint32_t)hs_system_getpid();
+    facts->pid = hs_streaming__pid();
     facts->monotonic_ns = hs_clock__monotonic_ns();
     facts->resident_bytes = read_resident(facts);
     read_command(facts);

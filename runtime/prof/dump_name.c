@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/dump_time.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 
 #include <fcntl.h>
@@ -54,7 +55,7 @@ const char *hs_dump_name__prefix(void)
 
 bool hs_dump_name__is_wanted(void)
 {
-    return hs_dump_name__prefix()[0] != 0 || hs_prof_options.name_template[0] != 0;
+    return !hs_streaming__replaces_files() && (hs_dump_name__prefix()[0] != 0 || hs_prof_options.name_template[0] != 0);
 }
 
 static void add_namespace(struct hs_text *text)
@@ -76,7 +77,7 @@ static void add_standard(struct hs_text *text, enum hs_dump_kind kind, uint32_t 
     if (hs_prof_options.pid_namespace)
         add_namespace(text);
     hs_text__add_character(text, '.');
-    hs_text__add_number(text, (uint64_t)hs_system_getpid());
+    hs_text__add_number(text, hs_streaming__pid());
     hs_text__add_character(text, '.');
     hs_text__add_number(text, sequence);
     hs_text__add_character(text, '.');
@@ -114,7 +115,7 @@ static void add_part(struct hs_text *text, char letter, enum hs_dump_kind kind, 
 {
     switch (letter) {
     case 'p':
-        hs_text__add_number(text, (uint64_t)hs_system_getpid());
+        hs_text__add_number(text, hs_streaming__pid());
         break;
     case 't':
         hs_dump_time__add(text, hs_clock__realtime_ns(), HS_DUMP_TIME_SECONDS);

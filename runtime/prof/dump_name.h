@@ -14,7 +14,7 @@
 // are switched off or the name would be too long. Every name uses up a number.
 bool hs_dump_name__next(enum hs_dump_kind kind, char *name, uint32_t *number);
 
-// Whether there are automatic names: the prefix or the template is not empty.
+// Whether there are automatic names: the prefix or the template is not empty, and dumps are not only streamed.
 bool hs_dump_name__is_wanted(void);
 
 void hs_dump_name__set_prefix(const char *prefix);

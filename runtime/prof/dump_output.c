@@ -4,6 +4,8 @@
 #include "runtime/prof/dump.h"
 
 #include "arch/system.h"
+#include "runtime/prof/streaming.h"
+#include "runtime/stream/dump_pieces.h"
 #include "runtime/text.h"
 
 #include <errno.h>
@@ -13,8 +15,12 @@ enum { NUMBER_LIMIT = 20, BILLION = 1000000000 };
 static void write_all(struct hs_dump_output *output, const char *bytes, uint64_t length)
 {
     // A child that was forked in the middle has its parent's descriptor, and no business there.
-    if (!output->error && output->pid != (uint32_t)hs_system_getpid())
+    if (!output->error && output->pid != hs_streaming__pid())
         output->error = ECANCELED;
+    if (output->streamed && output->error != ECANCELED)
+        hs_dump_pieces__put(bytes, length);
+    if (output->fd < 0)
+        return;
     while (length && !output->error) {
         long count = hs_system_write(output->fd, bytes, length > 1u << 30 ? 1u << 30 : (size_t)length);
         if (count == -EINTR)

@@ -3,6 +3,8 @@
 
 #include "arch/system.h"
 #include "runtime/memory.h"
+#include "runtime/prof/streaming.h"
+#include "runtime/stream/dump_pieces.h"
 #include "runtime/text.h"
 
 #include <errno.h>
@@ -111,10 +113,18 @@ int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_
     output->error = 0;
     output->used = 0;
     output->written = 0;
+    output->streamed = job->streamed_as && hs_dump_pieces__begin(job->streamed_as);
     hold_signals(&held);
     write_format(output, &job->snapshot, format);
     release_signals(&held, output->error);
+    if (output->streamed && output->error != ECANCELED)
+        hs_dump_pieces__end(true);
     return output->error;
+}
+
+int hs_dump_job__write_stream(struct hs_dump_job *job, enum hs_dump_format format)
+{
+    return hs_streaming__is_open() ? hs_dump_job__write_descriptor(job, -1, format) : EFAULT;
 }
 
 // ---- files ----------------------------------------------------------------------------------------------------------
@@ -152,7 +162,7 @@ static long create_temporary(struct hs_dump_job *job, const char *path)
 
 static bool is_other_process(const struct hs_dump_job *job)
 {
-    return job->facts.pid != (uint32_t)hs_system_getpid();
+    return job->facts.pid != hs_streaming__pid();
 }
 
 static struct hs_dump_result write_and_rename(struct hs_dump_job *job, long fd, const char *path,
@@ -210,5 +220,6 @@ struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const cha
     // The file may be the program's to write while its folder is not.
     if (found == PLAIN_FILE)
         return write_through(job, path, format);
+    hs_dump_job__write_stream(job, format); // at least
     return failed(HS_DUMP_STAGE_OPEN, fd);
 }

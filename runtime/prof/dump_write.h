@@ -16,6 +16,7 @@ struct hs_dump_job {
     struct hs_dump_facts facts;
     struct hs_snapshot snapshot;
     bool has_snapshot;
+    char streamed_as; // the letter of the dump's kind; 0: it does not go into the stream
     char name[HS_PROF_PATH];
     char temporary[HS_PROF_PATH];
     char message[HS_PROF_PATH + 128];
@@ -41,6 +42,9 @@ int hs_dump_job__take(struct hs_dump_job *job);
 struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const char *path, enum hs_dump_format format,
                                               bool may_write_through);
 int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_format format);
+
+// Into the stream alone. EFAULT: there is none.
+int hs_dump_job__write_stream(struct hs_dump_job *job, enum hs_dump_format format);
 #pragma GCC visibility pop
 
 #endif

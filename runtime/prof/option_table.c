@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/option_table.h"
 
+#include "runtime/config.h"
 #include "runtime/prof/options.h"
 
 #define ANY  UINT64_MAX
@@ -31,6 +32,12 @@
             sizeof hs_prof_options.field                                                                               \
     }
 #define SIZE(key, field, minimum) NUMBER(key, field, HS_OPTION_SIZE, HS_OPTION_REJECTS, minimum, ANY)
+
+// What the recording shim reads from the environment alone.
+#define CONFIGURED(key, field, choices, kind)                                                                          \
+    {                                                                                                                  \
+        key, 0, choices, 0, ANY, &hs_config.field, kind, HS_OPTION_REJECTS, sizeof hs_config.field                     \
+    }
 
 // Of the program's allocator, not of this library: checked as jemalloc does, and remembered.
 #define IGNORED(key, initial, kind, limits, minimum, maximum)                                                          \
@@ -93,6 +100,18 @@ const struct hs_option hs_option_table[] = {
     BOOLEAN("experimental_hs_final_always", dump_on_exit_paths),
     BOOLEAN("experimental_hs_control", control),
     TEXT("experimental_hs_control_path", control_path),
+
+    CONFIGURED("experimental_hs_connect", connect, 0, HS_OPTION_TEXT),
+    CONFIGURED("experimental_hs_enable_server", server, 0, HS_OPTION_BOOLEAN),
+    CONFIGURED("experimental_hs_enable_broadcast", broadcast, 0, HS_OPTION_BOOLEAN),
+    CONFIGURED("experimental_hs_base_server_port", base_server_port, 0, HS_OPTION_UNSIGNED),
+    CONFIGURED("experimental_hs_key_file", key_file, 0, HS_OPTION_TEXT),
+    CONFIGURED("experimental_hs_insecure", insecure, 0, HS_OPTION_BOOLEAN),
+    CONFIGURED("experimental_hs_device", device, 0, HS_OPTION_TEXT),
+    CONFIGURED("experimental_hs_stream_policy", policy, "block|drop|spill", HS_OPTION_CHOICE),
+    CONFIGURED("experimental_hs_stream_buffer", stream_buffer, 0, HS_OPTION_SIZE),
+    CONFIGURED("experimental_hs_spill_file", spill_file, 0, HS_OPTION_TEXT),
+    CONFIGURED("experimental_hs_spill_size", spill_size, 0, HS_OPTION_SIZE),
 
     IGNORED_BOOLEAN("background_thread", "false"),
     IGNORED_RANGES("bin_shards", ""),

@@ -5,6 +5,7 @@
 #include "runtime/prof/options.h"
 
 #include "arch/system.h"
+#include "runtime/config.h"
 #include "runtime/memory.h"
 #include "runtime/prof/option_table.h"
 #include "runtime/text.h"
@@ -625,6 +626,10 @@ static void derive(void)
 
 void hs_prof_options__begin(void)
 {
+    if (is_secure())
+        hs_config__read_nothing();
+    else
+        hs_config__read();
     const char *const values[SOURCE_COUNT] = {
         NULL, program_value(0), system_value(), environment_value(), program_value(1),
     };

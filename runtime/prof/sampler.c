@@ -10,6 +10,7 @@
 #include "runtime/prof/sampler_internal.h"
 #include "runtime/prof/samples.h"
 #include "runtime/prof/size_classes.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
 
@@ -285,6 +286,8 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
         draw(thread, before + usable);
         if (is_active(thread))
             record(thread, caller, block, requested, usable);
+        if (HS_UNLIKELY(atomic_load_explicit(&hs_streaming_is_due, memory_order_relaxed)))
+            hs_streaming__begin_if_due();
     }
     if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed)))
         note_peak(thread);

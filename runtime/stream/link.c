@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-enum { FRAMES_A_TURN = 64, REQUEST_MAX = 512, UNSENT_LIMIT = 65536 };
+enum { FRAMES_A_TURN = 64, UNSENT_LIMIT = 65536 };
 #define SECOND_NS       1000000000ull
 #define CONNECT_LIMIT   (1 * SECOND_NS)
 #define HANDSHAKE_LIMIT (5 * SECOND_NS)
@@ -66,8 +66,16 @@ bool hs_link__open(struct hs_link *link, int socket, bool connected)
     return true;
 }
 
+static void close_body(struct hs_link *link)
+{
+    if (link->answer_due && link->answer.body >= 0)
+        hs_system_close(link->answer.body);
+    link->answer.body = -1;
+}
+
 void hs_link__close(struct hs_link *link)
 {
+    close_body(link);
     if (link->state != HS_LINK_NONE)
         hs_system_close(link->socket);
     hs_wire__wipe(&link->in, sizeof link->in);
@@ -123,21 +131,21 @@ static bool take_hello(struct hs_link *link)
 
 static bool take_request(struct hs_link *link, const uint8_t *payload, size_t length)
 {
-    char text[REQUEST_MAX];
+    char text[HS_REQUEST_MAX];
     if (length < 4)
         return false;
     link->answer_to = (uint32_t)hs_wire__get(payload, 4);
     length -= 4;
-    link->answer_status = length < sizeof text ? 0 : E2BIG;
-    link->answer_length = 0;
+    link->answer.status = length < sizeof text ? 0 : E2BIG;
+    link->answer.length = 0;
+    link->answer.body = -1;
     link->answer_due = true;
-    if (link->answer_status)
+    link->body_sent = 0;
+    if (link->answer.status)
         return true;
     __builtin_memcpy(text, payload + 4, length);
     text[length] = 0;
-    link->answer_status = hs_requests__carry_out(text, link->answer, sizeof link->answer);
-    while (link->answer_length < sizeof link->answer && link->answer[link->answer_length])
-        link->answer_length++;
+    hs_requests__carry_out(text, &link->answer);
     return true;
 }
 
@@ -210,10 +218,23 @@ static bool begin_answer(struct hs_link *link)
 {
     uint8_t *payload = PAYLOAD(link->frame);
     hs_wire__put(payload, link->answer_to, 4);
-    hs_wire__put(payload + 4, link->answer_status, 4);
-    __builtin_memcpy(payload + 8, link->answer, link->answer_length);
+    hs_wire__put(payload + 4, link->answer.status, 4);
+    __builtin_memcpy(payload + 8, link->answer.text, link->answer.length);
     link->answer_due = false;
-    return begin_frame(link, HS_WIRE_ANSWER, 8 + link->answer_length);
+    return begin_frame(link, HS_WIRE_ANSWER, 8 + link->answer.length);
+}
+
+static bool begin_part(struct hs_link *link)
+{
+    uint8_t *payload = PAYLOAD(link->frame);
+    long length = hs_system_pread(link->answer.body, payload + 4, HS_WIRE_PAYLOAD_MAX - 4, link->body_sent);
+    if (length <= 0) {
+        close_body(link);
+        return begin_answer(link);
+    }
+    hs_wire__put(payload, link->answer_to, 4);
+    link->body_sent += (uint64_t)length;
+    return begin_frame(link, HS_WIRE_PART, 4 + (uint32_t)length);
 }
 
 static bool begin_refusal(struct hs_link *link)
@@ -260,7 +281,7 @@ static bool begin_next(struct hs_link *link)
         return begin_frame(link, HS_WIRE_STREAM, hs_sender__describe(PAYLOAD(link->frame)));
     }
     if (link->answer_due)
-        return begin_answer(link);
+        return link->answer.body >= 0 ? begin_part(link) : begin_answer(link);
     if (link->pong_due) {
         link->pong_due = false;
         return begin_frame(link, HS_WIRE_PONG, 0);

@@ -7,6 +7,15 @@
 
 #include "format/wire.h"
 
+enum { HS_REQUEST_MAX = 512 };
+
+// What was asked for.
+struct hs_answer {
+    uint32_t status, length;
+    int body; // a file of which all goes before the text; -1: none
+    char text[6144];
+};
+
 enum hs_link_state { HS_LINK_NONE, HS_LINK_CONNECTING, HS_LINK_HELLO, HS_LINK_AUTH, HS_LINK_OPEN };
 
 struct hs_link {
@@ -26,9 +35,9 @@ struct hs_link {
     uint64_t sent;
     // The answer that is to be sent; a request is read only when there is none.
     bool answer_due;
-    uint32_t answer_to, answer_status;
-    uint32_t answer_length;
-    char answer[1024];
+    uint32_t answer_to;
+    struct hs_answer answer;
+    uint64_t body_sent;
     // Why there is no stream.
     const char *refusal;
 };
@@ -63,7 +72,7 @@ void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset);
 uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length);
 // Whether the stream ends at `offset`.
 bool hs_sender__ends_at(uint64_t offset);
-// Carries out what `text` asks for; writes the answer.
-uint32_t hs_requests__carry_out(const char *text, char *answer, uint32_t size);
+// Carries out what `text` asks for, at most HS_REQUEST_MAX - 1 bytes. Each shim has its own.
+void hs_requests__carry_out(const char *text, struct hs_answer *answer);
 
 #endif

@@ -91,8 +91,34 @@ static uint32_t flush(const char *argument, struct hs_text *answer)
     return 0;
 }
 
+// What only the sampling shim has.
+static uint32_t dump(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    hs_text__add(answer,
+                 "everything is recorded, so there is nothing to dump: 'flush' sends what has been recorded, and "
+                 "'heapsonde report' or 'export' reads the trace that 'heapsonde gather' stores\n");
+    return EINVAL;
+}
+
+static uint32_t rate(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    hs_text__add(answer, "everything is recorded, so there is no rate: 'stop' pauses recording; "
+                         "libheapsonde-prof.so takes samples\n");
+    return EINVAL;
+}
+
+static uint32_t reset(const char *argument, struct hs_text *answer)
+{
+    (void)argument;
+    hs_text__add(answer, "a trace forgets nothing: 'mark TEXT' says where something begins\n");
+    return EINVAL;
+}
+
 static const struct request requests[] = {
-    {"status", status}, {"start", start}, {"stop", stop}, {"mark", mark}, {"flush", flush},
+    {"status", status}, {"start", start},   {"stop", stop}, {"mark", mark},   {"flush", flush},
+    {"dump", dump},     {"get-dump", dump}, {"rate", rate}, {"reset", reset},
 };
 
 static bool is_called(const char *text, const char *name)
@@ -101,16 +127,22 @@ static bool is_called(const char *text, const char *name)
     return hs_text__starts_with(text, name) && (text[length] == 0 || text[length] == ' ');
 }
 
-uint32_t hs_requests__carry_out(const char *text, char *answer, uint32_t size)
+static uint32_t carry_out(const char *text, struct hs_text *out)
 {
-    struct hs_text out;
-    hs_text__start(&out, answer, size);
     for (unsigned i = 0; i < sizeof requests / sizeof *requests; i++) {
         if (!is_called(text, requests[i].name))
             continue;
         const char *argument = text + hs_text__length(requests[i].name);
-        return requests[i].carry_out(*argument == ' ' ? argument + 1 : argument, &out);
+        return requests[i].carry_out(*argument == ' ' ? argument + 1 : argument, out);
     }
-    hs_text__add(&out, "there are: status, start, stop, mark TEXT, flush\n");
+    hs_text__add(out, "there are: status, start, stop, mark TEXT, flush\n");
     return EINVAL;
+}
+
+void hs_requests__carry_out(const char *text, struct hs_answer *answer)
+{
+    struct hs_text out;
+    hs_text__start(&out, answer->text, sizeof answer->text);
+    answer->status = carry_out(text, &out);
+    answer->length = (uint32_t)(out.at - answer->text);
 }

@@ -148,6 +148,8 @@ void hs_sender__describe_process(uint8_t **at, const uint8_t *end)
     add_number(at, end, "since",
                hs_wire__get(hs_stream.header + __builtin_offsetof(struct hs_file_header, start_realtime_ns), 8));
     add_pair(at, end, "policy", policies[hs_config.policy]);
+    bool samples = hs_stream.header[__builtin_offsetof(struct hs_file_header, content)] == HS_CONTENT_DUMPS;
+    add_pair(at, end, "shim", samples ? "sampler" : "recorder");
 }
 
 const uint8_t *hs_sender__trace_id(void)

@@ -6,6 +6,7 @@
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 #include "shims/common/shim.h"
 #include "shims/prof/hooks.h"
@@ -24,6 +25,7 @@ static __attribute__((constructor)) void library_begins(void)
     hs_sampler__start();
     hs_prof_ctl__start();
     hs_control__start();
+    hs_streaming__start();
 }
 
 // Once; whatever ends the process first.
@@ -34,6 +36,7 @@ static void end(void)
         return;
     hs_prof_ctl__at_exit();
     int status = hs_dump__final();
+    hs_streaming__end();
     if (status)
         HS_SYSTEM1(SYS_exit_group, status);
 }
@@ -49,6 +52,7 @@ void hs_shim__process_ends(void)
     hs_control__exit();
     if (hs_prof_options.dump_on_exit_paths && !hs_sampler__is_vforked())
         end();
+    hs_streaming__end();
 }
 
 void hs_shim__before_fork(void)
@@ -59,19 +63,33 @@ void hs_shim__before_fork(void)
 void hs_shim__after_fork(bool child)
 {
     hs_sampler__after_fork(child);
-    if (child)
-        hs_control__after_fork();
+    if (!child)
+        return;
+    hs_streaming__after_fork();
+    hs_control__after_fork();
+}
+
+void hs_shim__before_exec(void)
+{
+    hs_streaming__before_exec();
+}
+
+void hs_shim__after_failed_exec(void)
+{
+    hs_streaming__after_failed_exec();
 }
 
 void hs_shim__before_single_threaded(void)
 {
     hs_control__stop();
+    hs_streaming__pause();
 }
 
 // As what the process has become.
 void hs_shim__after_single_threaded(void)
 {
     hs_control__restart();
+    hs_streaming__go_on();
 }
 
 void hs_shim__code_was_unloaded(void)

@@ -8,6 +8,7 @@
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/sampler.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 
 #include <errno.h>
@@ -24,6 +25,11 @@ static uint64_t live = 1000000;
 void hs_sampler__be_nobody(void)
 {
     hs_sampler_self = &nobody;
+}
+
+uint32_t hs_streaming__pid(void)
+{
+    return (uint32_t)hs_system_getpid();
 }
 
 bool hs_sampler__is_on(void)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "tests/prof/fake_profiler.h"
 
+#include "arch/system.h"
 #include "runtime/prof/options.h"
+#include "runtime/prof/streaming.h"
+#include "runtime/stream/dump_pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +91,48 @@ void fake_profiler__add(uint32_t stack, uint32_t thread, uint64_t objects, uint6
     pair_count++;
     add(&thread_of(thread)->live, &counts);
     add(&thread_of(thread)->total, &counts);
+}
+
+// Nothing is streamed.
+bool hs_streaming__is_open(void)
+{
+    return false;
+}
+
+bool hs_streaming__replaces_files(void)
+{
+    return false;
+}
+
+bool hs_streaming__is_sender(void)
+{
+    return false;
+}
+
+uint32_t hs_streaming__pid(void)
+{
+    return (uint32_t)hs_system_getpid();
+}
+
+void hs_streaming__begin_if_due(void)
+{
+}
+
+bool hs_dump_pieces__begin(char kind)
+{
+    (void)kind;
+    return false;
+}
+
+void hs_dump_pieces__put(const void *bytes, uint64_t length)
+{
+    (void)bytes;
+    (void)length;
+}
+
+void hs_dump_pieces__end(bool whole)
+{
+    (void)whole;
 }
 
 bool hs_sampler__is_on(void)
