@@ -13,6 +13,7 @@ extern const struct hs_command hs_command_diff;
 extern const struct hs_command hs_command_symbolize;
 extern const struct hs_command hs_command_gather;
 extern const struct hs_command hs_command_ctl;
+extern const struct hs_command hs_command_server;
 extern const struct hs_command hs_command_help;
 
 #endif

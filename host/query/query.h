@@ -85,6 +85,7 @@ struct hs_total {
     uint64_t temporary_bytes, temporary_count;
     uint64_t freed_bytes, freed_count;
     uint64_t culled_bytes, culled_count; // of the allocated and freed ones: those that the recorder only summed up
+    uint64_t size_min, size_max;         // requested; min > max when there is no row
     uint64_t first_time, last_time;      // of allocation
     uint64_t lifetime_min, lifetime_max; // of the freed ones; min > max when none was freed
     uint64_t lifetime_sum;

@@ -38,7 +38,8 @@ struct context {
 
 static void start_total(struct hs_total *total, uint32_t stack)
 {
-    *total = (struct hs_total){.stack = stack, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
+    *total =
+        (struct hs_total){.stack = stack, .size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
 }
 
 static struct hs_total *total_of(struct partial *partial, uint32_t stack)
@@ -69,6 +70,10 @@ static inline void add_row(struct hs_total *total, const struct addend *row)
     total->allocated_bytes += size;
     total->allocated_usable += usable;
     total->allocated_count++;
+    if (size < total->size_min)
+        total->size_min = size;
+    if (size > total->size_max)
+        total->size_max = size;
     if (time < total->first_time)
         total->first_time = time;
     if (time > total->last_time)
@@ -195,6 +200,10 @@ void hs_total__add(struct hs_total *to, const struct hs_total *from)
     to->culled_bytes += from->culled_bytes;
     to->culled_count += from->culled_count;
     to->lifetime_sum += from->lifetime_sum;
+    if (from->size_min < to->size_min)
+        to->size_min = from->size_min;
+    if (from->size_max > to->size_max)
+        to->size_max = from->size_max;
     if (from->first_time < to->first_time)
         to->first_time = from->first_time;
     if (from->last_time > to->last_time)

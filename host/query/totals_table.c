@@ -26,6 +26,8 @@ enum field {
     TEMPORARY_BYTES,
     CULLED_COUNT,
     CULLED_BYTES,
+    SMALLEST_SIZE,
+    LARGEST_SIZE, // above the least
     FIRST_TIME,
     LAST_TIME, // after the first
     LIFETIME_MIN,
@@ -58,6 +60,8 @@ static void take_apart(const struct hs_total *total, uint64_t *field)
         [TEMPORARY_BYTES] = total->temporary_bytes,
         [CULLED_COUNT] = total->culled_count,
         [CULLED_BYTES] = total->culled_bytes,
+        [SMALLEST_SIZE] = has_rows ? total->size_min : 0,
+        [LARGEST_SIZE] = has_rows ? total->size_max - total->size_min : 0,
         [FIRST_TIME] = has_rows ? total->first_time : 0,
         [LAST_TIME] = has_rows ? total->last_time - total->first_time : 0,
         [LIFETIME_MIN] = has_lifetimes ? total->lifetime_min : 0,
@@ -93,6 +97,8 @@ static void put_together(const uint64_t *field, struct hs_total *total)
         .freed_count = freed_count,
         .culled_bytes = FIELD(CULLED_BYTES),
         .culled_count = FIELD(CULLED_COUNT),
+        .size_min = has_rows ? FIELD(SMALLEST_SIZE) : UINT64_MAX,
+        .size_max = FIELD(SMALLEST_SIZE) + FIELD(LARGEST_SIZE),
         .first_time = has_rows ? FIELD(FIRST_TIME) : UINT64_MAX,
         .last_time = FIELD(FIRST_TIME) + FIELD(LAST_TIME),
         .lifetime_min = has_lifetimes ? FIELD(LIFETIME_MIN) : UINT64_MAX,

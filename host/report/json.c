@@ -160,6 +160,12 @@ void hs_json__boolean(struct hs_json *json, const char *key, bool value)
     fputs(value ? "true" : "false", json->out);
 }
 
+void hs_json__raw(struct hs_json *json, const char *key, const char *text, size_t length)
+{
+    begin_value(json, key);
+    fwrite(text, 1, length, json->out);
+}
+
 void hs_json__null(struct hs_json *json, const char *key)
 {
     begin_value(json, key);

@@ -6,6 +6,7 @@
 #define HEAPSONDE_HOST_REPORT_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ void hs_json__number(struct hs_json *json, const char *key, uint64_t value);
 void hs_json__signed(struct hs_json *json, const char *key, int64_t value);
 void hs_json__real(struct hs_json *json, const char *key, double value); // not finite: null
 void hs_json__boolean(struct hs_json *json, const char *key, bool value);
+void hs_json__raw(struct hs_json *json, const char *key, const char *text, size_t length); // is JSON already
 void hs_json__null(struct hs_json *json, const char *key);
 
 #endif

@@ -89,7 +89,7 @@ static int parse_query(struct hs_uri *uri, char *query, struct hs_error *error)
 
 int hs_uri__parse(struct hs_uri *uri, const char *text, struct hs_error *error)
 {
-    *uri = (struct hs_uri){.memory = strdup(text)};
+    *uri = (struct hs_uri){.memory = strdup(text), .length = strlen(text) + 1};
     if (!uri->memory)
         return hs_error__set(error, ENOMEM, "out of memory");
     char *end = strchr(uri->memory, '#');
@@ -104,6 +104,29 @@ int hs_uri__parse(struct hs_uri *uri, const char *text, struct hs_error *error)
     if (result)
         hs_uri__free(uri);
     return result;
+}
+
+static const char *moved(const char *text, const struct hs_uri *from, const struct hs_uri *to)
+{
+    return *text ? to->memory + (text - from->memory) : "";
+}
+
+int hs_uri__copy(struct hs_uri *uri, const struct hs_uri *from, struct hs_error *error)
+{
+    *uri = *from;
+    uri->memory = malloc(from->length);
+    uri->parameter = calloc(from->parameters + 1, sizeof(*uri->parameter));
+    if (!uri->memory || !uri->parameter) {
+        hs_uri__free(uri);
+        return hs_error__set(error, ENOMEM, "out of memory");
+    }
+    memcpy(uri->memory, from->memory, from->length);
+    for (size_t i = 0; i < uri->segments; i++)
+        uri->segment[i] = moved(from->segment[i], from, uri);
+    for (size_t i = 0; i < uri->parameters; i++)
+        uri->parameter[i] = (struct hs_uri_parameter){moved(from->parameter[i].name, from, uri),
+                                                      moved(from->parameter[i].value, from, uri)};
+    return 0;
 }
 
 void hs_uri__free(struct hs_uri *uri)

@@ -24,11 +24,13 @@ struct hs_uri {
     size_t segments;
     struct hs_uri_parameter *parameter; // in the order of the query
     size_t parameters;
-    char *memory; // private
+    char *memory; // private: what all of them point into
+    size_t length;
 };
 
 // Reads "/path/of/it?name=value&other=1". -EINVAL: the error says what is wrong with it; -ENOMEM.
 int hs_uri__parse(struct hs_uri *uri, const char *text, struct hs_error *error);
+int hs_uri__copy(struct hs_uri *uri, const struct hs_uri *from, struct hs_error *error);
 void hs_uri__free(struct hs_uri *uri);
 
 // The first value of a parameter; NULL when it is not there.

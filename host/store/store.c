@@ -4,6 +4,7 @@
 #include "format/trace_format.h"
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
+#include "host/store/files.h"
 #include "host/store/tables.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct hs_store {
     void (*close_reader)(void *context);
     void *reader_context;
     char *remove;
+    struct hs_store_files files; // only when it was opened from a directory
 };
 
 // ---- opening
@@ -186,6 +188,8 @@ int hs_store__open(const char *directory, struct hs_store **result, struct hs_er
     // Without it the rows are added up.
     if (!failed)
         hs_packed__open(&store->totals, directory_fd, "totals", UINT64_MAX);
+    if (!failed)
+        hs_store_files__list(&store->files, directory_fd);
     if (directory_fd >= 0)
         close(directory_fd);
     if (!failed)
@@ -225,10 +229,17 @@ void hs_store__close(struct hs_store *store)
     free(store->embedded_list);
     if (store->close_reader)
         store->close_reader(store->reader_context);
+    if (store->files.count)
+        hs_store_files__close(&store->files);
     if (store->remove)
         hs_store__remove(store->remove);
     free(store->remove);
     free(store);
+}
+
+bool hs_store__is_whole(const struct hs_store *store)
+{
+    return hs_store_files__are_whole(&store->files);
 }
 
 // ---- tables from elsewhere

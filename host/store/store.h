@@ -21,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 2
+#define HS_STORE_VERSION 3
 
 struct hs_store;
 
@@ -306,6 +306,9 @@ struct hs_timeline_level {
 
 int hs_store__open(const char *directory, struct hs_store **store, struct hs_error *error);
 void hs_store__close(struct hs_store *store);
+
+// Whether its files are as long as they were: reading what was cut off raises SIGBUS.
+bool hs_store__is_whole(const struct hs_store *store);
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store);
 const struct hs_columns *hs_store__columns(const struct hs_store *store);

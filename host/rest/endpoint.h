@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What can be asked for over HTTP, as data: one table in endpoints.c. Routing, the check of parameters, /openapi.json
+// and the tests are made from it. A new endpoint is an entry there and its two functions.
+#ifndef HEAPSONDE_HOST_REST_ENDPOINT_H
+#define HEAPSONDE_HOST_REST_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct hs_question;
+
+enum hs_rest_kind {
+    HS_REST_NUMBER,  // a whole number, from `least` to `most`
+    HS_REST_CHOICE,  // one of the words in `choices`
+    HS_REST_FLAG,    // true, false
+    HS_REST_REAL,    // a number that is not negative
+    HS_REST_TIME,    // a time point of the filter language
+    HS_REST_INSTANT, // the same, or "peak"
+    HS_REST_TEXT
+};
+
+struct hs_rest_parameter {
+    const char *name; // NULL ends an array
+    enum hs_rest_kind kind;
+    const char *choices;
+    uint64_t least, most;  // most 0: any
+    const char *otherwise; // what is meant when it is not given, as text; NULL: nothing
+    bool required;
+    const char *help; // one sentence, no full stop
+};
+
+// Groups of parameters that several endpoints take.
+enum {
+    HS_TAKES_FILTER = 1, // the filter language, and `at`
+    HS_TAKES_PAGE = 2,   // order, count, skip
+    HS_TAKES_STRIP = 4   // strip_template_args
+};
+
+struct hs_endpoint {
+    const char *path;    // "/data/{id}/tree"
+    const char *summary; // one sentence, no full stop
+    const char *type;    // Content-Type
+    const char *schema;  // of the answer, in schemas.json; NULL: it is no JSON
+    unsigned takes;
+    const struct hs_rest_parameter *parameters; // its own; may be NULL
+    // Works out whatever can go wrong: 0, or a negative errno with the question's error set. -EINVAL: the question is
+    // wrong; -ENOENT: there is no such thing. May be NULL.
+    int (*prepare)(struct hs_question *question);
+    // Writes the answer; runs while it is sent.
+    int (*write)(struct hs_question *question, FILE *out);
+    bool named;    // may be asked for with any file's name behind it
+    bool uncached; // is other every time
+};
+
+extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
+extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[];
+
+// The arrays of parameters that an endpoint takes, besides the filter's. Returns how many.
+enum { HS_PARAMETER_ARRAYS = 4 };
+size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
+                               const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /list: the traces.
+#include "host/report/report.h"
+#include "host/rest/answers.h"
+#include "host/rest/write.h"
+
+#include <string.h>
+
+// An argument with a space in it stands in quotes.
+static void write_command(struct hs_json *json, const struct hs_store *store)
+{
+    char text[4096];
+    hs_command_line(store, text, sizeof(text));
+    hs_json__string(json, "cmdline", text);
+}
+
+static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
+{
+    struct hs_error error = {""};
+    const struct hs_rest_state *state = NULL;
+    bool gone = hs_rest_trace__hold(trace, &state, &error) != 0;
+    if (gone)
+        state = hs_rest_trace__hold_last(trace);
+    const struct hs_store *store = state->store;
+    const struct hs_summary *summary = hs_store__summary(store);
+    struct hs_stack_facts facts;
+    hs_stack_facts__of(state, &facts);
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "id", hs_rest_trace__id(trace));
+    hs_json__string(json, "executable", hs_program_name(store));
+    write_command(json, store);
+    hs_json__string(json, "architecture", hs_arch_name(summary));
+    hs_json__number(json, "final_allocated", summary->live.bytes);
+    hs_json__number(json, "final_allocated_count", summary->live.count);
+    hs_write__interval(json, "runtime", summary->end_time);
+    hs_json__number(json, "unique_backtrace_count", facts.stacks);
+    hs_json__number(json, "maximum_backtrace_depth", facts.deepest);
+    hs_write__time(json, "timestamp", store, 0);
+    hs_json__number(json, "final_allocated_usable", summary->live.usable);
+    hs_json__string(json, "path", hs_rest_trace__path(trace));
+    hs_json__boolean(json, "growing", hs_rest_state__grows(state));
+    hs_json__string(json, "problem", gone ? error.message : NULL);
+    hs_json__close_object(json);
+    hs_rest_state__release(state);
+}
+
+int hs_answer__list(struct hs_question *question, FILE *out)
+{
+    struct hs_json json;
+    struct hs_rest_traces *traces = question->rest->traces;
+    hs_json__start(&json, out, false);
+    hs_json__open_array(&json, NULL);
+    for (size_t i = 0; i < hs_rest_traces__count(traces); i++)
+        write_trace(&json, hs_rest_traces__at(traces, i));
+    hs_json__close_array(&json);
+    return 0;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /openapi.json, made from the table of endpoints, that of the filter's parameters, and schemas.json; and the overview.
+#include "host/report/json.h"
+#include "host/rest/answers.h"
+#include "host/rest/rest.h"
+
+#include <schemas.h> // made from schemas.json
+#include <string.h>
+
+static const char *filter_type(enum hs_parameter_kind kind)
+{
+    return kind == HS_PARAMETER_NUMBER || kind == HS_PARAMETER_NUMBER_64 ? "integer" : "string";
+}
+
+static void write_choices(struct hs_json *json, const char *choices)
+{
+    hs_json__open_array(json, "enum");
+    while (*choices) {
+        size_t length = strcspn(choices, " ");
+        hs_json__bytes(json, NULL, choices, length);
+        choices += length + strspn(choices + length, " ");
+    }
+    hs_json__close_array(json);
+}
+
+static void open_parameter(struct hs_json *json, const char *name, const char *in, bool required, const char *help)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "name", name);
+    hs_json__string(json, "in", in);
+    hs_json__boolean(json, "required", required);
+    hs_json__string(json, "description", help);
+    hs_json__open_object(json, "schema");
+}
+
+static void close_parameter(struct hs_json *json)
+{
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+}
+
+static void write_parameter(struct hs_json *json, const struct hs_rest_parameter *parameter)
+{
+    static const char *const types[] = {
+        [HS_REST_NUMBER] = "integer", [HS_REST_CHOICE] = "string", [HS_REST_FLAG] = "boolean",
+        [HS_REST_REAL] = "number",    [HS_REST_TIME] = "string",   [HS_REST_INSTANT] = "string",
+        [HS_REST_TEXT] = "string"};
+    open_parameter(json, parameter->name, "query", parameter->required, parameter->help);
+    hs_json__string(json, "type", types[parameter->kind]);
+    if (parameter->choices)
+        write_choices(json, parameter->choices);
+    if (parameter->kind == HS_REST_NUMBER)
+        hs_json__number(json, "minimum", parameter->least);
+    if (parameter->kind == HS_REST_NUMBER && parameter->most)
+        hs_json__number(json, "maximum", parameter->most);
+    close_parameter(json);
+}
+
+static bool is_own(const struct hs_endpoint *endpoint, const char *name)
+{
+    for (const struct hs_rest_parameter *own = endpoint->parameters; own && own->name; own++)
+        if (!strcmp(own->name, name))
+            return true;
+    return false;
+}
+
+static void write_filter_parameters(struct hs_json *json, const struct hs_endpoint *endpoint)
+{
+    for (size_t i = 0; i < HS_PARAMETER_COUNT; i++) {
+        char reference[96];
+        if (is_own(endpoint, hs_parameters[i].name))
+            continue;
+        snprintf(reference, sizeof(reference), "#/components/parameters/%s", hs_parameters[i].name);
+        hs_json__open_object(json, NULL);
+        hs_json__string(json, "$ref", reference);
+        hs_json__close_object(json);
+    }
+}
+
+static void write_path_parameters(struct hs_json *json, const char *path)
+{
+    for (const char *at = strchr(path, '{'); at; at = strchr(at + 1, '{')) {
+        char name[32];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at + 1, "}"), at + 1);
+        const char *help = !strcmp(name, "id")     ? "the trace: its 32 hexadecimal digits, or 'last'"
+                           : !strcmp(name, "name") ? "any file's name, for whoever saves the answer"
+                                                   : "which one";
+        open_parameter(json, name, "path", true, help);
+        hs_json__string(json, "type", "string");
+        close_parameter(json);
+    }
+}
+
+static void write_parameters(struct hs_json *json, const struct hs_endpoint *endpoint, const char *path)
+{
+    const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS];
+    size_t count = hs_endpoint__parameters(endpoint, arrays);
+    hs_json__open_array(json, "parameters");
+    write_path_parameters(json, path);
+    for (size_t i = 0; i < count; i++)
+        for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++)
+            write_parameter(json, parameter);
+    if (endpoint->takes & HS_TAKES_FILTER)
+        write_filter_parameters(json, endpoint);
+    hs_json__close_array(json);
+}
+
+static void write_good_answer(struct hs_json *json, const struct hs_endpoint *endpoint)
+{
+    hs_json__open_object(json, "200");
+    hs_json__string(json, "description", "the answer");
+    hs_json__open_object(json, "content");
+    hs_json__open_object(json, endpoint->type);
+    hs_json__open_object(json, "schema");
+    if (endpoint->schema) {
+        char reference[96];
+        snprintf(reference, sizeof(reference), "#/components/schemas/%s", endpoint->schema);
+        hs_json__string(json, "$ref", reference);
+    } else {
+        hs_json__string(json, "type", "string");
+    }
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+}
+
+static void write_error(struct hs_json *json, const char *status)
+{
+    char reference[64];
+    snprintf(reference, sizeof(reference), "#/components/responses/%s", status);
+    hs_json__open_object(json, status);
+    hs_json__string(json, "$ref", reference);
+    hs_json__close_object(json);
+}
+
+static void write_operation(struct hs_json *json, const struct hs_endpoint *endpoint, const char *path)
+{
+    hs_json__open_object(json, path);
+    hs_json__open_object(json, "get");
+    hs_json__string(json, "summary", endpoint->summary);
+    write_parameters(json, endpoint, path);
+    hs_json__open_object(json, "responses");
+    write_good_answer(json, endpoint);
+    write_error(json, "400");
+    if (strchr(path, '{')) {
+        write_error(json, "404");
+        write_error(json, "410");
+    }
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+}
+
+static void write_paths(struct hs_json *json)
+{
+    hs_json__open_object(json, "paths");
+    for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++) {
+        char named[128];
+        write_operation(json, endpoint, endpoint->path);
+        if (!endpoint->named)
+            continue;
+        snprintf(named, sizeof(named), "%s/{name}", endpoint->path);
+        write_operation(json, endpoint, named);
+    }
+    hs_json__close_object(json);
+}
+
+static void write_component_parameters(struct hs_json *json)
+{
+    hs_json__open_object(json, "parameters");
+    for (size_t i = 0; i < HS_PARAMETER_COUNT; i++) {
+        const struct hs_parameter *parameter = &hs_parameters[i];
+        hs_json__open_object(json, parameter->name);
+        hs_json__string(json, "name", parameter->name);
+        hs_json__string(json, "in", "query");
+        hs_json__boolean(json, "required", false);
+        hs_json__string(json, "description", parameter->help);
+        hs_json__open_object(json, "schema");
+        hs_json__string(json, "type", parameter->repeatable ? "array" : filter_type(parameter->kind));
+        if (parameter->repeatable) {
+            hs_json__open_object(json, "items");
+            hs_json__string(json, "type", filter_type(parameter->kind));
+            hs_json__close_object(json);
+        }
+        if (parameter->choices)
+            write_choices(json, parameter->choices);
+        hs_json__close_object(json);
+        hs_json__close_object(json);
+    }
+    hs_json__close_object(json);
+}
+
+static void write_responses(struct hs_json *json)
+{
+    static const char *const answers[][2] = {
+        {"400", "a parameter is wrong: a line with its name and what it takes"},
+        {"404", "there is no such trace or thing"},
+        {"410", "the trace was changed, or is gone"},
+    };
+    hs_json__open_object(json, "responses");
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+        hs_json__open_object(json, answers[i][0]);
+        hs_json__string(json, "description", answers[i][1]);
+        hs_json__close_object(json);
+    }
+    hs_json__close_object(json);
+}
+
+static void write_components(struct hs_json *json)
+{
+    hs_json__open_object(json, "components");
+    write_component_parameters(json);
+    write_responses(json);
+    hs_json__open_object(json, "securitySchemes");
+    hs_json__open_object(json, "token");
+    hs_json__string(json, "type", "http");
+    hs_json__string(json, "scheme", "bearer");
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+    hs_json__raw(json, "schemas", (const char *)schemas, sizeof(schemas));
+    hs_json__close_object(json);
+}
+
+void hs_rest__write_openapi(FILE *out)
+{
+    struct hs_json json;
+    hs_json__start(&json, out, true);
+    hs_json__open_object(&json, NULL);
+    hs_json__string(&json, "openapi", "3.1.0");
+    hs_json__open_object(&json, "info");
+    hs_json__string(&json, "title", "heapsonde server");
+    hs_json__string(&json, "version", "1");
+    hs_json__string(&json, "summary", "Questions about recorded allocations");
+    hs_json__close_object(&json);
+    write_paths(&json);
+    write_components(&json);
+    hs_json__close_object(&json);
+}
+
+int hs_answer__openapi(struct hs_question *question, FILE *out)
+{
+    (void)question;
+    hs_rest__write_openapi(out);
+    return 0;
+}
+
+int hs_answer__overview(struct hs_question *question, FILE *out)
+{
+    (void)question;
+    fputs("heapsonde server\n\n", out);
+    for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++)
+        fprintf(out, "%-42s %s\n", endpoint->path, endpoint->summary);
+    return 0;
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- parameters -----------------------------------------------------------------------------------------------------
+
+static const struct hs_rest_parameter *find_parameter(const struct hs_endpoint *endpoint, const char *name)
+{
+    const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS];
+    size_t count = hs_endpoint__parameters(endpoint, arrays);
+    for (size_t i = 0; i < count; i++)
+        for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++)
+            if (!strcmp(parameter->name, name))
+                return parameter;
+    return NULL;
+}
+
+const char *hs_question__text(const struct hs_question *question, const char *name)
+{
+    const char *value = hs_uri__value(&question->uri, name);
+    const struct hs_rest_parameter *parameter = value ? NULL : find_parameter(question->endpoint, name);
+    return parameter ? parameter->otherwise : value;
+}
+
+uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise)
+{
+    const char *text = hs_question__text(question, name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+double hs_question__real(const struct hs_question *question, const char *name, double otherwise)
+{
+    const char *text = hs_question__text(question, name);
+    return text ? strtod(text, NULL) : otherwise;
+}
+
+bool hs_question__flag(const struct hs_question *question, const char *name)
+{
+    const char *text = hs_question__text(question, name);
+    return text && !strcmp(text, "true");
+}
+
+// The filter language reads times; `alive_at` is the parameter that takes one.
+static int read_time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
+                     const char *text, uint64_t *time)
+{
+    struct hs_filter_parameters parameters;
+    struct hs_resolved_filter resolved;
+    struct hs_error wrong = {""};
+    hs_filter_parameters__init(&parameters, HS_TIME_UNIT_AUTO);
+    const char *unit = hs_uri__value(&question->uri, "time_unit");
+    int result = 0;
+    if (unit && hs_filter_parameters__take(&parameters, "time_unit", unit, &question->error) == HS_PARAMETER_WRONG)
+        result = -EINVAL;
+    else if (hs_filter_parameters__take(&parameters, "alive_at", text, &wrong) != HS_PARAMETER_TAKEN)
+        result = hs_error__set(&question->error, EINVAL, "%s: %s", name,
+                               strncmp(wrong.message, "alive_at: ", 10) ? wrong.message : wrong.message + 10);
+    if (!result && state && time) {
+        result =
+            hs_filter_parameters__resolve(&parameters, state->scope, &question->control, &resolved, &question->error);
+        if (!result) {
+            *time = resolved.filter.alive_at[0];
+            hs_resolved_filter__free(&resolved);
+        }
+    }
+    hs_filter_parameters__free(&parameters);
+    return result;
+}
+
+int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name, uint64_t *time)
+{
+    const char *text = hs_question__text(question, name);
+    return text ? read_time(question, state, name, text, time) : 0;
+}
+
+int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
+                        struct hs_filter *filter)
+{
+    const char *text = hs_question__text(question, name);
+    uint64_t time = 0;
+    if (!text)
+        return 0;
+    if (!strcmp(text, "peak")) {
+        filter->flags_all |= HS_ROW_AT_PEAK;
+        return 0;
+    }
+    int result = read_time(question, state, name, text, &time);
+    // One that is alive at three instants is alive at the first and the last of them.
+    if (!result && filter->alive_count < 2)
+        filter->alive_at[filter->alive_count++] = time;
+    else if (!result) {
+        unsigned later = filter->alive_at[1] > filter->alive_at[0];
+        if (time > filter->alive_at[later])
+            filter->alive_at[later] = time;
+        else if (time < filter->alive_at[!later])
+            filter->alive_at[!later] = time;
+    }
+    return result;
+}
+
+static bool is_digits(const char *text)
+{
+    return *text && !text[strspn(text, "0123456789")];
+}
+
+static bool is_word(const char *text, const char *choices)
+{
+    size_t length = strlen(text);
+    for (const char *at = choices; length && (at = strstr(at, text)); at++)
+        if ((at == choices || at[-1] == ' ') && (!at[length] || at[length] == ' ') && !strchr(text, ' '))
+            return true;
+    return false;
+}
+
+static int check_number(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
+{
+    uint64_t most = parameter->most ? parameter->most : UINT64_MAX;
+    errno = 0;
+    uint64_t number = is_digits(value) ? strtoull(value, NULL, 10) : 0;
+    if (is_digits(value) && !errno && number >= parameter->least && number <= most)
+        return 0;
+    if (parameter->most)
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is no whole number from %llu to %llu", parameter->name,
+                             value, (unsigned long long)parameter->least, (unsigned long long)most);
+    return hs_error__set(&question->error, EINVAL, "%s: '%s' is no whole number such as 0, 1 or 20", parameter->name,
+                         value);
+}
+
+static int check_real(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
+{
+    size_t whole = strspn(value, "0123456789");
+    size_t all = whole + (value[whole] == '.' ? 1 + strspn(value + whole + 1, "0123456789") : 0);
+    if (whole && !value[all] && strlen(value) < 32)
+        return 0;
+    return hs_error__set(&question->error, EINVAL, "%s: '%s' is no number such as 0, 0.5 or 2", parameter->name, value);
+}
+
+static int check_value(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
+{
+    switch (parameter->kind) {
+    case HS_REST_NUMBER:
+        return check_number(question, parameter, value);
+    case HS_REST_REAL:
+        return check_real(question, parameter, value);
+    case HS_REST_FLAG:
+        if (!strcmp(value, "true") || !strcmp(value, "false"))
+            return 0;
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is neither true nor false", parameter->name, value);
+    case HS_REST_CHOICE:
+        if (is_word(value, parameter->choices))
+            return 0;
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is none of: %s", parameter->name, value,
+                             parameter->choices);
+    case HS_REST_INSTANT:
+        return strcmp(value, "peak") ? read_time(question, NULL, parameter->name, value, NULL) : 0;
+    case HS_REST_TIME:
+        return read_time(question, NULL, parameter->name, value, NULL);
+    default:
+        return 0;
+    }
+}
+
+static bool is_repeated(const struct hs_uri *uri, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (!strcmp(uri->parameter[i].name, uri->parameter[number].name))
+            return true;
+    return false;
+}
+
+static int take_parameter(struct hs_question *question, struct hs_filter_parameters *filter, size_t number)
+{
+    const struct hs_uri_parameter *given = &question->uri.parameter[number];
+    const struct hs_rest_parameter *own = find_parameter(question->endpoint, given->name);
+    if (own && is_repeated(&question->uri, number))
+        return hs_error__set(&question->error, EINVAL, "%s: is given twice", given->name);
+    if (own)
+        return check_value(question, own, given->value);
+    if (!(question->endpoint->takes & HS_TAKES_FILTER))
+        return 0;
+    switch (hs_filter_parameters__take(filter, given->name, given->value, &question->error)) {
+    case HS_PARAMETER_WRONG:
+        return -EINVAL;
+    default: // unknown ones are left alone, as they always were
+        return 0;
+    }
+}
+
+static int check_required(struct hs_question *question)
+{
+    const struct hs_rest_parameter *parameter = question->endpoint->parameters;
+    for (; parameter && parameter->name; parameter++)
+        if (parameter->required && !hs_uri__value(&question->uri, parameter->name))
+            return hs_error__set(&question->error, EINVAL, "%s: has to be given; it is %s", parameter->name,
+                                 parameter->help);
+    return 0;
+}
+
+static int take_parameters(struct hs_question *question, struct hs_filter_parameters *filter)
+{
+    int result = 0;
+    hs_filter_parameters__init(filter, HS_TIME_UNIT_AUTO);
+    for (size_t i = 0; i < question->uri.parameters && !result; i++)
+        result = take_parameter(question, filter, i);
+    return result ? result : check_required(question);
+}
+
+// ---- the filter -----------------------------------------------------------------------------------------------------
+
+struct resolving {
+    struct hs_question *question;
+    const struct hs_rest_state *state;
+    struct hs_filter_parameters parameters;
+};
+
+static void free_resolved(void *value)
+{
+    hs_resolved_filter__free(value);
+    free(value);
+}
+
+static int resolve(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    struct resolving *resolving = context;
+    struct hs_resolved_filter *resolved = calloc(1, sizeof(*resolved));
+    if (!resolved)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_filter_parameters__resolve(&resolving->parameters, resolving->state->scope,
+                                               &resolving->question->control, resolved, error);
+    if (result) {
+        free(resolved);
+        return result;
+    }
+    size_t nodes = 0;
+    hs_store__nodes(resolving->state->store, &nodes);
+    *value = resolved;
+    *bytes = sizeof(*resolved) + resolved->memory_count * (nodes / 8 + 64);
+    return 0;
+}
+
+static int resolve_parameters(struct hs_question *question, const struct hs_rest_state *state,
+                              struct resolving *resolving, struct hs_filter *filter)
+{
+    char *key = NULL;
+    char *text = hs_filter_parameters__text(&resolving->parameters);
+    void *value = NULL;
+    const struct hs_cache_maker maker = {resolve, resolving, free_resolved};
+    if (!text || asprintf(&key, "filter?%s", text) < 0) {
+        free(text);
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    }
+    int result = hs_question__cached(question, state, key, &maker, &value);
+    if (!result) {
+        const struct hs_resolved_filter *resolved = value;
+        *filter = resolved->filter;
+        if (resolved->nothing)
+            filter->kinds = 0;
+    }
+    free(key);
+    free(text);
+    return result;
+}
+
+int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter)
+{
+    struct resolving resolving = {.question = question, .state = state};
+    int result = take_parameters(question, &resolving.parameters);
+    if (!result)
+        result = resolve_parameters(question, state, &resolving, filter);
+    hs_filter_parameters__free(&resolving.parameters);
+    return result;
+}
+
+static char *name_filter(struct hs_question *question, const struct hs_filter_parameters *parameters)
+{
+    char *text = hs_filter_parameters__text(parameters);
+    char *named = NULL;
+    const char *at = hs_question__text(question, "at");
+    if (!text || asprintf(&named, "%s&at=%s", text, at ? at : "") < 0)
+        named = NULL;
+    free(text);
+    return named;
+}
+
+int hs_question__check(struct hs_question *question)
+{
+    struct resolving resolving = {.question = question, .state = question->state};
+    int result = take_parameters(question, &resolving.parameters);
+    question->strip = !result && hs_question__flag(question, "strip_template_args");
+    if (!result && question->endpoint->takes & HS_TAKES_FILTER) {
+        question->restricted =
+            !hs_filter_parameters__are_empty(&resolving.parameters) || hs_question__text(question, "at");
+        question->filter_text = name_filter(question, &resolving.parameters);
+        result = question->filter_text ? 0 : hs_error__set(&question->error, ENOMEM, "out of memory");
+        if (!result)
+            result = resolve_parameters(question, question->state, &resolving, &question->filter);
+        if (!result)
+            result = hs_question__narrow(question, question->state, "at", &question->filter);
+    }
+    hs_filter_parameters__free(&resolving.parameters);
+    return result;
+}
+
+// ---- what is kept ---------------------------------------------------------------------------------------------------
+
+int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,
+                        const struct hs_cache_maker *maker, void **value)
+{
+    char *whole = NULL;
+    struct hs_cached *cached = NULL;
+    if (question->held_count == HS_QUESTION_HELD)
+        return hs_error__set(&question->error, EOVERFLOW, "the question needs too much at once");
+    if (asprintf(&whole, "%s%s", state->key, key) < 0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_cache__get(question->rest->cache, whole, maker, &cached, &question->error);
+    free(whole);
+    if (result)
+        return result;
+    question->held[question->held_count++] = cached;
+    *value = hs_cached__value(cached);
+    return 0;
+}
+
+struct adding {
+    struct hs_question *question;
+    const struct hs_rest_state *state;
+    const struct hs_filter *filter;
+};
+
+static void free_totals(void *value)
+{
+    hs_totals__free(value);
+    free(value);
+}
+
+static int add_up(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    struct adding *adding = context;
+    struct hs_totals *totals = calloc(1, sizeof(*totals));
+    if (!totals)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__totals(adding->state->store, adding->filter, &adding->question->control, totals, error);
+    if (result) {
+        free(totals);
+        return result;
+    }
+    *value = totals;
+    *bytes = sizeof(*totals) + totals->count * sizeof(*totals->total);
+    return 0;
+}
+
+int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
+                           const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals)
+{
+    char *key = NULL;
+    void *value = NULL;
+    struct adding adding = {question, state, filter};
+    const struct hs_cache_maker maker = {add_up, &adding, free_totals};
+    if (asprintf(&key, "totals?%s", filter_key) < 0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_question__cached(question, state, key, &maker, &value);
+    free(key);
+    *totals = value;
+    return result;
+}
+
+int hs_question__totals(struct hs_question *question, const struct hs_totals **totals)
+{
+    return hs_question__totals_of(question, question->state, &question->filter, question->filter_text, totals);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One request while it is answered: what was asked for, checked, and what the answer needs.
+#ifndef HEAPSONDE_HOST_REST_QUESTION_H
+#define HEAPSONDE_HOST_REST_QUESTION_H
+
+#include "host/filter/filter.h"
+#include "host/query/query.h"
+#include "host/rest/cache.h"
+#include "host/rest/endpoint.h"
+#include "host/rest/traces.h"
+#include "host/server/uri.h"
+
+#include <stdio.h>
+
+enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
+
+struct hs_rest {
+    struct hs_rest_traces *traces;
+    struct hs_cache *cache;
+    struct hs_http_page *pages;
+    unsigned followers; // of live streams; atomic
+};
+
+struct hs_question {
+    struct hs_rest *rest;
+    const struct hs_endpoint *endpoint;
+    struct hs_uri uri;                     // of the request
+    const char *value[HS_QUESTION_VALUES]; // for the parts in braces of the path
+    struct hs_rest_trace *trace;           // NULL: asked of all
+    const struct hs_rest_state *state;
+    const struct hs_store *store;
+    struct hs_trace_symbols *symbols;
+    struct hs_filter filter; // only with HS_TAKES_FILTER; `at` is part of it
+    bool restricted;         // the filter restricts something
+    char *filter_text;       // equal texts are equal filters
+    bool strip;              // template arguments
+    struct hs_query_control control;
+    struct hs_error error;
+    void *work; // of the endpoint
+    void (*free_work)(void *work);
+    const struct hs_rest_state *other; // another trace that is held meanwhile; NULL: none
+    struct hs_cached *held[HS_QUESTION_HELD];
+    unsigned held_count;
+};
+
+// Values of the endpoint's own parameters, which have been checked. `otherwise` of the table when not given; NULL, 0
+// and false when there is none.
+const char *hs_question__text(const struct hs_question *question, const char *name);
+uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise);
+double hs_question__real(const struct hs_question *question, const char *name, double otherwise);
+bool hs_question__flag(const struct hs_question *question, const char *name);
+// A time of the state's trace. -EINVAL.
+int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
+                      uint64_t *time);
+// Narrows a filter to what was there then: the instant is a time or "peak". -EINVAL.
+int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
+                        struct hs_filter *filter);
+
+// Resolves the question's filter parameters for another state than its own. Kept until the question ends.
+int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter);
+
+// What is worked out once for a state and a key: kept until the question ends.
+int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,
+                        const struct hs_cache_maker *maker, void **value);
+
+// Totals by stack of what a filter matches; `filter_key` names the filter. Not to be changed.
+int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
+                           const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
+int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);
+
+#endif

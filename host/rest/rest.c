@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/rest.h"
+
+#include "host/rest/ask.h"
+#include "host/rest/question.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How much the answers that are kept may take.
+#define CACHE_BYTES ((size_t)512 << 20)
+#define KEPT_ANSWER ((size_t)4 << 20)
+
+// ---- one answer -----------------------------------------------------------------------------------------------------
+
+struct kept {
+    size_t length;
+    char bytes[];
+};
+
+// An answer on its way: it is written to the client and, as long as it is short enough, to be kept.
+struct answering {
+    struct hs_question question;
+    char *key;
+};
+
+static void free_question(struct hs_question *question)
+{
+    if (question->free_work)
+        question->free_work(question->work);
+    while (question->held_count)
+        hs_cache__release(question->rest->cache, question->held[--question->held_count]);
+    if (question->other)
+        hs_rest_state__release(question->other);
+    if (question->state)
+        hs_rest_state__release(question->state);
+    free(question->filter_text);
+    hs_uri__free(&question->uri);
+}
+
+static void free_answering(void *context)
+{
+    struct answering *answering = context;
+    free_question(&answering->question);
+    free(answering->key);
+    free(answering);
+}
+
+struct tee {
+    FILE *out;
+    struct kept *kept; // NULL: it has become too long
+    size_t size;
+};
+
+static void keep_bytes(struct tee *tee, const char *bytes, size_t length)
+{
+    if (!tee->kept)
+        return;
+    size_t wanted = tee->kept->length + length;
+    if (wanted > tee->size) {
+        size_t size = wanted * 2;
+        struct kept *grown = wanted > KEPT_ANSWER ? NULL : realloc(tee->kept, sizeof(*grown) + size);
+        if (!grown) {
+            free(tee->kept);
+            tee->kept = NULL;
+            return;
+        }
+        tee->kept = grown;
+        tee->size = size;
+    }
+    memcpy(tee->kept->bytes + tee->kept->length, bytes, length);
+    tee->kept->length = wanted;
+}
+
+static ssize_t write_both(void *cookie, const char *bytes, size_t length)
+{
+    struct tee *tee = cookie;
+    keep_bytes(tee, bytes, length);
+    return fwrite(bytes, 1, length, tee->out) == length ? (ssize_t)length : 0;
+}
+
+static int write_and_keep(struct answering *answering, FILE *out)
+{
+    struct hs_question *question = &answering->question;
+    struct tee tee = {.out = out, .kept = calloc(1, sizeof(struct kept) + BUFSIZ), .size = BUFSIZ};
+    FILE *both = fopencookie(&tee, "w", (cookie_io_functions_t){.write = write_both});
+    int result = both ? question->endpoint->write(question, both) : -ENOMEM;
+    bool good = both && !fclose(both) && !result;
+    if (good && question->trace)
+        good = !hs_rest_trace__check(question->trace, question->state, &question->error);
+    if (good && tee.kept)
+        hs_cache__put(question->rest->cache, answering->key, tee.kept, sizeof(struct kept) + tee.size, free);
+    else
+        free(tee.kept);
+    return good ? 0 : -EIO;
+}
+
+static int write_answer(void *context, FILE *out)
+{
+    struct answering *answering = context;
+    struct hs_question *question = &answering->question;
+    return answering->key ? write_and_keep(answering, out) : question->endpoint->write(question, out);
+}
+
+// ---- one question ---------------------------------------------------------------------------------------------------
+
+static unsigned status_of(int result)
+{
+    switch (result) {
+    case -EINVAL:
+        return 400;
+    case -ENOENT:
+        return 404;
+    case -ESTALE:
+        return 410;
+    case -ECANCELED:
+    case -EBUSY:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+static void answer_error(const struct hs_question *question, int result, struct hs_http_answer *answer)
+{
+    hs_http_answer__text(answer, status_of(result), "%s\n",
+                         question->error.message[0] ? question->error.message : strerror(-result));
+}
+
+static int copy_request(struct hs_question *question, const struct hs_http_request *request)
+{
+    // The path has one more part when it ends in a name.
+    const char *values[HS_HTTP_VALUES] = {0};
+    int result = hs_uri__copy(&question->uri, request->uri, &question->error);
+    if (!result)
+        hs_uri__matches(&question->uri, request->page->path, values, HS_HTTP_VALUES);
+    memcpy(question->value, values, sizeof(question->value));
+    return result;
+}
+
+static int find_state(struct hs_question *question)
+{
+    if (strncmp(question->endpoint->path, "/data/{id}/", 11) != 0)
+        return 0;
+    question->trace = hs_rest_traces__find(question->rest->traces, question->value[0]);
+    if (!question->trace)
+        return hs_error__set(&question->error, ENOENT, "data not found");
+    int result = hs_rest_trace__hold(question->trace, &question->state, &question->error);
+    if (result)
+        return result;
+    question->store = question->state->store;
+    question->symbols = question->state->symbols;
+    return 0;
+}
+
+// Equal keys have equal answers. Parameters that mean nothing here, and the token, are not part of it.
+static char *name_answer(struct hs_question *question)
+{
+    char *key = NULL;
+    size_t length = 0;
+    const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS];
+    size_t count = hs_endpoint__parameters(question->endpoint, arrays);
+    FILE *out = open_memstream(&key, &length);
+    if (!out)
+        return NULL;
+    fprintf(out, "%sanswer?%s", question->state->key, question->endpoint->path);
+    for (size_t i = 1; i < HS_QUESTION_VALUES && question->value[i]; i++)
+        fprintf(out, "/%zu:%s", strlen(question->value[i]), question->value[i]);
+    for (size_t i = 0; i < count; i++)
+        for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++) {
+            const char *value = hs_question__text(question, parameter->name);
+            if (value)
+                fprintf(out, "&%s=%zu:%s", parameter->name, strlen(value), value);
+        }
+    const char *era = hs_uri__value(&question->uri, "era");
+    fprintf(out, "&&%s&%s", era ? era : "", question->filter_text ? question->filter_text : "");
+    fclose(out);
+    return key;
+}
+
+static bool answer_from_cache(struct hs_question *question, const char *key, struct hs_http_answer *answer)
+{
+    struct hs_cached *cached = hs_cache__find(question->rest->cache, key);
+    if (!cached)
+        return false;
+    const struct kept *kept = hs_cached__value(cached);
+    char *body = malloc(kept->length + 1);
+    if (body) {
+        memcpy(body, kept->bytes, kept->length);
+        *answer = (struct hs_http_answer){
+            .status = 200, .type = question->endpoint->type, .body = body, .length = kept->length};
+    }
+    hs_cache__release(question->rest->cache, cached);
+    return body != NULL;
+}
+
+static int prepare(struct answering *answering, const struct hs_http_request *request, struct hs_http_answer *answer)
+{
+    struct hs_question *question = &answering->question;
+    int result = copy_request(question, request);
+    if (!result)
+        result = find_state(question);
+    if (!result)
+        result = hs_question__check(question);
+    if (result)
+        return result;
+    if (question->trace && !question->endpoint->uncached) {
+        answering->key = name_answer(question);
+        if (answering->key && answer_from_cache(question, answering->key, answer))
+            return 0;
+    }
+    result = question->endpoint->prepare ? question->endpoint->prepare(question) : 0;
+    // What was worked out of pages that are not there is worth nothing, nor is what was kept of it.
+    if (question->trace && hs_rest_trace__check(question->trace, question->state, &question->error)) {
+        hs_cache__forget(question->rest->cache, question->state->key);
+        return -ESTALE;
+    }
+    return result;
+}
+
+static void serve(void *context, const struct hs_http_request *request, struct hs_http_answer *answer)
+{
+    struct answering *answering = calloc(1, sizeof(*answering));
+    if (!answering) {
+        hs_http_answer__text(answer, 500, "out of memory\n");
+        return;
+    }
+    struct hs_question *question = &answering->question;
+    question->rest = context;
+    question->endpoint = request->page->detail;
+    question->control.cancel = request->cancel;
+    int result = prepare(answering, request, answer);
+    if (result)
+        answer_error(question, result, answer);
+    if (result || answer->body) {
+        free_answering(answering);
+        return;
+    }
+    *answer = (struct hs_http_answer){
+        .status = 200, .type = question->endpoint->type, .writer = {write_answer, free_answering, answering}};
+}
+
+// ---- the whole ------------------------------------------------------------------------------------------------------
+
+static int make_pages(struct hs_rest *rest)
+{
+    size_t count = 1;
+    for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++)
+        count += 1 + endpoint->named;
+    rest->pages = calloc(count, sizeof(*rest->pages));
+    struct hs_http_page *page = rest->pages;
+    for (const struct hs_endpoint *endpoint = hs_endpoints; page && endpoint->path; endpoint++) {
+        char *named = NULL;
+        *page++ = (struct hs_http_page){"GET", endpoint->path, serve, endpoint};
+        if (!endpoint->named)
+            continue;
+        if (asprintf(&named, "%s/{name}", endpoint->path) < 0)
+            return -ENOMEM;
+        *page++ = (struct hs_http_page){"GET", named, serve, endpoint};
+    }
+    return rest->pages ? 0 : -ENOMEM;
+}
+
+struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols)
+{
+    struct hs_rest *rest = calloc(1, sizeof(*rest));
+    if (!rest)
+        return NULL;
+    rest->traces = hs_rest_traces__create(symbols);
+    rest->cache = hs_cache__create(CACHE_BYTES);
+    if (rest->traces && rest->cache && !make_pages(rest))
+        return rest;
+    hs_rest__destroy(rest);
+    return NULL;
+}
+
+void hs_rest__destroy(struct hs_rest *rest)
+{
+    if (!rest)
+        return;
+    for (struct hs_http_page *page = rest->pages; page && page->method; page++)
+        if (page->path != ((const struct hs_endpoint *)page->detail)->path)
+            free((void *)(uintptr_t)page->path);
+    free(rest->pages);
+    hs_cache__destroy(rest->cache);
+    hs_rest_traces__destroy(rest->traces);
+    free(rest);
+}
+
+int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_control *progress,
+                 struct hs_error *error)
+{
+    return hs_rest_traces__add(rest->traces, path, progress, error);
+}
+
+const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest)
+{
+    return rest->pages;
+}

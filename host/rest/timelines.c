@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /timeline, /timeline_leaked, /timeline_maps: what was there over time, in equal intervals; with era=0.1 in seconds,
+// as the first recorders of this family had it (timeline_seconds.c).
+#include "host/rest/answers.h"
+#include "host/rest/timeline_seconds.h"
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct hs_rest_parameter hs_timeline_parameters[] = {
+    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins, the start when not given"},
+    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends, the end when not given"},
+    {.name = "width",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .most = 100000,
+     .otherwise = "1000",
+     .help = "the number of intervals, such as the pixels of a picture"},
+    {0},
+};
+
+struct work {
+    struct hs_timeline timeline;
+    uint64_t to;
+    struct hs_seconds seconds;
+};
+
+static void free_work(void *memory)
+{
+    struct work *work = memory;
+    hs_timeline__free(&work->timeline);
+    hs_seconds__free(&work->seconds);
+    free(work);
+}
+
+static bool is_of_first_era(const struct hs_question *question)
+{
+    const char *era = hs_uri__value(&question->uri, "era");
+    return era && !strcmp(era, "0.1");
+}
+
+static int prepare(struct hs_question *question, bool restricted)
+{
+    struct work *work = calloc(1, sizeof(*work));
+    uint64_t from = 0, to = hs_store__summary(question->store)->end_time;
+    if (!work)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = work;
+    question->free_work = free_work;
+    if (is_of_first_era(question))
+        return hs_seconds__make(&work->seconds, question->store, restricted ? &question->filter : NULL,
+                                &question->control, &question->error);
+    int result = hs_question__time(question, question->state, "from", &from);
+    if (!result)
+        result = hs_question__time(question, question->state, "to", &to);
+    if (!result && from > to)
+        result = hs_error__set(&question->error, EINVAL, "from: is later than 'to'");
+    work->to = to;
+    // Without a filter the pyramid has the answer.
+    return result ? result
+                  : hs_query__timeline(question->store, restricted ? &question->filter : NULL, from, to,
+                                       hs_question__number(question, "width", 1000), &question->control,
+                                       &work->timeline, &question->error);
+}
+
+int hs_prepare__timeline(struct hs_question *question)
+{
+    return prepare(question, question->restricted);
+}
+
+int hs_prepare__timeline_leaked(struct hs_question *question)
+{
+    question->filter.never_freed_only = true;
+    return prepare(question, true);
+}
+
+int hs_prepare__timeline_maps(struct hs_question *question)
+{
+    hs_filter__init(&question->filter);
+    question->filter.domains = HS_FILTER_MAP;
+    return prepare(question, true);
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+// The points, and one more at the end, where nothing changes any more.
+static size_t count_points(const struct work *work)
+{
+    const struct hs_timeline *timeline = &work->timeline;
+    size_t count = timeline->count;
+    while (count > 1 && timeline->from + (count - 1) * timeline->width > work->to)
+        count--;
+    return count + 1;
+}
+
+static uint64_t at(const struct work *work, size_t i, size_t member, size_t member_at_end)
+{
+    bool is_end = i + 1 == count_points(work);
+    const struct hs_timeline_point *point = &work->timeline.point[is_end ? i - 1 : i];
+    if (is_end && member == member_at_end)
+        return 0;
+    return *(const uint64_t *)((const char *)point + (is_end ? member_at_end : member));
+}
+
+#define MEMBER(name) offsetof(struct hs_timeline_point, name)
+
+static void write_times(struct hs_json *json, const struct hs_question *question, const struct work *work)
+{
+    size_t count = count_points(work);
+    hs_json__open_array(json, "xs");
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time = i + 1 == count ? work->to : work->timeline.from + i * work->timeline.width;
+        hs_json__number(json, NULL, hs_store__realtime_ns(question->store, time) / 1000000);
+    }
+    hs_json__close_array(json);
+}
+
+// A member that ends differently has its value of the end in the last point; other ones are 0 there.
+static void write_values(struct hs_json *json, const char *key, const struct work *work, size_t member, size_t last)
+{
+    size_t count = count_points(work);
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        hs_json__number(json, NULL, at(work, i, member, last));
+    hs_json__close_array(json);
+}
+
+static void write_deltas(struct hs_json *json, const char *key, const struct work *work, size_t member, size_t last)
+{
+    size_t count = count_points(work);
+    uint64_t before = 0;
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = at(work, i, member, last);
+        hs_json__signed(json, NULL, (int64_t)(value - before));
+        before = value;
+    }
+    hs_json__close_array(json);
+}
+
+int hs_answer__timeline(struct hs_question *question, FILE *out)
+{
+    const struct work *work = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    if (is_of_first_era(question)) {
+        hs_seconds__write(&json, &work->seconds);
+        hs_json__close_object(&json);
+        return 0;
+    }
+    write_times(&json, question, work);
+    write_deltas(&json, "size_delta", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
+    write_deltas(&json, "count_delta", work, MEMBER(live_count_max), MEMBER(live_count_end));
+    write_values(&json, "allocated_size", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
+    write_values(&json, "allocated_count", work, MEMBER(live_count_max), MEMBER(live_count_end));
+    write_values(&json, "allocations", work, MEMBER(allocated_count), MEMBER(allocated_count));
+    write_values(&json, "deallocations", work, MEMBER(freed_count), MEMBER(freed_count));
+    hs_json__close_object(&json);
+    return 0;
+}
+
+int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
+{
+    static const char *const unknown[] = {"rss", "anonymous", "dirty", "clean", "swap"};
+    const struct work *work = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    write_times(&json, question, work);
+    write_values(&json, "address_space", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
+        hs_json__open_array(&json, unknown[i]);
+        for (size_t k = 0; k < count_points(work); k++)
+            hs_json__null(&json, NULL);
+        hs_json__close_array(&json);
+    }
+    hs_json__close_object(&json);
+    return 0;
+}

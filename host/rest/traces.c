@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/traces.h"
+
+#include "host/import/import.h"
+#include "host/rest/frame_counts.h"
+#include "host/rest/torn_pages.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+// What the file was when it was read.
+struct stamp {
+    dev_t device;
+    ino_t number;
+    off_t size;
+    struct timespec modified;
+};
+
+struct state {
+    struct hs_rest_state public;
+    struct hs_store *store;
+    unsigned holders; // under `lock` of the trace
+    struct hs_rest_trace *trace;
+    pthread_mutex_t counts_lock;
+    uint64_t *frame_counts; // NULL: not worked out yet
+};
+
+struct hs_rest_trace {
+    char id[33];
+    char *path;
+    const struct hs_symbols_options *symbols;
+    pthread_mutex_t lock;    // of the rest; never held while a trace is read
+    pthread_mutex_t reading; // held while it is
+    struct state *now;
+    struct stamp stamp;
+    unsigned generation;
+    uint64_t not_before; // ns: when a trace that grows may be read again
+};
+
+struct hs_rest_traces {
+    struct hs_symbols_options symbols;
+    struct hs_rest_trace **trace;
+    size_t count;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// ---- states ---------------------------------------------------------------------------------------------------------
+
+static void close_state(struct state *state)
+{
+    if (!state)
+        return;
+    hs_filter_scope__destroy(state->public.scope);
+    hs_trace_symbols__destroy(state->public.symbols);
+    hs_store__close(state->store);
+    pthread_mutex_destroy(&state->counts_lock);
+    free(state->frame_counts);
+    free(state);
+}
+
+static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress, struct state **opened,
+                      struct hs_error *error)
+{
+    struct hs_import_options options = {.cancel = progress ? progress->cancel : NULL,
+                                        .progress = progress ? progress->progress : NULL,
+                                        .context = progress ? progress->context : NULL};
+    struct state *state = calloc(1, sizeof(*state));
+    *opened = state;
+    if (!state)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+    pthread_mutex_init(&state->counts_lock, NULL);
+    int result = hs_import__open(trace->path, &options, &state->store, error);
+    if (result)
+        return result;
+    state->trace = trace;
+    state->public.store = state->store;
+    state->public.path = trace->path;
+    state->public.symbols = hs_trace_symbols__create(state->store, trace->symbols);
+    if (state->public.symbols)
+        state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
+    return state->public.scope ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+}
+
+bool hs_rest_state__grows(const struct hs_rest_state *state)
+{
+    return hs_store__summary(state->store)->state == HS_STATE_RECORDING;
+}
+
+static struct state *hold(struct state *state)
+{
+    state->holders++;
+    return state;
+}
+
+void hs_rest_state__release(const struct hs_rest_state *public)
+{
+    struct state *state = (struct state *)(uintptr_t) public;
+    pthread_mutex_lock(&state->trace->lock);
+    bool last = !--state->holders;
+    pthread_mutex_unlock(&state->trace->lock);
+    if (last)
+        close_state(state);
+}
+
+int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *public, struct hs_error *error)
+{
+    struct state *state = (struct state *)(uintptr_t) public;
+    int result = 0;
+    pthread_mutex_lock(&state->counts_lock);
+    if (!state->frame_counts)
+        result = hs_frame_counts__make(state->store, &state->frame_counts, error);
+    pthread_mutex_unlock(&state->counts_lock);
+    return result;
+}
+
+uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t node)
+{
+    const struct state *state = (const struct state *)public;
+    size_t count = 0;
+    hs_store__nodes(state->store, &count);
+    return state->frame_counts && node < count ? state->frame_counts[node] : 0;
+}
+
+// ---- files that change
+// -----------------------------------------------------------------------------------------------
+
+static int take_stamp(const char *path, struct stamp *stamp)
+{
+    struct stat status;
+    *stamp = (struct stamp){0};
+    if (stat(path, &status))
+        return -errno;
+    *stamp = (struct stamp){status.st_dev, status.st_ino, status.st_size, status.st_mtim};
+    if (S_ISDIR(status.st_mode)) // a store that was given itself: its folder may be touched
+        *stamp = (struct stamp){.device = status.st_dev, .number = status.st_ino};
+    return 0;
+}
+
+static bool same_stamp(const struct stamp *one, const struct stamp *other)
+{
+    return one->device == other->device && one->number == other->number && one->size == other->size &&
+           one->modified.tv_sec == other->modified.tv_sec && one->modified.tv_nsec == other->modified.tv_nsec;
+}
+
+static int is_stale(struct hs_rest_trace *trace, struct hs_error *error, const char *what)
+{
+    return hs_error__set(error, ESTALE, "%s: %s", trace->path, what);
+}
+
+// Puts a state in the place of the one that was there. The stamp is from before the file was read.
+static void take_state(struct hs_rest_trace *trace, struct state *state, const struct stamp *stamp)
+{
+    pthread_mutex_lock(&trace->lock);
+    struct state *before = trace->now;
+    snprintf(state->public.key, sizeof(state->public.key), "%s/%u/", trace->id, trace->generation++);
+    trace->now = hold(state);
+    trace->stamp = *stamp;
+    bool unused = before && !--before->holders;
+    pthread_mutex_unlock(&trace->lock);
+    if (unused)
+        close_state(before);
+}
+
+static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, struct hs_error *error)
+{
+    struct state *state;
+    uint64_t began = now_ns();
+    int result = open_state(trace, NULL, &state, error);
+    if (!result && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
+        result = is_stale(trace, error, "another trace has taken its place; start the server again to see that");
+    if (result) {
+        close_state(state);
+        return -ESTALE;
+    }
+    take_state(trace, state, stamp);
+    uint64_t took = now_ns() - began;
+    trace->not_before = now_ns() + 4 * took;
+    return 0;
+}
+
+// Under `reading`. A trace that grows is read again, but not so often that nothing else is done.
+static int refresh(struct hs_rest_trace *trace, struct hs_error *error)
+{
+    struct stamp stamp;
+    bool whole = hs_store__is_whole(trace->now->store);
+    int failed = take_stamp(trace->path, &stamp);
+    if (failed == -ENOENT)
+        return is_stale(trace, error, "the file is gone");
+    if (failed)
+        return is_stale(trace, error, strerror(-failed));
+    if (!whole)
+        return read_again(trace, &stamp, error);
+    if (same_stamp(&stamp, &trace->stamp))
+        return 0;
+    if (!hs_rest_state__grows(&trace->now->public))
+        return is_stale(trace, error, "the file was changed after it had been read; start the server again to read it");
+    return now_ns() < trace->not_before ? 0 : read_again(trace, &stamp, error);
+}
+
+int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error)
+{
+    pthread_mutex_lock(&trace->reading);
+    int result = refresh(trace, error);
+    pthread_mutex_unlock(&trace->reading);
+    *state = result ? NULL : hs_rest_trace__hold_last(trace);
+    return result;
+}
+
+const struct hs_rest_state *hs_rest_trace__hold_last(struct hs_rest_trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    struct state *state = hold(trace->now);
+    pthread_mutex_unlock(&trace->lock);
+    return &state->public;
+}
+
+int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state *state, struct hs_error *error)
+{
+    if (hs_store__is_whole(state->store))
+        return 0;
+    return is_stale(trace, error, "its store was cut short while it was read; ask again");
+}
+
+// ---- all of them
+// ------------------------------------------------------------------------------------------------------
+
+struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols)
+{
+    struct hs_rest_traces *traces = calloc(1, sizeof(*traces));
+    if (traces && symbols)
+        traces->symbols = *symbols;
+    hs_torn_pages__mend();
+    return traces;
+}
+
+static void free_trace(struct hs_rest_trace *trace)
+{
+    close_state(trace->now);
+    pthread_mutex_destroy(&trace->lock);
+    pthread_mutex_destroy(&trace->reading);
+    free(trace->path);
+    free(trace);
+}
+
+void hs_rest_traces__destroy(struct hs_rest_traces *traces)
+{
+    if (!traces)
+        return;
+    for (size_t i = 0; i < traces->count; i++)
+        free_trace(traces->trace[i]);
+    free(traces->trace);
+    free(traces);
+}
+
+static int add(struct hs_rest_traces *traces, struct hs_rest_trace *trace, const struct hs_query_control *progress,
+               struct hs_error *error)
+{
+    struct stamp stamp;
+    struct state *state = NULL;
+    take_stamp(trace->path, &stamp);
+    int result = open_state(trace, progress, &state, error);
+    if (!result) {
+        snprintf(trace->id, sizeof(trace->id), "%s", hs_store__summary(state->store)->trace_id);
+        if (hs_rest_traces__find(traces, trace->id))
+            result = hs_error__set(error, EEXIST, "%s: this trace is served already", trace->path);
+    }
+    struct hs_rest_trace **grown =
+        result ? NULL : reallocarray(traces->trace, traces->count + 1, sizeof(struct hs_rest_trace *));
+    if (!result && !grown)
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+    if (result) {
+        close_state(state);
+        return result;
+    }
+    traces->trace = grown;
+    traces->trace[traces->count++] = trace;
+    take_state(trace, state, &stamp);
+    return 0;
+}
+
+int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const struct hs_query_control *progress,
+                        struct hs_error *error)
+{
+    struct hs_rest_trace *trace = calloc(1, sizeof(*trace));
+    char *copy = strdup(path);
+    if (!trace || !copy) {
+        free(trace);
+        free(copy);
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    }
+    trace->path = copy;
+    trace->symbols = &traces->symbols;
+    pthread_mutex_init(&trace->lock, NULL);
+    pthread_mutex_init(&trace->reading, NULL);
+    int result = add(traces, trace, progress, error);
+    if (result)
+        free_trace(trace);
+    return result;
+}
+
+size_t hs_rest_traces__count(const struct hs_rest_traces *traces)
+{
+    return traces->count;
+}
+
+struct hs_rest_trace *hs_rest_traces__at(const struct hs_rest_traces *traces, size_t number)
+{
+    return traces->trace[number];
+}
+
+struct hs_rest_trace *hs_rest_traces__find(const struct hs_rest_traces *traces, const char *id)
+{
+    if (!strcmp(id, "last"))
+        return traces->count ? traces->trace[traces->count - 1] : NULL;
+    for (size_t i = 0; i < traces->count; i++)
+        if (!strcasecmp(traces->trace[i]->id, id))
+            return traces->trace[i];
+    return NULL;
+}
+
+const char *hs_rest_trace__id(const struct hs_rest_trace *trace)
+{
+    return trace->id;
+}
+
+const char *hs_rest_trace__path(const struct hs_rest_trace *trace)
+{
+    return trace->path;
+}

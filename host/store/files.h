@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The files of an opened store and how long they were: what is mapped can be cut by others.
+#ifndef HEAPSONDE_STORE_FILES_H
+#define HEAPSONDE_STORE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct hs_store_files {
+    int directory_fd; // -1: none
+    struct hs_store_file {
+        char name[24];
+        off_t size;
+    } file[64];
+    size_t count;
+};
+
+// Takes down what is in the directory.
+void hs_store_files__list(struct hs_store_files *files, int directory_fd);
+void hs_store_files__close(struct hs_store_files *files);
+// Whether the files are as they were. One that was removed is: what is mapped of it stays.
+bool hs_store_files__are_whole(const struct hs_store_files *files);
+
+#endif
