@@ -26,6 +26,7 @@ struct job {
     const struct hs_arguments *arguments;
     struct hs_ctl_process process;
     const char *operand; // behind the action, NULL: none
+    const char *remote;  // HOST:PORT or a name, NULL: a process of this machine
 };
 
 static int fail(const struct job *job, const struct hs_error *error)
@@ -34,9 +35,12 @@ static int fail(const struct job *job, const struct hs_error *error)
     return HS_EXIT_FAILURE;
 }
 
-static int ask(const struct job *job, const char *request, struct hs_ctl_answer *answer)
+// HS_EXIT_OK with the answer; else what the command ends with, or HS_CTL_SHOWN.
+static int ask(struct job *job, const char *request, struct hs_ctl_answer *answer)
 {
     struct hs_error error;
+    if (job->remote)
+        return hs_ctl_remote__ask(job->arguments, job->remote, request, answer, &job->process);
     return hs_ctl__ask(job->process.socket, request, answer, &error) ? fail(job, &error) : HS_EXIT_OK;
 }
 
@@ -48,7 +52,7 @@ static void session_request(const struct job *job, const char *word, char *reque
     snprintf(request, size, "%s%s%s", word, *session ? " " : "", session);
 }
 
-static int start(const struct job *job)
+static int start(struct job *job)
 {
     char request[128];
     char result[32] = "";
@@ -70,7 +74,7 @@ static int start(const struct job *job)
     return HS_EXIT_OK;
 }
 
-static int stop(const struct job *job)
+static int stop(struct job *job)
 {
     char request[128] = "stop-all";
     char result[32] = "";
@@ -96,36 +100,53 @@ static int stop(const struct job *job)
 
 // ---- dumps ----------------------------------------------------------------------------------------------------------
 
-// Over the socket, to a file of this user.
-static int fetch_dump(const struct job *job, const char *path)
+// What the process is called and when this is, for a file here.
+static const char *name_dump(const struct job *job, char *path, size_t size)
+{
+    char when[32];
+    struct tm parts;
+    time_t now = time(NULL);
+    gmtime_r(&now, &parts);
+    strftime(when, sizeof(when), "%Y%m%d_%H%M%S", &parts);
+    snprintf(path, size, "%s_%ld_%s.heap", job->process.name, (long)job->process.pid, when);
+    return path;
+}
+
+// Over the socket or the network, to a file of this user; `path` NULL: with a name that is printed.
+static int fetch_dump(struct job *job, const char *path)
 {
     char request[64];
+    char own[PATH_MAX];
     struct hs_ctl_answer answer;
     struct hs_output output;
     snprintf(request, sizeof(request), "get-dump %s", hs_arguments__text(job->arguments, "format", "heap_v2"));
     int status = ask(job, request, &answer);
     if (status)
         return status;
+    bool named = path != NULL;
+    path = named ? path : name_dump(job, own, sizeof(own));
     status = hs_output__open(&output, job->arguments, path);
     if (!status) {
         if (answer.body_length)
             fwrite(answer.body, 1, answer.body_length, output.out);
         status = hs_output__close(&output, job->arguments, true);
     }
+    if (!status && !named)
+        puts(path);
     hs_ctl_answer__free(&answer);
     return status;
 }
 
-// The process writes it; a relative path is this command's.
-static int dump(const struct job *job)
+// The process writes it; a relative path is this command's. From another machine it is brought here.
+static int dump(struct job *job)
 {
     char request[PATH_MAX + 16] = "dump";
     char folder[PATH_MAX] = "";
     char path[PATH_MAX] = "";
     struct hs_ctl_answer answer;
     const char *output = hs_arguments__text(job->arguments, "output", NULL);
-    if (output)
-        return fetch_dump(job, output);
+    if (output || job->remote)
+        return fetch_dump(job, output ? output : job->operand);
     if (job->operand && job->operand[0] != '/' && !getcwd(folder, sizeof(folder))) {
         hs_complain(job->arguments->command, "the current folder cannot be read: %s", strerror(errno));
         return HS_EXIT_FAILURE;
@@ -143,7 +164,7 @@ static int dump(const struct job *job)
 
 // ---- the others -----------------------------------------------------------------------------------------------------
 
-static int status(const struct job *job)
+static int status(struct job *job)
 {
     struct hs_ctl_answer answer;
     int result = ask(job, "status", &answer);
@@ -157,7 +178,7 @@ static int status(const struct job *job)
     return HS_EXIT_OK;
 }
 
-static int reset(const struct job *job)
+static int reset(struct job *job)
 {
     struct hs_ctl_answer answer;
     int result = ask(job, "reset", &answer);
@@ -168,7 +189,7 @@ static int reset(const struct job *job)
     return HS_EXIT_OK;
 }
 
-static int rate(const struct job *job)
+static int rate(struct job *job)
 {
     char request[64];
     uint64_t bytes = 0;
@@ -209,7 +230,7 @@ static void wait_for_end(const struct job *job, const sigset_t *signals)
     }
 }
 
-static int serve(const struct job *job)
+static int serve(struct job *job)
 {
     sigset_t signals;
     struct hs_http_server *server = NULL;
@@ -243,7 +264,7 @@ static int serve(const struct job *job)
 // What can be asked of a process on this machine that samples, of one that streams over the network, or of both.
 static const struct action {
     const char *name;
-    int (*run)(const struct job *job); // NULL: only over the network
+    int (*run)(struct job *job); // NULL: only over the network
     bool takes_operand;
     const char *options; // that it takes, with a space on either side
     bool remote;
@@ -251,10 +272,10 @@ static const struct action {
 } actions[] = {
     {"start", start, false, " session ", true, false},
     {"stop", stop, false, " session all ", true, false},
-    {"dump", dump, true, " output format ", false, false},
+    {"dump", dump, true, " output format ", true, false},
     {"status", status, false, " json ", true, false},
-    {"reset", reset, false, " ", false, false},
-    {"rate", rate, true, " ", false, false},
+    {"reset", reset, false, " ", true, false},
+    {"rate", rate, true, " ", true, false},
     {"serve", serve, false, " listen token ", false, false},
     {"mark", NULL, true, " ", true, true},
     {"flush", NULL, false, " ", true, false},
@@ -351,29 +372,45 @@ static int ask_process(const struct hs_arguments *arguments, const struct action
     return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
 }
 
-static int ask_remote(const struct hs_arguments *arguments, const struct action *action, const char *target,
-                      char **words)
+static bool check_remote_options(const struct hs_arguments *arguments, const struct action *action)
+{
+    char known[128];
+    snprintf(known, sizeof(known), "%skey-file insecure ", action->options);
+    return check_options(arguments, action->name, known);
+}
+
+// What only recorders answer.
+static int ask_for_text(struct job *job, const struct action *action, char **words)
 {
     char request[4096];
-    if (!action->remote) {
-        hs_complain(arguments->command,
-                    "%s is for a process on this machine, by its number; over the network there are "
-                    "status, start, stop, mark and flush",
-                    action->name);
-        return HS_EXIT_USAGE;
-    }
-    if (words[0] && !action->takes_text)
-        return wrong(arguments, action, words[0]);
-    const char *known = action->run == status ? " json key-file insecure " : " key-file insecure ";
-    if (!check_options(arguments, action->name, known))
-        return HS_EXIT_USAGE;
+    struct hs_ctl_answer answer;
     int length = snprintf(request, sizeof(request), "%s", action->name);
     for (; *words && length < (int)sizeof(request); words++)
         length += snprintf(request + length, sizeof(request) - (size_t)length, " %s", *words);
-    if (length < (int)sizeof(request))
-        return hs_ctl_remote__ask(arguments, target, request);
-    hs_complain(arguments->command, "the text is too long");
-    return HS_EXIT_USAGE;
+    if (length >= (int)sizeof(request)) {
+        hs_complain(job->arguments->command, "the text is too long");
+        return HS_EXIT_USAGE;
+    }
+    int status = ask(job, request, &answer);
+    if (status == HS_EXIT_OK)
+        hs_ctl_answer__free(&answer);
+    return status;
+}
+
+static int ask_remote(const struct hs_arguments *arguments, const struct action *action, const char *target,
+                      char **words)
+{
+    struct job job = {.arguments = arguments, .operand = words[0], .remote = target};
+    if (!action->remote) {
+        hs_complain(arguments->command, "%s is for a process on this machine, by its number", action->name);
+        return HS_EXIT_USAGE;
+    }
+    if (words[0] && !action->takes_text && (!action->takes_operand || words[1]))
+        return wrong(arguments, action, words[action->takes_operand]);
+    if (!check_remote_options(arguments, action))
+        return HS_EXIT_USAGE;
+    int status = action->run ? action->run(&job) : ask_for_text(&job, action, words);
+    return status == HS_CTL_SHOWN ? HS_EXIT_OK : status;
 }
 
 // TARGET ACTION [OPERANDS], and for those used to it, ACTION TARGET.
@@ -442,8 +479,8 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_ctl = {
     .name = "ctl",
-    .synopsis = "[OPTIONS] list | PID start|stop|dump [FILE]|status|reset|rate BYTES|serve | HOST:PORT|NAME "
-                "start|stop|status|mark TEXT|flush",
+    .synopsis = "[OPTIONS] list | PID|HOST:PORT|NAME start|stop|dump [FILE]|status|reset|rate BYTES | PID serve | "
+                "HOST:PORT|NAME mark TEXT|flush",
     .summary = "switch sampling or recording in a running process, take dumps, serve them over HTTP",
     .description =
         "Controls a process that has libheapsonde-prof.so, without code in the program: start and stop switch "
@@ -455,8 +492,9 @@ const struct hs_command hs_command_ctl = {
         "answers there, until it is interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and "
         "/mtev/memory.json as libmtev does. HOST:PORT, or the name of a device or a program that announces itself, is "
         "a "
-        "process that streams its trace with libheapsonde-trace.so: start and stop switch recording, mark puts a text "
-        "into the trace, flush sends what has been recorded. Beyond this machine that needs the devices' key.",
+        "process that streams: with libheapsonde-prof.so everything is as above, and dump brings the dump here; with "
+        "libheapsonde-trace.so start and stop switch recording, mark puts a text into the trace, flush sends what has "
+        "been recorded. Beyond this machine that needs the devices' key.",
     .operand = HS_OPERAND_CONTROL,
     .least_operands = 1,
     .most_operands = -1,

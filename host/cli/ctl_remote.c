@@ -71,39 +71,77 @@ static void print_json(const char *text, size_t length)
     hs_json__close_object(&json);
 }
 
-static int show(const struct hs_arguments *arguments, const char *target, const struct hs_control_answer *answer)
+static int refuse(const char *target, const struct hs_control_answer *answer)
 {
-    if (answer->status) {
-        fprintf(stderr, "heapsonde ctl: %s refuses: ", target);
-        if (answer->length)
-            hs_text__print(stderr, answer->text, answer->length);
-        else
-            fputs(strerror((int)answer->status), stderr);
-        putc('\n', stderr);
-        return HS_EXIT_FAILURE;
-    }
+    size_t length = answer->length;
+    fprintf(stderr, "heapsonde ctl: %s refuses: ", target);
+    while (length && answer->text[length - 1] == '\n')
+        length--;
+    if (length)
+        hs_text__print(stderr, answer->text, length);
+    else
+        fputs(strerror((int)answer->status), stderr);
+    putc('\n', stderr);
+    return HS_EXIT_FAILURE;
+}
+
+static int show(const struct hs_arguments *arguments, const struct hs_control_answer *answer)
+{
     if (hs_arguments__flag(arguments, "json"))
         print_json(answer->text, answer->length);
     else
         print_lines(answer->text, answer->length);
+    return HS_CTL_SHOWN;
+}
+
+// The answer of a sampled process, in one piece of memory.
+static int convert(const struct hs_arguments *arguments, const struct hs_control_answer *from,
+                   struct hs_ctl_answer *answer)
+{
+    char *head = malloc(from->length + from->body_length + 2);
+    if (!head) {
+        hs_complain(arguments->command, "out of memory");
+        return HS_EXIT_FAILURE;
+    }
+    memcpy(head, from->text, from->length + 1);
+    *answer = (struct hs_ctl_answer){.head = head, .body_length = from->body_length};
+    if (!from->body)
+        return HS_EXIT_OK;
+    answer->body = head + from->length + 1;
+    memcpy(answer->body, from->body, from->body_length);
+    answer->body[from->body_length] = 0;
     return HS_EXIT_OK;
 }
 
-int hs_ctl_remote__ask(const struct hs_arguments *arguments, const char *target, const char *request)
+static void identify(struct hs_ctl_process *process, const char *target, const struct hs_device *device)
+{
+    *process = (struct hs_ctl_process){.pid = (pid_t)strtol(device->pid, NULL, 10)};
+    snprintf(process->socket, sizeof(process->socket), "%s", target);
+    hs_device__safe_name(process->name, sizeof(process->name), device->name);
+}
+
+int hs_ctl_remote__ask(const struct hs_arguments *arguments, const char *target, const char *request,
+                       struct hs_ctl_answer *answer, struct hs_ctl_process *process)
 {
     struct hs_shared_key key;
     struct hs_error error = {.message = ""};
     struct hs_address addresses[MOST_ADDRESSES];
-    struct hs_control_answer answer = {0};
+    struct hs_control_answer raw = {0};
     int status = hs_wire_options__key(arguments, &key);
     if (status)
         return status;
     int count = find(arguments, target, &key, addresses, &error);
-    if (!count || hs_control__ask(addresses, count, &key, request, &answer, &error))
+    if (!count || hs_control__ask(addresses, count, &key, request, &raw, &error))
         status = fail(arguments, &error);
+    else if (raw.status)
+        status = refuse(target, &raw);
+    else if (strcmp(raw.device.shim, "sampler"))
+        status = show(arguments, &raw);
     else
-        status = show(arguments, target, &answer);
+        status = convert(arguments, &raw, answer);
+    identify(process, target, &raw.device);
     hs_shared_key__forget(&key);
-    free(answer.text);
+    free(raw.text);
+    free(raw.body);
     return status;
 }

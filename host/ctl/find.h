@@ -14,6 +14,7 @@ struct hs_ctl_process {
     pid_t pid; // as this process sees it
     uid_t user;
     char socket[PATH_MAX];
+    char name[64]; // of one that is not in this machine's /proc
 };
 
 // The process that `pid` names, also one in a container. A process that has just started gets the time to listen.

@@ -85,6 +85,14 @@ static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
     fprintf(out, "deallocated: %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "deallocated_bytes")).text);
 }
 
+static void name_of(const struct hs_ctl_process *process, char *name, size_t size)
+{
+    if (process->name[0])
+        snprintf(name, size, "%s", process->name);
+    else
+        hs_ctl__name(process->pid, name, size);
+}
+
 void hs_ctl_status__text(FILE *out, const struct hs_ctl_process *process, const struct hs_ctl_answer *answer)
 {
     char name[64];
@@ -92,7 +100,7 @@ void hs_ctl_status__text(FILE *out, const struct hs_ctl_process *process, const 
     hs_ctl_status__flags(out, answer);
     print_since(out, answer);
     print_counts(out, answer);
-    hs_ctl__name(process->pid, name, sizeof(name));
+    name_of(process, name, sizeof(name));
     hs_ctl_answer__text(answer, "version", version, sizeof(version));
     fprintf(out, "process: %ld (%s), heapsonde %s\n", (long)process->pid, name, version);
 }
@@ -128,11 +136,12 @@ static void write_process(struct hs_json *json, const struct hs_ctl_process *pro
                                           "sampled_objects", "allocated_bytes",   "deallocated_bytes"};
     char name[64];
     char version[64] = "";
-    hs_ctl__name(process->pid, name, sizeof(name));
+    name_of(process, name, sizeof(name));
     hs_ctl_answer__text(answer, "version", version, sizeof(version));
     hs_json__number(json, "pid", (uint64_t)process->pid);
     hs_json__string(json, "name", name);
-    hs_json__number(json, "uid", process->user);
+    if (!process->name[0])
+        hs_json__number(json, "uid", process->user);
     hs_json__string(json, "socket", process->socket);
     hs_json__string(json, "version", version);
     write_flag(json, answer, "opt_prof", "opt.prof");

@@ -15,10 +15,12 @@
 
 #define CONNECT_WITHIN (3 * HS_SECOND)
 #define PROVEN_WITHIN  (5 * HS_SECOND)
-#define ANSWER_WITHIN  (15 * HS_SECOND)
+#define ANSWER_WITHIN  (30 * HS_SECOND)
 #define FOUND_WITHIN   (3 * HS_SECOND)
 // Who else has that name announces itself in this time.
 #define OTHERS_WITHIN (1100 * HS_MILLISECOND)
+
+#define MOST_BODY ((size_t)1 << 30)
 
 enum { REQUEST_NUMBER = 1 };
 
@@ -160,12 +162,38 @@ static int receive_frame(struct asker *asker, struct hs_link_frame *frame)
     return refusal ? refuse(asker, refusal) : 0;
 }
 
+static int take_part(struct asker *asker, struct hs_control_answer *answer, const struct hs_link_frame *frame)
+{
+    size_t length = frame->length - 4;
+    if (length > MOST_BODY - answer->body_length)
+        return hs_error__set(asker->error, EFBIG, "%s: the answer is longer than a gigabyte", asker->where);
+    uint8_t *body = realloc(answer->body, answer->body_length + length + 1);
+    if (!body)
+        return hs_error__set(asker->error, ENOMEM, "out of memory");
+    memcpy(body + answer->body_length, frame->payload + 4, length);
+    answer->body = body;
+    answer->body_length += length;
+    asker->deadline = hs_clock__now() + ANSWER_WITHIN; // it goes on
+    return 0;
+}
+
+static int take_other(struct asker *asker, struct hs_control_answer *answer, const struct hs_link_frame *frame)
+{
+    if (frame->kind == HS_WIRE_STREAM && frame->length >= HS_WIRE_STREAM_MIN)
+        hs_device__read(&answer->device, frame->payload + HS_WIRE_STREAM_MIN, frame->payload + frame->length);
+    if (frame->kind == HS_WIRE_PART && frame->length >= 4 && hs_wire__get(frame->payload, 4) == REQUEST_NUMBER)
+        return take_part(asker, answer, frame);
+    return 0;
+}
+
 static int receive_answer(struct asker *asker, struct hs_control_answer *answer)
 {
     struct hs_link_frame frame;
     asker->deadline = hs_clock__now() + ANSWER_WITHIN;
     do {
         int failed = receive_frame(asker, &frame);
+        if (!failed)
+            failed = take_other(asker, answer, &frame);
         if (failed)
             return failed;
     } while (frame.kind != HS_WIRE_ANSWER || frame.length < 8 || hs_wire__get(frame.payload, 4) != REQUEST_NUMBER);

@@ -10,6 +10,9 @@ struct hs_control_answer {
     uint32_t status; // 0: done, else an errno
     char *text;      // ended by a NUL, to be freed; bytes of the device
     size_t length;
+    uint8_t *body; // what came before the text, NULL: nothing; to be freed
+    size_t body_length;
+    struct hs_device device; // who answered
 };
 
 // Connects to the first of the addresses that answers. 0, or a negative errno with the reason in `error`.

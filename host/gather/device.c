@@ -3,6 +3,7 @@
 
 #include "format/wire.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void copy(char *to, size_t size, const char *from, size_t length)
@@ -65,4 +66,15 @@ bool hs_device__is_selected(const struct hs_device *device, const struct hs_sele
 const char *hs_device__title(const struct hs_device *device)
 {
     return device->device[0] ? device->device : device->address;
+}
+
+void hs_device__safe_name(char *to, size_t size, const char *from)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = 0;
+    for (; *from && length + 1 < size; from++)
+        to[length++] = strchr(allowed, *from) ? *from : '_';
+    to[length] = 0;
+    if (!length)
+        snprintf(to, size, "unknown");
 }

@@ -29,6 +29,9 @@ bool hs_device__read(struct hs_device *device, const uint8_t *pairs, const uint8
 
 bool hs_device__is_selected(const struct hs_device *device, const struct hs_select *select);
 
+// A name of letters, digits, dot, dash and underscore, made of `from`, which may hold anything.
+void hs_device__safe_name(char *to, size_t size, const char *from);
+
 // The device's own name, without one its address: what its quota counts under.
 const char *hs_device__title(const struct hs_device *device);
 

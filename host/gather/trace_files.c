@@ -58,17 +58,6 @@ static bool is_ours(const char *name, const char *suffix, const uint8_t id[HS_TR
     return end - name > 9 && !memcmp(end - 9, begin, 9);
 }
 
-static void clean_name(char *to, size_t size, const char *from)
-{
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t length = 0;
-    for (; *from && length + 1 < size; from++)
-        to[length++] = strchr(allowed, *from) ? *from : '_';
-    to[length] = 0;
-    if (!length)
-        snprintf(to, size, "unknown");
-}
-
 static const char *suffix_of(const struct hs_file_header *header)
 {
     return header->content == HS_CONTENT_DUMPS ? HS_TRACES_STREAM_SUFFIX : HS_TRACES_SUFFIX;
@@ -86,7 +75,7 @@ static void make_name(const struct hs_gathered *trace, const struct hs_file_head
         seconds = time(NULL);
     gmtime_r(&seconds, &parts);
     strftime(when, sizeof(when), "%Y%m%d_%H%M%S", &parts);
-    clean_name(program, sizeof(program), trace->details->device.name);
+    hs_device__safe_name(program, sizeof(program), trace->details->device.name);
     if (attempt)
         snprintf(suffix, sizeof(suffix), "-%u", attempt % 10);
     snprintf(name, HS_TRACES_FILE_NAME, "%s_%u_%s_%02x%02x%02x%02x%s%s", when, header->pid, program, trace->id[0],
