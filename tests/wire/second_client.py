@@ -199,6 +199,7 @@ class Host:
         self.stalls = sorted(options.stall)
         self.requests = list(options.request)
         self.sent_requests = 0
+        self.body = b''
         self.result = {'ended': False, 'refused': None, 'answers': [], 'lost_connections': 0, 'pongs': 0,
                        'most_unacknowledged': 0}
 
@@ -228,6 +229,7 @@ class Host:
 
     def session(self, connection):
         self.sent_requests = len(self.result['answers'])
+        self.body = b''
         next_ping = time.monotonic() + 1
         while not self.is_done():
             self.ask(connection)
@@ -272,7 +274,13 @@ class Host:
             self.acknowledge(connection, again=True)
         elif kind == wire.ANSWER:
             asked, status = struct.unpack_from('<II', payload)
-            self.result['answers'].append({'number': asked, 'status': status, 'text': payload[8:].decode()})
+            self.result['answers'].append({'number': asked, 'status': status, 'text': payload[8:].decode(),
+                                           'body': self.body.decode(errors='replace')})
+            self.body = b''
+        elif kind == wire.PART:
+            if number(payload, 4) != len(self.result['answers']):
+                raise wire.WireError('a part of an answer that is not due')
+            self.body += payload[4:]
         elif kind == wire.REFUSED and self.file:
             self.result['refused'] = payload.decode()
         elif kind == wire.PONG:

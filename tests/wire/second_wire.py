@@ -20,7 +20,7 @@ ANNOUNCE_MAX = 1200
 ANNOUNCE_HEADER = 24
 ANNOUNCE_BODY_MIN = 26
 
-AUTH, STREAM, DATA, END, ANSWER, PONG, REFUSED = 1, 2, 3, 4, 5, 6, 7
+AUTH, STREAM, DATA, END, ANSWER, PONG, REFUSED, PART = 1, 2, 3, 4, 5, 6, 7, 8
 WANT, ACK, REQUEST, PING = 16, 17, 18, 19
 
 
@@ -209,6 +209,75 @@ def read_announcement(datagram, shared_key=None):
         raise WireError('an announcement without its beginning')
     trace, port, since = struct.unpack_from('<16sHQ', body)
     return trace, port, since, read_pairs(body[ANNOUNCE_BODY_MIN:])
+
+
+# ---- dumps in the stream of a sampled process ----
+
+HEADER_SIZE = 4096
+CHUNK = struct.Struct('<IHHIIIIQQQII')
+CHUNK_DUMP, CHUNK_LAST = 9, 16
+
+
+def crc32c_table():
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82f63b78 if byte & 1 else 0)
+        yield byte
+
+
+CRC = list(crc32c_table())
+
+
+def crc32c(data, crc=0):
+    crc ^= 0xffffffff
+    for byte in data:
+        crc = CRC[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xffffffff
+
+
+def chunk(kind, payload, flags=0, number=0, letter=0, sequence=0):
+    """A chunk as docs/format.md has it, with its padding."""
+    head = CHUNK.pack(0x4b434853, kind, flags, len(payload), len(payload), number, letter, sequence, 0, 0,
+                      crc32c(payload), 0)[:-4]
+    head += struct.pack('<I', crc32c(head))
+    return head + payload + bytes(-(len(head) + len(payload)) % 8)
+
+
+def chunks(stream):
+    """Flags, kind, number, letter, sequence and payload of every whole chunk."""
+    at = HEADER_SIZE
+    while at + CHUNK.size <= len(stream):
+        magic, kind, flags, stored, _, number, letter, sequence, _, _, crc, own = CHUNK.unpack_from(stream, at)
+        if magic != 0x4b434853 or own != crc32c(stream[at:at + CHUNK.size - 4]):
+            raise WireError(f'no chunk at {at}')
+        payload = stream[at + CHUNK.size:at + CHUNK.size + stored]
+        if len(payload) < stored:
+            return
+        if not flags & 2 and crc32c(payload) != crc:
+            raise WireError(f'the chunk at {at} is damaged')
+        yield kind, flags, number, letter, sequence, payload
+        at += (CHUNK.size + stored + 7) // 8 * 8
+
+
+def dumps(stream):
+    """Number -> letter of its kind and bytes, of every dump that is whole; and how many are said to be missing."""
+    found, missing, parts, last = {}, 0, b'', None
+    order = '<' if stream[12] == 1 else '>'
+    for kind, flags, number, letter, sequence, payload in chunks(stream):
+        if kind == 7:
+            missing = struct.unpack_from(order + '64Q', payload)[16 + 6]
+        if kind != CHUNK_DUMP:
+            continue
+        if sequence == 0 and not flags & CHUNK_LAST:
+            parts, last = b'', number
+        if last != number or sequence != len(parts):
+            last = None
+            continue
+        parts += payload
+        if flags & CHUNK_LAST:
+            found[number] = chr(letter), parts
+            last = None
+    return found, missing
 
 
 # ---- golden.txt ----

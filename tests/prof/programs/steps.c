@@ -13,10 +13,15 @@
 //   forks:N                forks N children, which dump, while another thread dumps all the time
 //   handler:N              dumps N times while a handler, called at any moment, dumps, too
 //   limit:N                files may not grow beyond N bytes
+//   mappings:N             makes N mappings more, which the dumps list
+//   close                  closes every descriptor
+//   touch:FILE, wait:FILE  makes FILE; waits until somebody has made it
+//   exec                   executes itself with the words that follow; kill, leave: ends by SIGKILL, by _exit
 //
 // Prints "WORD: error N" for calls of mallctl that fail.
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -224,6 +230,45 @@ static int run_handler(long count)
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
+static void make_mappings(long count)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (long i = 0; i < count; i++)
+        mmap(NULL, page, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void close_all(long unused)
+{
+    (void)unused;
+    for (int fd = 0; fd < 1024; fd++)
+        close(fd);
+}
+
+static void end_by_kill(long unused)
+{
+    (void)unused;
+    kill(getpid(), SIGKILL);
+}
+
+static void leave(long unused)
+{
+    (void)unused;
+    _exit(0);
+}
+
+static int touch(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    return fd < 0 ? errno : close(fd);
+}
+
+static int wait_for(const char *path)
+{
+    while (access(path, F_OK))
+        usleep(10000);
+    return 0;
+}
+
 static int limit_files(long bytes)
 {
     struct rlimit limit = {(rlim_t)bytes, RLIM_INFINITY};
@@ -240,8 +285,10 @@ static int step(const char *word)
 {
     const char *colon = strchr(word, ':'), *text = colon ? colon + 1 : NULL;
     long number = text ? atol(text) : 0;
-    static void (*const plain[])(long) = {something, something_else, temporary, grow, shrink};
-    static const char *const plain_names[] = {"something", "else", "temporary", "grow", "shrink"};
+    static void (*const plain[])(long) = {something,     something_else, temporary,   grow, shrink,
+                                          make_mappings, close_all,      end_by_kill, leave};
+    static const char *const plain_names[] = {"something", "else",  "temporary", "grow", "shrink",
+                                              "mappings",  "close", "kill",      "leave"};
     for (unsigned i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (is(word, plain_names[i])) {
             plain[i](number);
@@ -254,6 +301,10 @@ static int step(const char *word)
             return failing[i](number);
     if (is(word, "dump"))
         return dump(text);
+    if (is(word, "touch"))
+        return touch(text);
+    if (is(word, "wait"))
+        return wait_for(text);
     if (is(word, "active"))
         return set_active(number != 0);
     if (is(word, "prefix"))
@@ -270,6 +321,11 @@ int main(int count, char **words)
         if (!mallctl && strchr("dap", words[i][0])) {
             printf("there is no mallctl\n");
             return 2;
+        }
+        if (!strcmp(words[i], "exec")) {
+            words[i] = words[0];
+            execv(words[0], words + i);
+            return 3;
         }
         int error = step(words[i]);
         if (error)
