@@ -17,6 +17,8 @@ static enum hs_notices_form choose_form(const struct hs_arguments *arguments)
     return HS_NOTICES_TABLE;
 }
 
+#define SECOND ((uint64_t)1000000000)
+
 static int gather(const struct hs_arguments *arguments)
 {
     struct hs_error error = {.message = ""};
@@ -30,6 +32,7 @@ static int gather(const struct hs_arguments *arguments)
                                             hs_arguments__number(arguments, "quota-per-device", UINT64_MAX),
                                         .remove_oldest = hs_arguments__flag(arguments, "quota-remove-oldest"),
                                         .once = hs_arguments__flag(arguments, "once"),
+                                        .patience = hs_arguments__number(arguments, "patience", 60 * SECOND),
                                         .insecure = hs_arguments__flag(arguments, "insecure"),
                                         .form = choose_form(arguments)};
     int status = hs_wire_options__key(arguments, &options.key);
@@ -74,6 +77,11 @@ static const struct hs_option options[] = {
     {.name = "once",
      .letter = '1',
      .help = "end when every stream that began has ended, and every HOST:PORT has had one"},
+    {.name = "patience",
+     .kind = HS_OPTION_DURATION,
+     .argument = "TIME",
+     .help = "with --once: give up streams that have not ended when nobody has been connected for so long, 1min when "
+             "not given; what came of them stays, and the exit status is 1"},
     {.name = "json", .help = "write a line of JSON for whatever happens, and one each second"},
     HS_WIRE_OPTIONS(""),
     {0},

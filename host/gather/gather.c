@@ -22,6 +22,8 @@ struct gather {
     struct hs_door *door;
     struct hs_address listen;
     struct hs_targets targets;
+    uint64_t silent_since; // 0: somebody is connected, or nothing is missing
+    bool given_up;
 };
 
 bool hs_gather__may_use(const struct hs_address *address, const char *text, const struct hs_shared_key *key,
@@ -171,6 +173,20 @@ static bool is_over(const struct gather *gather)
     return totals.begun && !totals.unfinished;
 }
 
+// Streams that began are neither here nor at their end: a device that was killed, or switched off, never comes back.
+static bool is_silent(struct gather *gather, uint64_t now)
+{
+    struct hs_traces_totals totals;
+    hs_traces__totals(gather->traces, &totals);
+    if (!totals.unfinished || totals.running)
+        gather->silent_since = 0;
+    else if (!gather->silent_since)
+        gather->silent_since = now;
+    gather->given_up =
+        gather->options->once && gather->silent_since && now - gather->silent_since > gather->options->patience;
+    return gather->given_up;
+}
+
 static void watch(struct gather *gather, const sigset_t *signals)
 {
     struct timespec period = {.tv_nsec = LOOK_PERIOD};
@@ -179,11 +195,23 @@ static void watch(struct gather *gather, const sigset_t *signals)
         if (sigtimedwait(signals, NULL, &period) > 0)
             return;
         uint64_t now = hs_clock__now();
+        if (is_silent(gather, now))
+            return;
         if (now - last < HS_SECOND)
             continue;
         last = now;
         hs_notices__progress(gather->notices, gather->traces);
     }
+}
+
+static int give_up(const struct gather *gather, struct hs_error *error)
+{
+    struct hs_traces_totals totals;
+    hs_traces__totals(gather->traces, &totals);
+    return hs_error__set(error, ETIMEDOUT,
+                         "nobody has been connected for %llu seconds, and %llu stream%s not ended; what came is stored",
+                         (unsigned long long)(gather->options->patience / HS_SECOND),
+                         (unsigned long long)totals.unfinished, totals.unfinished == 1 ? " has" : "s have");
 }
 
 int hs_gather__run(const struct hs_gather_options *options, struct hs_error *error)
@@ -202,6 +230,8 @@ int hs_gather__run(const struct hs_gather_options *options, struct hs_error *err
     int failed = start(&gather, error);
     if (!failed)
         watch(&gather, &signals);
+    if (gather.given_up)
+        failed = give_up(&gather, error);
     stop(&gather);
     hs_notices__destroy(gather.notices);
     sigprocmask(SIG_SETMASK, &before, NULL);

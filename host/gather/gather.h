@@ -20,13 +20,15 @@ struct hs_gather_options {
     const char *directory;
     uint64_t quota, quota_per_device;
     bool remove_oldest;
-    bool once; // until every stream that began has ended
+    bool once;         // until every stream that began has ended
+    uint64_t patience; // with `once`: ns without any connection after which those that have not are given up
     bool insecure;
     struct hs_shared_key key; // length 0: in the open
     enum hs_notices_form form;
 };
 
-// Runs until SIGINT or SIGTERM, or until it is done. 0, or a negative errno with the reason in `error`.
+// Runs until SIGINT or SIGTERM, or until it is done. 0, or a negative errno with the reason in `error`: -ETIMEDOUT when
+// streams were given up.
 int hs_gather__run(const struct hs_gather_options *options, struct hs_error *error);
 
 // Whether an address may be used in the open. When not, the reason is in `error`.

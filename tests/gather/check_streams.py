@@ -167,7 +167,7 @@ def controlled():
     outcome = ctl('nobody', 'status')
     expect(outcome.returncode == 1 and b'announced' in outcome.stderr, f'{outcome}')
     outcome = ctl('device-1', 'dump')
-    expect(outcome.returncode == 2 and b'dump' in outcome.stderr, f'{outcome}')
+    expect(outcome.returncode == 1 and b'dump' in outcome.stderr, f'{outcome}')
     devices.end()
     devices = start_devices('--stay')
     address = f'127.0.0.1:{devices.wait_for(lambda line: True).split()[2]}'
@@ -180,6 +180,19 @@ def controlled():
     expect(outcome.returncode == 1 and b'refused' in outcome.stderr, f'{outcome}')
     outcome = ctl('192.0.2.1:9', 'status', HEAPSONDE_KEY_FILE='')
     expect(outcome.returncode == 1 and b'--key-file' in outcome.stderr, f'{outcome}')
+
+
+def given_up():
+    """A device that is gone for good: --once ends, and says so."""
+    gather = Gather('--once', '--patience', '1500ms')
+    devices = start_devices('--count', 3, '--size', 400000, '--pause', 200000, connect=gather.address,
+                            stdin=subprocess.PIPE)
+    devices.wait_for(lambda line: line == 'paused\n')
+    devices.end(signal.SIGKILL)
+    expect(gather.finish() == 1, f'gather ended with {gather.process.returncode}')
+    summary = json.loads(gather.lines[-1])
+    expect(summary['unfinished'] == 3 and '3 streams have not ended' in gather.complaints(), gather.complaints())
+    expect(len(gather.traces()) == 3, 'what came is not there')
 
 
 def lines():
