@@ -3,6 +3,7 @@
 // profile.proto, compressed, with estimates for values.
 #include "host/dump/write.h"
 #include "host/report/text.h"
+#include "host/store/bytes.h"
 #include "host/store/id_map.h"
 #include "host/symbols/strings.h"
 
@@ -10,79 +11,21 @@
 #include <string.h>
 #include <zlib.h>
 
-struct message {
-    uint8_t *bytes;
-    size_t count, room;
-    bool failed;
-};
-
 // Functions that are left out with what they call.
 static const char dropped[] = "(calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|valloc|"
                               "pvalloc|realloc|reallocarray|mallocx|rallocx|operator new(\\[\\])?(\\(.*\\))?)";
 
 struct writing {
     const struct hs_dump *dump;
-    struct message profile; // all but the strings
-    struct message texts;
-    struct message scratch[2];
+    struct hs_bytes profile; // all but the strings
+    struct hs_bytes texts;
+    struct hs_bytes scratch[2];
     struct hs_strings *strings;
     struct hs_id_map string_of;   // by address of the kept string
     struct hs_id_map function_of; // by name and file
     uint32_t string_count;
     uint8_t *used; // by location
 };
-
-// ---- the wire ------------------------------------------------------------------------------------------------------
-
-static bool reserve(struct message *message, size_t more)
-{
-    if (message->count + more <= message->room)
-        return true;
-    size_t room = (message->room + more) * 2;
-    uint8_t *bigger = realloc(message->bytes, room);
-    if (!bigger) {
-        message->failed = true;
-        return false;
-    }
-    message->bytes = bigger;
-    message->room = room;
-    return true;
-}
-
-static void put_number(struct message *to, uint64_t number)
-{
-    if (!reserve(to, 10))
-        return;
-    for (; number >= 0x80; number >>= 7)
-        to->bytes[to->count++] = (uint8_t)(number | 0x80);
-    to->bytes[to->count++] = (uint8_t)number;
-}
-
-// 0 is what a field that is not there has.
-static void put_field(struct message *to, uint32_t field, uint64_t value)
-{
-    if (!value)
-        return;
-    put_number(to, field << 3);
-    put_number(to, value);
-}
-
-static void put_bytes(struct message *to, uint32_t field, const void *bytes, size_t count)
-{
-    put_number(to, field << 3 | 2);
-    put_number(to, count);
-    if (count && reserve(to, count)) {
-        memcpy(to->bytes + to->count, bytes, count);
-        to->count += count;
-    }
-}
-
-static void put_message(struct message *to, uint32_t field, struct message *message)
-{
-    put_bytes(to, field, message->bytes, message->count);
-    to->failed |= message->failed;
-    message->count = 0;
-}
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -109,17 +52,17 @@ static uint64_t string(struct writing *writing, const char *text)
         writing->profile.failed = true;
     char *copy = sound(text, strlen(text));
     writing->texts.failed |= !copy;
-    put_bytes(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
+    hs_bytes__put_bytes_field(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
     free(copy);
     return writing->string_count++;
 }
 
 static void put_type(struct writing *writing, uint32_t field, const char *type, const char *unit)
 {
-    struct message *message = &writing->scratch[0];
-    put_field(message, 1, string(writing, type));
-    put_field(message, 2, string(writing, unit));
-    put_message(&writing->profile, field, message);
+    struct hs_bytes *message = &writing->scratch[0];
+    hs_bytes__put_field(message, 1, string(writing, type));
+    hs_bytes__put_field(message, 2, string(writing, unit));
+    hs_bytes__put_message(&writing->profile, field, message);
 }
 
 static void put_sample(struct writing *writing, const struct hs_dump_context *context)
@@ -127,37 +70,37 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
     const struct hs_dump *dump = writing->dump;
     struct hs_dump_estimate estimate = hs_dump__estimate(dump, &context->counts);
     const double values[] = {estimate.all_blocks, estimate.all_bytes, estimate.live_blocks, estimate.live_bytes};
-    struct message *message = &writing->scratch[0];
-    struct message *packed = &writing->scratch[1];
+    struct hs_bytes *message = &writing->scratch[0];
+    struct hs_bytes *packed = &writing->scratch[1];
     for (uint32_t i = 0; i < context->depth; i++) {
         uint32_t location = dump->frames[context->first + i];
         writing->used[location] = 1;
-        put_number(packed, location + 1);
+        hs_bytes__put_number(packed, location + 1);
     }
-    put_message(message, 1, packed);
+    hs_bytes__put_message(message, 1, packed);
     for (unsigned i = dump->has_all ? 0 : 2; i < 4; i++)
-        put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
-    put_message(message, 2, packed);
-    put_message(&writing->profile, 2, message);
+        hs_bytes__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
+    hs_bytes__put_message(message, 2, packed);
+    hs_bytes__put_message(&writing->profile, 2, message);
 }
 
 // Only what a location lies in. Readers look for names themselves where a mapping says that it has none.
 static void put_mapping(struct writing *writing, uint32_t index, bool named)
 {
     const struct hs_dump_mapping *mapping = &writing->dump->mapping[index];
-    struct message *message = &writing->scratch[0];
+    struct hs_bytes *message = &writing->scratch[0];
     char id[2 * 64 + 1] = "";
     for (uint32_t i = 0; i < mapping->build_id_length && i < 64; i++)
         snprintf(id + 2 * i, 3, "%02x", mapping->build_id[i]);
-    put_field(message, 1, index + 1);
-    put_field(message, 2, mapping->start);
-    put_field(message, 3, mapping->end);
-    put_field(message, 4, mapping->offset);
-    put_field(message, 5, string(writing, mapping->path));
-    put_field(message, 6, string(writing, id));
+    hs_bytes__put_field(message, 1, index + 1);
+    hs_bytes__put_field(message, 2, mapping->start);
+    hs_bytes__put_field(message, 3, mapping->end);
+    hs_bytes__put_field(message, 4, mapping->offset);
+    hs_bytes__put_field(message, 5, string(writing, mapping->path));
+    hs_bytes__put_field(message, 6, string(writing, id));
     for (uint32_t field = 7; named && field <= 10; field++)
-        put_field(message, field, 1);
-    put_message(&writing->profile, 3, message);
+        hs_bytes__put_field(message, field, 1);
+    hs_bytes__put_message(&writing->profile, 3, message);
 }
 
 static uint64_t function(struct writing *writing, const struct hs_dump_line *line)
@@ -170,33 +113,33 @@ static uint64_t function(struct writing *writing, const struct hs_dump_line *lin
     known = (uint32_t)writing->function_of.count;
     if (hs_id_map__set(&writing->function_of, name << 32 | file, known))
         writing->profile.failed = true;
-    struct message *message = &writing->scratch[1];
-    put_field(message, 1, known + 1);
-    put_field(message, 2, name);
-    put_field(message, 3, name);
-    put_field(message, 4, file);
-    put_message(&writing->profile, 5, message);
+    struct hs_bytes *message = &writing->scratch[1];
+    hs_bytes__put_field(message, 1, known + 1);
+    hs_bytes__put_field(message, 2, name);
+    hs_bytes__put_field(message, 3, name);
+    hs_bytes__put_field(message, 4, file);
+    hs_bytes__put_message(&writing->profile, 5, message);
     return known + 1;
 }
 
 static void put_location(struct writing *writing, uint32_t index)
 {
     const struct hs_dump_location *location = &writing->dump->location[index];
-    struct message *message = &writing->scratch[0];
-    put_field(message, 1, index + 1);
-    put_field(message, 2, location->mapping == HS_DUMP_NONE ? 0 : location->mapping + 1);
-    put_field(message, 3, location->has_address ? location->address : 0);
+    struct hs_bytes *message = &writing->scratch[0];
+    hs_bytes__put_field(message, 1, index + 1);
+    hs_bytes__put_field(message, 2, location->mapping == HS_DUMP_NONE ? 0 : location->mapping + 1);
+    hs_bytes__put_field(message, 3, location->has_address ? location->address : 0);
     for (uint32_t i = 0; i < location->line_count; i++) {
         const struct hs_dump_line *line = &writing->dump->line[location->first_line + i];
         if (!*line->function && !line->file)
             continue;
         uint64_t id = function(writing, line);
-        struct message *entry = &writing->scratch[1];
-        put_field(entry, 1, id);
-        put_field(entry, 2, line->line);
-        put_message(message, 4, entry);
+        struct hs_bytes *entry = &writing->scratch[1];
+        hs_bytes__put_field(entry, 1, id);
+        hs_bytes__put_field(entry, 2, line->line);
+        hs_bytes__put_message(message, 4, entry);
     }
-    put_message(&writing->profile, 4, message);
+    hs_bytes__put_message(&writing->profile, 4, message);
 }
 
 static void put_tables(struct writing *writing)
@@ -224,7 +167,7 @@ static void put_comments(struct writing *writing)
     char text[4096];
     for (size_t i = 0; i < writing->dump->fact_count; i++) {
         snprintf(text, sizeof(text), "%s: %s", writing->dump->fact[i].key, writing->dump->fact[i].value);
-        put_field(&writing->profile, 13, string(writing, text));
+        hs_bytes__put_field(&writing->profile, 13, string(writing, text));
     }
 }
 
@@ -244,16 +187,16 @@ static void put_profile(struct writing *writing)
             put_sample(writing, &dump->context[i]);
     }
     put_tables(writing);
-    put_field(&writing->profile, 7, string(writing, dropped));
+    hs_bytes__put_field(&writing->profile, 7, string(writing, dropped));
     put_type(writing, 11, "space", "bytes");
-    put_field(&writing->profile, 12, dump->period);
+    hs_bytes__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
-    put_field(&writing->profile, 14, string(writing, "inuse_space"));
+    hs_bytes__put_field(&writing->profile, 14, string(writing, "inuse_space"));
 }
 
 // ---- compression ---------------------------------------------------------------------------------------------------
 
-static int pack(FILE *out, z_stream *stream, const struct message *message, int flush)
+static int pack(FILE *out, z_stream *stream, const struct hs_bytes *message, int flush)
 {
     uint8_t bytes[1 << 16];
     size_t left = message->count;

@@ -44,7 +44,12 @@ struct hs_export_format {
       ".heapprofile", false, false)                                                                                    \
     X(jsonl, hs_export__json_lines, "a line of JSON for each stack and each block", "application/x-ndjson", ".jsonl",  \
       true, true)                                                                                                      \
-    X(csv, hs_export__csv, "a table of all blocks", "text/csv; charset=utf-8", ".csv", true, true)
+    X(csv, hs_export__csv, "a table of all blocks", "text/csv; charset=utf-8", ".csv", true, true)                     \
+    X(parquet, hs_export__parquet, "the same table for databases", "application/vnd.apache.parquet", ".parquet", true, \
+      true)                                                                                                            \
+    X(perfetto, hs_export__perfetto, "for ui.perfetto.dev", "application/octet-stream", ".perfetto", true, false)      \
+    X(replay, hs_export__replay, "every operation in binary, to be done again", "application/octet-stream", ".replay", \
+      true, true)
 
 #define HS_EXPORT_CHOICE(name, ...)                   #name " "
 #define HS_EXPORT_HELP_OF(name, writer, summary, ...) #name ": " summary "; "

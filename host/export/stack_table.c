@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/export/stack_table.h"
 
+#include "host/export/grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +26,6 @@ static uint64_t hash_of(const struct hs_frame *frame)
     return (hash ^ (hash >> 29) ^ ((uint64_t)frame->line << 1 | frame->inlined)) * 0xbf58476d1ce4e5b9u;
 }
 
-static int grow(void **array, size_t *room, size_t count, size_t element)
-{
-    if (count < *room)
-        return 0;
-    void *bigger = reallocarray(*array, 2 * *room + 256, element);
-    if (!bigger)
-        return -ENOMEM;
-    *array = bigger;
-    *room = 2 * *room + 256;
-    return 0;
-}
-
 static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame, uint32_t *number)
 {
     uint64_t hash = hash_of(frame);
@@ -47,8 +37,8 @@ static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame,
             return 0;
     }
     size_t room = table->frame_room;
-    if (grow((void **)&table->frame, &table->frame_room, table->frame_count, sizeof(*table->frame)) ||
-        grow((void **)&table->next, &room, table->frame_count, sizeof(*table->next)))
+    if (hs_grow((void **)&table->frame, &table->frame_room, table->frame_count, sizeof(*table->frame)) ||
+        hs_grow((void **)&table->next, &room, table->frame_count, sizeof(*table->next)))
         return -ENOMEM;
     *number = (uint32_t)table->frame_count++;
     table->frame[*number] = frame;
@@ -61,7 +51,7 @@ static int add_node(struct hs_stack_table *table, uint32_t node)
     const struct hs_frames *frames = hs_trace_symbols__node(table->symbols, node);
     table->first[node] = (uint32_t)table->number_count + 1;
     for (uint32_t i = 0; i < frames->count; i++) {
-        if (grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
+        if (hs_grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
             return -ENOMEM;
         int result = add_frame(table, &frames->frame[i], &table->number[table->number_count]);
         if (result)

@@ -21,9 +21,9 @@ KEEP static void keep_large(int from)
         kept[i] = calloc(1, 1000);
 }
 
-KEEP static void use_briefly(void)
+KEEP static void use_briefly(int times)
 {
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < times; i++) {
         char *volatile block = malloc(64);
         memset(block, i, 64);
         free(block);
@@ -55,11 +55,11 @@ static void *work(void *unused)
     return unused;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     pthread_t thread;
     keep_small();
-    use_briefly();
+    use_briefly(count > 1 ? atoi(arguments[1]) : 1000);
     take_peak(19);
     grow_vector();
     pthread_create(&thread, NULL, work, NULL);

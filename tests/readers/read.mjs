@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module';
 import { readFileSync, readdirSync } from 'node:fs';
 import vm from 'node:vm';
+import { gunzipSync } from 'node:zlib';
 
 const [reader, path, packages] = process.argv.slice(2);
 const load = packages && createRequire(packages + '/');
@@ -99,5 +100,65 @@ async function heapprofile()
     say({ allocated_bytes: (await imported()).profiles[0].getTotalNonIdleWeight() });
 }
 
-const readers = { dhat, speedscope, heapprofile };
+// ---- Parquet ---------------------------------------------------------------------------------------------------------
+
+async function parquet()
+{
+    const { parquetReadObjects, parquetMetadataAsync } = await import(`${packages}/node_modules/hyparquet/src/index.js`);
+    const bytes = readFileSync(path);
+    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+    const rows = await parquetReadObjects({ file, compressors: { GZIP: input => new Uint8Array(gunzipSync(input)) } });
+    const metadata = await parquetMetadataAsync(file);
+    if (Number(metadata.num_rows) !== rows.length || metadata.created_by !== 'heapsonde')
+        fail('its description is wrong');
+    const sum = (of, which = () => true) => of.filter(which).reduce((total, row) => total + Number(row.size), 0);
+    const live = rows.filter(row => row.free_time_ns === null || row.free_time_ns === undefined);
+    for (const row of rows) {
+        if (!row.backtrace.split(';').includes(row.function) || row.thread_name !== 'program' || !row.thread)
+            fail(`a wrong row: ${row.function} in ${row.backtrace}`);
+        if (!live.includes(row) && row.free_time_ns !== row.time_ns + row.lifetime_ns)
+            fail('a wrong time');
+    }
+    say({
+        allocations: rows.length, allocated_bytes: sum(rows), live_count: live.length, live_bytes: sum(live),
+        temporary_bytes: sum(rows, row => row.temporary),
+        allocated_usable_bytes: rows.reduce((total, row) => total + Number(row.usable_size), 0),
+    });
+}
+
+// ---- Perfetto --------------------------------------------------------------------------------------------------------
+
+function heapOf(packets, name)
+{
+    const dumps = packets.flatMap(packet => packet.profilePacket?.processDumps ?? []).filter(dump => dump.heapName === name);
+    const total = field => dumps.flatMap(dump => dump.samples).reduce((sum, sample) => sum + Number(sample[field]), 0);
+    return { dumps, allocated: total('selfAllocated'), freed: total('selfFreed'), allocations: total('allocCount'),
+             frees: total('freeCount') };
+}
+
+async function perfetto()
+{
+    const protobuf = load('protobufjs');
+    const schema = await protobuf.load(new URL('perfetto.proto', import.meta.url).pathname);
+    const { packet: packets } = schema.lookupType('Trace').decode(readFileSync(path));
+    const tables = { functionNames: new Set, mappings: new Set, frames: new Set, callstacks: new Set };
+    for (const packet of packets) {
+        for (const [name, known] of Object.entries(tables))
+            packet.internedData?.[name]?.forEach(entry => known.add(Number(entry.iid)));
+        packet.internedData?.frames.forEach(frame => tables.functionNames.has(Number(frame.functionNameId)) || fail('a name is missing'));
+        packet.internedData?.callstacks.forEach(stack => stack.frameIds.every(id => tables.frames.has(Number(id))) || fail('a frame is missing'));
+    }
+    const heap = heapOf(packets, 'malloc');
+    heap.dumps.flatMap(dump => dump.samples).every(sample => tables.callstacks.has(Number(sample.callstackId))) || fail('a stack is missing');
+    packets.filter(packet => packet.profilePacket).every((packet, i) => Number(packet.profilePacket.index) === i) || fail('a part is missing');
+    const counter = packets.filter(packet => packet.trackEvent).map(packet => Number(packet.trackEvent.counterValue));
+    say({
+        allocated_bytes: heap.allocated, live_bytes: heap.allocated - heap.freed, allocations: heap.allocations,
+        live_count: heap.allocations - heap.frees,
+    });
+    say({ live_bytes: counter.at(-1) });
+    say({ peak_bytes: heapOf(packets, 'at the peak').allocated });
+}
+
+const readers = { dhat, speedscope, heapprofile, parquet, perfetto };
 await readers[reader]();

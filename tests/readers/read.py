@@ -5,7 +5,9 @@
 # format, the file.
 import csv
 import json
+import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -93,5 +95,31 @@ def read_firefox(path):
     assert counter["category"] == "Memory" and counter["unit"] == "bytes", counter
 
 
-readers = {"csv": read_csv, "jsonl": read_jsonl, "heaptrack": read_heaptrack, "massif": read_massif, "firefox": read_firefox}
+def read_replay(path):
+    """Does it all again."""
+    with open(path, "rb") as file:
+        words = struct.unpack(f"<{os.path.getsize(path) // 8}Q", file.read())
+    assert words[-1] == 0 and len(words) % 4 == 2, len(words)
+    slots = [None] * words[0]
+    depth = allocations = allocated = live = peak = last = 0
+    for kind, slot, time, size in zip(*[iter(words[1:-1])] * 4):
+        if kind in (4, 5):
+            depth += 1 if kind == 4 else -1
+            assert depth >= 0
+            continue
+        assert time >= last and depth > 0
+        last = time
+        assert (slots[slot] is None) == (kind == 1), (kind, slot)
+        live += (size if kind != 2 else 0) - (slots[slot] or 0)
+        allocations += kind != 2
+        allocated += size
+        slots[slot] = size if kind != 2 else None
+        peak = max(peak, live)
+    assert depth == 0
+    say(allocations=allocations, allocated_bytes=allocated, live_bytes=live, peak_bytes=peak,
+        live_count=sum(slot is not None for slot in slots))
+
+
+readers = {"csv": read_csv, "jsonl": read_jsonl, "heaptrack": read_heaptrack, "massif": read_massif, "firefox": read_firefox,
+           "replay": read_replay}
 readers[sys.argv[1]](sys.argv[2])

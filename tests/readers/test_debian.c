@@ -65,6 +65,13 @@ START_TEST(test_lines)
 }
 END_TEST
 
+START_TEST(test_replay)
+{
+    for (size_t i = 0; i < FILTERS; i++)
+        expect_python("replay", filters[i], 5);
+}
+END_TEST
+
 START_TEST(test_dhat)
 {
     need("node");
@@ -101,7 +108,8 @@ END_TEST
 START_TEST(test_dumps)
 {
     shell("$HEAPSONDE export --format pprof program.dat -o dump");
-    static const char *const of_blocks[] = {"heaptrack", "firefox", "dhat", "massif", "jsonl", "csv"};
+    static const char *const of_blocks[] = {"heaptrack", "firefox", "dhat",    "massif",
+                                            "jsonl",     "csv",     "parquet", "replay"};
     for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]); i++) {
         struct outcome outcome = run("$HEAPSONDE export --format %s dump -o out", of_blocks[i]);
         ck_assert_int_eq(outcome.status, 1);
@@ -124,6 +132,7 @@ int main(void)
     tcase_add_test(tests, test_heaptrack_times);
     tcase_add_test(tests, test_massif);
     tcase_add_test(tests, test_lines);
+    tcase_add_test(tests, test_replay);
     tcase_add_test(tests, test_dhat);
     tcase_add_test(tests, test_pprof);
     tcase_add_test(tests, test_dumps);

@@ -29,6 +29,28 @@ START_TEST(test_heapprofile)
 }
 END_TEST
 
+START_TEST(test_parquet)
+{
+    expect_node("parquet", "live", "", "", 6);
+    expect_node("parquet", "live", "--min-size 1000", "", 6);
+    // More than one group of rows.
+    shell("$HEAPSONDE run -q -o program.dat -- ./program 140000");
+    expect_node("parquet", "live", "", "", 6);
+}
+END_TEST
+
+START_TEST(test_perfetto)
+{
+    expect_node("perfetto", "live", "", "", 6);
+    expect_node("perfetto", "live", "--function keep_large", "| grep -v peak", 5);
+    // A dump has no peak and no times.
+    shell(
+        "$HEAPSONDE export --format pprof program.dat -o dump && $HEAPSONDE export --format perfetto dump -o perfetto");
+    expect_totals("", text("node '%s/read.mjs' perfetto perfetto '%s' | grep -vE 'peak|undefined'", source, packages),
+                  4);
+}
+END_TEST
+
 // profiler-cli reads the profile in a process of its own, which takes a while to be ready.
 START_TEST(test_firefox)
 {
@@ -62,6 +84,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_trace, remove_work);
     tcase_add_test(tests, test_speedscope);
     tcase_add_test(tests, test_heapprofile);
+    tcase_add_test(tests, test_parquet);
+    tcase_add_test(tests, test_perfetto);
     tcase_add_test(tests, test_firefox);
     return run_cases("readers_npm", tests);
 }
