@@ -26,6 +26,27 @@ hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 extern const struct hs_rest_parameter hs_timeline_parameters[];
 hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps;
 hs_answer_function hs_answer__timeline, hs_answer__timeline_maps;
+// tree.c, ascii_tree.c
+hs_prepare_function hs_prepare__tree, hs_prepare__ascii_tree;
+hs_answer_function hs_answer__tree, hs_answer__folded, hs_answer__ascii_tree;
+// call_tree.c
+extern const struct hs_rest_parameter hs_call_tree_parameters[], hs_sandwich_parameters[];
+hs_prepare_function hs_prepare__call_tree, hs_prepare__inverted_tree, hs_prepare__sandwich;
+hs_answer_function hs_answer__call_tree, hs_answer__sandwich;
+// regions.c, mallopts.c, mappings.c, fragmentation.c, dynamic.c
+extern const struct hs_rest_parameter hs_maps_parameters[];
+hs_prepare_function hs_prepare__regions, hs_prepare__mallopts, hs_prepare__mmaps, hs_prepare__maps,
+    hs_prepare__fragmentation, hs_prepare__dynamic_constants, hs_prepare__dynamic_statics;
+hs_answer_function hs_answer__regions, hs_answer__mallopts, hs_answer__mmaps, hs_answer__maps, hs_answer__fragmentation,
+    hs_answer__dynamic, hs_answer__dynamic_ascii;
+// exports.c
+extern const struct hs_rest_parameter hs_export_parameters[];
+hs_prepare_function hs_prepare__export;
+hs_answer_function hs_answer__export;
+// diff.c, instants.c, live.c
+extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[];
+hs_prepare_function hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live;
+hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
 
 // ---- what they share ------------------------------------------------------------------------------------------------
 

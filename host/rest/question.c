@@ -289,6 +289,7 @@ int hs_question__check(struct hs_question *question)
 {
     struct resolving resolving = {.question = question, .state = question->state};
     int result = take_parameters(question, &resolving.parameters);
+    hs_filter__init(&question->filter);
     question->strip = !result && hs_question__flag(question, "strip_template_args");
     if (!result && question->endpoint->takes & HS_TAKES_FILTER) {
         question->restricted =

@@ -34,6 +34,7 @@ struct hs_question {
     struct hs_filter filter; // only with HS_TAKES_FILTER; `at` is part of it
     bool restricted;         // the filter restricts something
     char *filter_text;       // equal texts are equal filters
+    const char *type;        // Content-Type of the answer
     bool strip;              // template arguments
     struct hs_query_control control;
     struct hs_error error;

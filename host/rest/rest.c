@@ -15,6 +15,7 @@
 // ---- one answer -----------------------------------------------------------------------------------------------------
 
 struct kept {
+    const char *type;
     size_t length;
     char bytes[];
 };
@@ -89,6 +90,8 @@ static int write_and_keep(struct answering *answering, FILE *out)
     bool good = both && !fclose(both) && !result;
     if (good && question->trace)
         good = !hs_rest_trace__check(question->trace, question->state, &question->error);
+    if (good && tee.kept)
+        tee.kept->type = question->type;
     if (good && tee.kept)
         hs_cache__put(question->rest->cache, answering->key, tee.kept, sizeof(struct kept) + tee.size, free);
     else
@@ -188,8 +191,7 @@ static bool answer_from_cache(struct hs_question *question, const char *key, str
     char *body = malloc(kept->length + 1);
     if (body) {
         memcpy(body, kept->bytes, kept->length);
-        *answer = (struct hs_http_answer){
-            .status = 200, .type = question->endpoint->type, .body = body, .length = kept->length};
+        *answer = (struct hs_http_answer){.status = 200, .type = kept->type, .body = body, .length = kept->length};
     }
     hs_cache__release(question->rest->cache, cached);
     return body != NULL;
@@ -229,6 +231,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
     struct hs_question *question = &answering->question;
     question->rest = context;
     question->endpoint = request->page->detail;
+    question->type = question->endpoint->type;
     question->control.cancel = request->cancel;
     int result = prepare(answering, request, answer);
     if (result)
@@ -238,7 +241,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
         return;
     }
     *answer = (struct hs_http_answer){
-        .status = 200, .type = question->endpoint->type, .writer = {write_answer, free_answering, answering}};
+        .status = 200, .type = question->type, .writer = {write_answer, free_answering, answering}};
 }
 
 // ---- the whole ------------------------------------------------------------------------------------------------------

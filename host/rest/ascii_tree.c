@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /allocation_ascii_tree: the call tree as text. Frames of one line are one node, then those of one function, then
+// those of one address.
+#include "host/rest/answers.h"
+#include "host/rest/ascii.h"
+#include "host/rest/label_tree.h"
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void key_of(const struct hs_question *question, uint32_t node, const struct hs_frame *frame, uint64_t key[2])
+{
+    bool named = frame->kind == HS_FRAME_NAMED || !*frame->module;
+    if (frame->file && frame->line) {
+        key[0] = (uint64_t)(uintptr_t)frame->file;
+        key[1] = frame->line;
+    } else {
+        key[0] = named ? (uint64_t)(uintptr_t)frame->function : hs_write__call_address(question, node);
+        key[1] = (uint64_t)1 << 40 << named;
+    }
+}
+
+static int add_frames(struct hs_label_tree *tree, const struct hs_question *question, uint32_t node, uint32_t *at,
+                      const struct hs_total *total)
+{
+    const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, node);
+    for (uint32_t i = frames->count; i-- > 0;) {
+        uint64_t key[2];
+        key_of(question, node, &frames->frame[i], key);
+        *at = hs_label_tree__child(tree, *at, key, &frames->frame[i], node);
+        if (!*at)
+            return -ENOMEM;
+        hs_label_tree__add(&tree->at[*at], total);
+    }
+    return 0;
+}
+
+static int add_stack(struct hs_label_tree *tree, const struct hs_question *question, const struct hs_total *total)
+{
+    size_t count;
+    uint32_t at = 0;
+    uint32_t *nodes = hs_write__nodes(question, total->stack, &count);
+    int result = nodes || !total->stack ? 0 : -ENOMEM;
+    hs_label_tree__add(&tree->at[0], total);
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_frames(tree, question, nodes[i], &at, total);
+    free(nodes);
+    return result;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct hs_totals *totals = context;
+    const struct hs_total *a = &totals->total[*(const uint32_t *)left], *b = &totals->total[*(const uint32_t *)right];
+    if (a->first_time != b->first_time)
+        return a->first_time < b->first_time ? -1 : 1;
+    return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+static void free_tree(void *work)
+{
+    hs_label_tree__free(work);
+    free(work);
+}
+
+int hs_prepare__ascii_tree(struct hs_question *question)
+{
+    const struct hs_totals *totals;
+    struct hs_label_tree *tree = calloc(1, sizeof(*tree));
+    if (!tree || hs_label_tree__start(tree)) {
+        free(tree);
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    }
+    question->work = tree;
+    question->free_work = free_tree;
+    int result = hs_question__totals(question, &totals);
+    uint32_t *order = result ? NULL : malloc((totals->count + 1) * sizeof(*order));
+    for (size_t i = 0; order && i < totals->count; i++)
+        order[i] = (uint32_t)i;
+    if (order)
+        qsort_r(order, totals->count, sizeof(*order), compare, (void *)(uintptr_t)totals);
+    int failed = !result && !order ? -ENOMEM : 0;
+    for (size_t i = 0; order && i < totals->count && !failed; i++)
+        failed = add_stack(tree, question, &totals->total[order[i]]);
+    free(order);
+    return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : result;
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+struct indent {
+    char *text;
+    size_t depths;
+};
+
+static bool deepen(struct indent *indent, unsigned depth)
+{
+    if (depth < indent->depths)
+        return true;
+    size_t depths = 2 * (size_t)depth + 64;
+    char *text = realloc(indent->text, depths + 1);
+    if (text)
+        indent->text = text;
+    indent->depths = text ? depths : indent->depths;
+    return text != NULL;
+}
+
+static int add_label(struct hs_ascii_table *table, const struct hs_question *question, const char *indent,
+                     const struct hs_label_node *node)
+{
+    const struct hs_frame *frame = node->frame;
+    const char *branch = node->sibling ? "├" : "└";
+    uint64_t address = hs_write__call_address(question, node->node);
+    if (frame->kind != HS_FRAME_NAMED && *frame->module)
+        return hs_ascii_table__add(table, "%s%s%016" PRIX64 " [%s]", indent, branch, address,
+                                   hs_base_name(frame->module));
+    if (frame->kind != HS_FRAME_NAMED && address)
+        return hs_ascii_table__add(table, "%s%s%016" PRIX64, indent, branch, address);
+    if (frame->file && frame->line)
+        return hs_ascii_table__add(table, "%s%s%s [%s:%u]", indent, branch, frame->function, hs_base_name(frame->file),
+                                   frame->line);
+    return hs_ascii_table__add(table, "%s%s%s", indent, branch, frame->function);
+}
+
+static int add_numbers(struct hs_ascii_table *table, const struct hs_label_node *node)
+{
+    char text[3][48];
+    bool none = node->first > node->last;
+    hs_ascii__size(text[0], sizeof(text[0]), node->bytes);
+    hs_ascii__time(text[1], sizeof(text[1]), none ? 0 : node->first);
+    hs_ascii__time(text[2], sizeof(text[2]), none ? 0 : node->last);
+    int failed = hs_ascii_table__add(table, "%s", text[0]);
+    failed = failed ? failed : hs_ascii_table__add(table, "%" PRIu64, node->count);
+    failed = failed ? failed : hs_ascii_table__add(table, "%s", text[1]);
+    return failed ? failed : hs_ascii_table__add(table, "%s", text[2]);
+}
+
+static int add_header(struct hs_ascii_table *table)
+{
+    static const char *const names[] = {"SIZE", "COUNT", "FIRST", "LAST", "SOURCE"};
+    int failed = 0;
+    for (unsigned i = 0; i < HS_ASCII_COLUMNS && !failed; i++)
+        failed = hs_ascii_table__add(table, "%s", names[i]);
+    return failed;
+}
+
+static int add_row(struct hs_ascii_table *table, const struct hs_question *question, struct indent *indent,
+                   const struct hs_label_node *node, unsigned depth)
+{
+    if (!deepen(indent, depth))
+        return -ENOMEM;
+    indent->text[depth] = 0;
+    int failed = add_numbers(table, node);
+    if (!failed)
+        failed = add_label(table, question, indent->text, node);
+    indent->text[depth] = node->sibling ? '|' : ' ';
+    return failed;
+}
+
+static int add_rows(struct hs_ascii_table *table, const struct hs_question *question, const struct hs_label_tree *tree)
+{
+    struct indent indent = {0};
+    unsigned depth = 0;
+    int failed = add_numbers(table, &tree->at[0]);
+    if (!failed)
+        failed = hs_ascii_table__add(table, "▒");
+    uint32_t at = tree->at[0].first_child;
+    while (at && !failed) {
+        const struct hs_label_node *node = &tree->at[at];
+        failed = add_row(table, question, &indent, node, depth);
+        uint32_t next = node->first_child;
+        depth += next != 0;
+        while (at && !next) {
+            next = tree->at[at].sibling;
+            if (next)
+                break;
+            at = tree->at[at].parent;
+            depth--;
+        }
+        at = next;
+    }
+    free(indent.text);
+    return failed;
+}
+
+int hs_answer__ascii_tree(struct hs_question *question, FILE *out)
+{
+    const struct hs_label_tree *tree = question->work;
+    struct hs_ascii_table table = {.columns = HS_ASCII_COLUMNS};
+    int failed = add_header(&table);
+    if (!failed && tree->at[0].count)
+        failed = add_rows(&table, question, tree);
+    if (!failed)
+        hs_ascii_table__write(out, &table);
+    hs_ascii_table__free(&table);
+    return failed;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /export/FORMAT: every format of host/export.
+#include "host/export/export.h"
+#include "host/rest/answers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct hs_rest_parameter hs_export_parameters[] = {
+    {.name = "cost",
+     .kind = HS_REST_CHOICE,
+     .choices = HS_COST_CHOICES,
+     .otherwise = "allocated",
+     .help = "what the numbers of stacks are, for formats that hold only one: of the blocks that match, those that are "
+             "still there, those of the peak, all, or the short-lived"},
+    {.name = "unit", .kind = HS_REST_CHOICE, .choices = "bytes count", .otherwise = "bytes", .help = "bytes or blocks"},
+    {0},
+};
+
+struct exporting {
+    const struct hs_export_format *format;
+    struct hs_subject subject;
+};
+
+static int unknown_format(struct hs_question *question, const char *name)
+{
+    char *names = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&names, &length);
+    for (const struct hs_export_format *format = hs_export_formats; out && format->name; format++)
+        fprintf(out, " %s", format->name);
+    if (out)
+        fclose(out);
+    int result = hs_error__set(&question->error, ENOENT, "there is no export '%s'; there are flamegraph.pl%s", name,
+                               names ? names : "");
+    free(names);
+    return result;
+}
+
+int hs_prepare__export(struct hs_question *question)
+{
+    const struct hs_totals *totals;
+    struct exporting *exporting = calloc(1, sizeof(*exporting));
+    if (!exporting)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = exporting;
+    question->free_work = free;
+    exporting->format = hs_export_format__find(question->value[1]);
+    if (!exporting->format)
+        return unknown_format(question, question->value[1]);
+    question->type = exporting->format->media_type;
+    struct hs_subject *subject = &exporting->subject;
+    const struct hs_summary *summary = hs_store__summary(question->store);
+    int result = hs_question__totals(question, &totals);
+    if (result)
+        return result;
+    *subject = (struct hs_subject){.store = question->store,
+                                   .symbols = question->symbols,
+                                   .totals = *totals,
+                                   .peak = summary->peak,
+                                   .peak_time = summary->peak_time,
+                                   .filter = &question->filter,
+                                   .restriction = question->restricted ? question->filter_text : NULL,
+                                   .path = question->state->path};
+    if (!question->restricted)
+        return 0;
+    return hs_query__peak(question->store, &question->filter, &question->control, &subject->peak, &subject->peak_time,
+                          &question->error);
+}
+
+int hs_answer__export(struct hs_question *question, FILE *out)
+{
+    const struct exporting *exporting = question->work;
+    const struct hs_export_options options = {.cost = hs_cost__parse(hs_question__text(question, "cost")),
+                                              .blocks = !strcmp(hs_question__text(question, "unit"), "count"),
+                                              .control = &question->control};
+    return exporting->format->write(out, &exporting->subject, &options);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /peak: when what matches was largest; /generations: what was allocated between two marks, and what became of it.
+#include "host/rest/answers.h"
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- /peak ----------------------------------------------------------------------------------------------------------
+
+struct peak {
+    struct hs_live_total total;
+    uint64_t time;
+};
+
+int hs_prepare__peak(struct hs_question *question)
+{
+    struct peak *peak = calloc(1, sizeof(*peak));
+    if (!peak)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = peak;
+    question->free_work = free;
+    return hs_query__peak(question->store, question->restricted ? &question->filter : NULL, &question->control,
+                          &peak->total, &peak->time, &question->error);
+}
+
+int hs_answer__peak(struct hs_question *question, FILE *out)
+{
+    const struct peak *peak = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    hs_write__times(&json, "timestamp", question->store, peak->time);
+    hs_json__number(&json, "size", peak->total.bytes);
+    hs_json__number(&json, "usable_size", peak->total.usable);
+    hs_json__number(&json, "count", peak->total.count);
+    hs_json__close_object(&json);
+    return 0;
+}
+
+// ---- /generations ---------------------------------------------------------------------------------------------------
+
+const struct hs_rest_parameter hs_generations_parameters[] = {
+    {.name = "parts",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .most = 10000,
+     .help = "so many equal parts of the time instead of those between marks"},
+    {0},
+};
+
+struct amount {
+    uint64_t bytes, count;
+};
+
+struct generation {
+    uint64_t from; // until the next one
+    const char *text;
+    int64_t value;
+    struct amount allocated, at_its_end, at_the_end;
+};
+
+struct generations {
+    struct generation *generation;
+    size_t count;
+};
+
+static void free_generations(void *work)
+{
+    struct generations *generations = work;
+    free(generations->generation);
+    free(generations);
+}
+
+static uint64_t end_of(const struct generations *generations, const struct hs_store *store, size_t i)
+{
+    return i + 1 < generations->count ? generations->generation[i + 1].from : hs_store__summary(store)->end_time;
+}
+
+static void add(struct amount *amount, uint64_t size)
+{
+    amount->bytes += size;
+    amount->count++;
+}
+
+static int add_row(void *context, const struct hs_store *store, uint64_t row)
+{
+    struct generations *generations = context;
+    const struct hs_columns *columns = hs_store__columns(store);
+    uint64_t time = hs_row__time(columns, row), freed = hs_row__free_time(columns, row);
+    uint64_t size = hs_row__size(columns, row);
+    size_t low = 0, high = generations->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (generations->generation[middle].from <= time)
+            low = middle;
+        else
+            high = middle;
+    }
+    struct generation *generation = &generations->generation[low];
+    add(&generation->allocated, size);
+    if (freed > end_of(generations, store, low))
+        add(&generation->at_its_end, size);
+    if (freed == HS_NEVER)
+        add(&generation->at_the_end, size);
+    return 0;
+}
+
+static void list_marks(struct generations *generations, const struct hs_side_event *events, size_t count)
+{
+    generations->generation[generations->count++] = (struct generation){.text = NULL};
+    for (size_t i = 0; i < count; i++)
+        if (events[i].kind == HS_SIDE_MARK)
+            generations->generation[generations->count++] =
+                (struct generation){.from = events[i].time, .text = events[i].text, .value = events[i].value};
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct generation *a = left, *b = right;
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+static void list_parts(struct generations *generations, uint64_t parts, uint64_t end)
+{
+    for (uint64_t i = 0; i < parts; i++)
+        generations->generation[generations->count++] =
+            (struct generation){.from = (uint64_t)((double)end * (double)i / (double)parts)};
+}
+
+int hs_prepare__generations(struct hs_question *question)
+{
+    size_t marks = 0;
+    uint64_t parts = hs_question__number(question, "parts", 0);
+    const struct hs_side_event *events = hs_store__side_events(question->store, &marks);
+    struct generations *generations = calloc(1, sizeof(*generations));
+    if (!generations)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = generations;
+    question->free_work = free_generations;
+    generations->generation = calloc(marks + parts + 1, sizeof(*generations->generation));
+    if (!generations->generation)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    if (parts)
+        list_parts(generations, parts, hs_store__summary(question->store)->end_time);
+    else
+        list_marks(generations, events, marks);
+    qsort(generations->generation, generations->count, sizeof(*generations->generation), compare);
+    return hs_query__each(question->store, &question->filter, &question->control, add_row, generations,
+                          &question->error);
+}
+
+static void write_amount(struct hs_json *json, const char *key, const struct amount *amount)
+{
+    hs_json__open_object(json, key);
+    hs_json__number(json, "size", amount->bytes);
+    hs_json__number(json, "count", amount->count);
+    hs_json__close_object(json);
+}
+
+int hs_answer__generations(struct hs_question *question, FILE *out)
+{
+    const struct generations *generations = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    hs_json__open_array(&json, "generations");
+    for (size_t i = 0; i < generations->count; i++) {
+        const struct generation *generation = &generations->generation[i];
+        hs_json__open_object(&json, NULL);
+        hs_write__times(&json, "from", question->store, generation->from);
+        hs_write__times(&json, "to", question->store, end_of(generations, question->store, i));
+        hs_json__string(&json, "mark", generation->text);
+        hs_json__signed(&json, "value", generation->value);
+        write_amount(&json, "allocated", &generation->allocated);
+        write_amount(&json, "there_at_its_end", &generation->at_its_end);
+        write_amount(&json, "there_at_the_end", &generation->at_the_end);
+        hs_json__close_object(&json);
+    }
+    hs_json__close_array(&json);
+    hs_json__close_object(&json);
+    return 0;
+}

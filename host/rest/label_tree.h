@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A tree whose nodes are known by what they are called, in the order in which they came up.
+#ifndef HEAPSONDE_HOST_REST_LABEL_TREE_H
+#define HEAPSONDE_HOST_REST_LABEL_TREE_H
+
+#include "host/query/query.h"
+#include "host/symbols/symbols.h"
+
+struct hs_label_node {
+    uint64_t key[2];
+    const struct hs_frame *frame;                      // the first that came up; NULL: the root
+    uint32_t node;                                     // of the stack table, likewise
+    uint32_t parent, first_child, last_child, sibling; // 0: none
+    uint64_t bytes, count, usable;                     // of everything that passes here
+    uint64_t self_bytes, self_count;                   // of what ends here
+    uint64_t first, last;
+};
+
+struct hs_label_tree {
+    struct hs_label_node *at; // [0] is the root
+    size_t count;
+    // private
+    size_t capacity;
+    uint32_t *slots;
+    size_t slot_count;
+};
+
+int hs_label_tree__start(struct hs_label_tree *tree); // 0 or -ENOMEM
+void hs_label_tree__free(struct hs_label_tree *tree);
+
+// The child with that key, made when there is none; 0: out of memory.
+uint32_t hs_label_tree__child(struct hs_label_tree *tree, uint32_t parent, const uint64_t key[2],
+                              const struct hs_frame *frame, uint32_t node);
+// Adds what was allocated to one node; not to its parents.
+void hs_label_tree__add(struct hs_label_node *to, const struct hs_total *total);
+
+#endif
