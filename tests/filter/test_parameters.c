@@ -45,7 +45,7 @@ END_TEST
 static const char *const wrong[HS_PARAMETER_KIND_COUNT][8] = {
     [HS_PARAMETER_TIME] = {"", "soon", "-1", "10 %", "%", "5x", "18446744073709551616", "1..2"},
     [HS_PARAMETER_TIME_END] = {"", "later", "-1", "1%%", "0x10", "5x", "1e9"},
-    [HS_PARAMETER_INTERVAL] = {"long", "-1s", "10%", "5x", "1s2", "s", "99999999999h"},
+    [HS_PARAMETER_INTERVAL] = {"long", "-1s", "10%", "5x", "1 2s", "s", "99999999999h"},
     [HS_PARAMETER_INTERVAL_OR_PERCENT] = {"long", "-1s", "%", "5x", "s", "10%%"},
     [HS_PARAMETER_COUNT_OR_PERCENT] = {"", "many", "-1", "1.5", "%", "50% ", "0x10"},
     [HS_PARAMETER_SIZE] = {"", "big", "-1", "0x10", "1Q", "1.5", "16777216T", "1e3"},
@@ -97,7 +97,8 @@ START_TEST(a_value_of_others_is_not_shown_as_it_is)
     struct hs_error error;
     hs_filter_parameters__init(&parameters, HS_TIME_UNIT_AUTO);
     ck_assert_int_eq(take(&parameters, "size_min", "\033[2J\n\x7f", &error), HS_PARAMETER_WRONG);
-    ck_assert_ptr_nonnull(strstr(error.message, "'?[2J??'"));
+    ck_assert_ptr_nonnull(strstr(error.message, "'?[2J"));
+    ck_assert_ptr_null(strpbrk(error.message, "\033\n\x7f"));
     hs_filter_parameters__free(&parameters);
 }
 END_TEST
@@ -166,25 +167,25 @@ START_TEST(intervals)
     static const struct {
         const char *text;
         uint64_t ns;
-    } intervals[] = {{"", 0},
-                     {"1", 1000000000},
-                     {"10s", 10000000000},
-                     {"3m", 180000000000},
-                     {"4h3m2s", 14582000000000},
-                     {"100ms", 100000000},
-                     {"100us", 100000},
-                     {"7ns", 7},
-                     {"1H2M", 3720000000000},
-                     {" 1 h 30 ", 3630000000000},
-                     {"1.5s", 1500000000},
-                     {"2d", 172800000000000},
-                     {"1.5min", 90000000000},
-                     {"0.0000000004s", 0},
-                     {"1s1s", 2000000000}};
+    } examples[] = {{"", 0},
+                    {"1", 1000000000},
+                    {"10s", 10000000000},
+                    {"3m", 180000000000},
+                    {"4h3m2s", 14582000000000},
+                    {"100ms", 100000000},
+                    {"100us", 100000},
+                    {"7ns", 7},
+                    {"1H2M", 3720000000000},
+                    {" 1 h 30 ", 3630000000000},
+                    {"1.5s", 1500000000},
+                    {"2d", 172800000000000},
+                    {"1.5min", 90000000000},
+                    {"0.0000000004s", 0},
+                    {"1s1s", 2000000000}};
     uint64_t ns;
-    for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
-        ck_assert_msg(hs_quantity__interval(intervals[i].text, &ns), "%s", intervals[i].text);
-        ck_assert_msg(ns == intervals[i].ns, "%s: %llu", intervals[i].text, (unsigned long long)ns);
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        ck_assert_msg(hs_quantity__interval(examples[i].text, &ns), "%s", examples[i].text);
+        ck_assert_msg(ns == examples[i].ns, "%s: %llu", examples[i].text, (unsigned long long)ns);
     }
 }
 END_TEST
