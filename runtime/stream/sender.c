@@ -203,7 +203,7 @@ uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length)
 
 bool hs_sender__ends_at(uint64_t offset)
 {
-    return atomic_load(&hs_stream.ended) && offset == head();
+    return hs_stream__is_complete() && offset == head();
 }
 
 static bool is_done(void)
@@ -413,6 +413,7 @@ static void serve(void)
         uint32_t seen = hs_ring__head(&hs_stream.ring);
         uint64_t now = hs_clock__monotonic_ns();
         look_after_program(now);
+        hs_stream__tend();
         if (hs_config.connect[0])
             dial(now);
         accept_guests();
@@ -434,6 +435,7 @@ static void write_to_descriptor(int fd)
         const uint8_t *data;
         uint32_t seen = hs_ring__head(&hs_stream.ring);
         look_after_program(hs_clock__monotonic_ns());
+        hs_stream__tend();
         uint32_t length = hs_ring__peek(&hs_stream.ring, (uint32_t)sender.tail, &data);
         if (length == 0 && (is_done() || atomic_load(&hs_stream.quit)))
             return;

@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { STACK_SIZE = 64 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30 };
+enum { STACK_SIZE = 64 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30, LEAST_KEPT = 4 << 20 };
 #define LIVE_PART_APART_NS 1000000000ull
 #define WAIT_NS            100000000ll
 #define JOIN_NS            5000000000ll
@@ -125,7 +125,7 @@ void hs_stream__put_chunk(const void *header, const void *payload, uint32_t leng
     hs_ring__publish(ring, hs_stream__place(hs_ring__head(ring), header, payload, length));
 }
 
-void hs_stream__put_live_part(void)
+bool hs_stream__put_live_part(void)
 {
     uint64_t words[HS_LIVE_WORDS] = {0};
     __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
@@ -136,9 +136,89 @@ void hs_stream__put_live_part(void)
         .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&chunk, words, header);
-    if (hs_ring__room(&hs_stream.ring) >= hs_chunk_size(sizeof words))
-        hs_stream__put_chunk(header, words, sizeof words);
     hs_stream.live_part_due_ns = hs_clock__monotonic_ns() + LIVE_PART_APART_NS;
+    if (hs_ring__room(&hs_stream.ring) < hs_chunk_size(sizeof words))
+        return false;
+    hs_stream__put_chunk(header, words, sizeof words);
+    return true;
+}
+
+// ---- what explains events -------------------------------------------------------------------------------------------
+
+static uint32_t kept_limit(void)
+{
+    return hs_stream.ring.size > LEAST_KEPT ? hs_stream.ring.size : LEAST_KEPT;
+}
+
+// As much again as the ring holds, at most; memory is taken only for what there is.
+static bool keep(const void *header, const void *payload, uint32_t length)
+{
+    uint64_t total = hs_chunk_size(length);
+    if (!hs_stream.kept)
+        hs_stream.kept = hs_memory__map(kept_limit());
+    if (!hs_stream.kept || total > kept_limit() - hs_stream.kept_end)
+        return false;
+    uint8_t *at = hs_stream.kept + hs_stream.kept_end;
+    __builtin_memcpy(at, header, HS_CHUNK_HEADER_SIZE);
+    __builtin_memcpy(at + HS_CHUNK_HEADER_SIZE, payload, length);
+    __builtin_memset(at + HS_CHUNK_HEADER_SIZE + length, 0, (size_t)(total - HS_CHUNK_HEADER_SIZE - length));
+    hs_stream.kept_end += (uint32_t)total;
+    return true;
+}
+
+static bool has_kept(void)
+{
+    return hs_stream.kept_begin != hs_stream.kept_end;
+}
+
+static void give_kept_back(void)
+{
+    HS_SYSTEM3(SYS_madvise, hs_stream.kept, kept_limit(), MADV_DONTNEED);
+    hs_stream.kept_begin = hs_stream.kept_end = 0;
+}
+
+// Chunk by chunk, under the lock. Room for a LIVE_PART stays.
+static void put_kept(void)
+{
+    struct hs_chunk_header chunk;
+    while (has_kept()) {
+        const uint8_t *at = hs_stream.kept + hs_stream.kept_begin;
+        hs_chunk_read(at, &chunk);
+        uint64_t total = hs_chunk_size(chunk.stored_length);
+        if (hs_ring__room(&hs_stream.ring) < total + hs_chunk_size(HS_LIVE_WORDS * 8))
+            return;
+        hs_stream__put_chunk(at, at + HS_CHUNK_HEADER_SIZE, chunk.stored_length);
+        hs_stream.kept_begin += (uint32_t)total;
+    }
+    if (hs_stream.kept_end)
+        give_kept_back();
+}
+
+static bool lacks_end(void)
+{
+    return atomic_load(&hs_stream.ended) && !hs_stream.end_told;
+}
+
+// Under the lock.
+static void put_end(void)
+{
+    put_kept();
+    hs_stream.end_told = !has_kept() && hs_stream__put_live_part();
+}
+
+bool hs_stream__is_complete(void)
+{
+    return atomic_load(&hs_stream.ended) && hs_stream.end_told;
+}
+
+void hs_stream__tend(void)
+{
+    if ((!has_kept() && !lacks_end()) || !hs_stream__lock())
+        return;
+    put_kept();
+    if (lacks_end())
+        put_end();
+    hs_stream__unlock();
 }
 
 // A chunk larger than the ring goes through it piece by piece, while the others wait.
@@ -166,7 +246,7 @@ static bool put_large(const void *header, const void *payload, uint32_t length)
            put_piecewise(padding, total - HS_CHUNK_HEADER_SIZE - length);
 }
 
-// Events leave a quarter of the ring to what explains them: stacks and modules that are lost cannot be told again.
+// Events leave a quarter of the ring to what explains them: stacks and modules are told once.
 static bool fits(uint32_t length, uint32_t events)
 {
     uint64_t reserve = events && hs_config.policy != HS_POLICY_BLOCK ? hs_stream.ring.size / 4 : 0;
@@ -212,7 +292,9 @@ bool hs_stream__append(const void *header, const void *payload, uint32_t length,
     if (hs_config.policy == HS_POLICY_BLOCK) {
         done = put_and_wait(header, payload, length);
     } else if (hs_stream__lock()) {
-        done = try_to_put(header, payload, length, events);
+        put_kept();
+        bool in_order = events || !has_kept();
+        done = (in_order && try_to_put(header, payload, length, events)) || (!events && keep(header, payload, length));
         hs_stream__unlock();
     }
     hs_stream__wake_sender();
@@ -283,9 +365,14 @@ static void leave_to_child(void)
     HS_SYSTEM1(SYS_exit_group, 0);
 }
 
+static bool has_more(void)
+{
+    return !hs_stream__is_complete() || hs_ring__room(&hs_stream.ring) < hs_stream.ring.size;
+}
+
 static void wait_until_sent(void)
 {
-    while (hs_ring__room(&hs_stream.ring) < hs_stream.ring.size && !atomic_load(&hs_stream.broken))
+    while (has_more() && !atomic_load(&hs_stream.broken))
         hs_stream__wait_for_room();
 }
 
@@ -294,7 +381,7 @@ void hs_stream__end(void)
     if (!hs_stream.open || atomic_load(&hs_stream.ended))
         return;
     if (hs_stream__lock()) {
-        hs_stream__put_live_part();
+        put_end();
         hs_stream__unlock();
     }
     atomic_store(&hs_stream.ended, 1);
@@ -303,7 +390,7 @@ void hs_stream__end(void)
         return;
     if (hs_config.output_descriptor >= 0 || hs_config.policy == HS_POLICY_BLOCK)
         wait_until_sent();
-    else if (stop_sender() && hs_ring__room(&hs_stream.ring) < hs_stream.ring.size)
+    else if (stop_sender() && has_more())
         leave_to_child(); // the thread must not deliver what the child would then offer for ever
 }
 
@@ -317,6 +404,8 @@ void hs_stream__reset(void)
 {
     if (hs_stream.ring.memory)
         hs_memory__unmap(hs_stream.ring.memory, hs_stream.ring.size);
+    if (hs_stream.kept)
+        hs_memory__unmap(hs_stream.kept, kept_limit());
     hs_hidden_thread__forget(&hs_stream.sender);
     hs_sender__reset();
     hs_stream = (struct hs_stream){0};
@@ -345,7 +434,7 @@ void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
 void hs_stream__close(void)
 {
     if (hs_stream__lock()) {
-        hs_stream__put_live_part();
+        put_end();
         hs_stream__unlock();
     }
     atomic_store(&hs_stream.ended, 1);

@@ -13,7 +13,11 @@ struct hs_stream {
     bool open;
     bool orphan; // this is the child that sends what the program left
     struct hs_ring ring;
-    struct hs_lock lock;        // of who puts
+    struct hs_lock lock; // of who puts
+    // What explains events, for which there was no room: chunks, one behind the other, in [kept_begin, kept_end).
+    uint8_t *kept;
+    uint32_t kept_begin, kept_end;
+    bool end_told;              // the LIVE_PART of the end is in the ring
     uint64_t dropped;           // events
     uint64_t live_part_due_ns;  // under the lock
     const struct hs_live *live; // of the trace's header
@@ -26,6 +30,12 @@ struct hs_stream {
 };
 
 extern struct hs_stream hs_stream;
+
+// Of the sender, now and then: puts what was kept, as far as there is room.
+void hs_stream__tend(void);
+
+// Whether there will be nothing behind the ring's head.
+bool hs_stream__is_complete(void);
 
 // Everything before `tail` is with the host.
 void hs_stream__sent(uint32_t tail);
@@ -41,7 +51,7 @@ void hs_stream__unlock(void);
 // Puts a chunk for which there is room; or only places it at `at`, to be published later, and returns what is behind.
 void hs_stream__put_chunk(const void *header, const void *payload, uint32_t length);
 uint32_t hs_stream__place(uint32_t at, const void *header, const void *payload, uint32_t length);
-void hs_stream__put_live_part(void);
+bool hs_stream__put_live_part(void); // false: there is no room
 
 // These without it, too.
 void hs_stream__wake_sender(void);
