@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import signal
 import socket
 import subprocess
 
@@ -221,6 +222,101 @@ def names():
     expect(sorted(os.listdir(work)) == sorted({'traces', 'elsewhere'} | {name for name in os.listdir(work)
                                                                           if name.startswith('stderr-')}),
            f'{os.listdir(work)}')
+
+
+def dump(number, text, letter='m', last=True, start=0):
+    """Its pieces, of three bytes each at least."""
+    step = max(3, len(text) // 4)
+    pieces = b''.join(wire.chunk(9, text[at:at + step], 0, number, ord(letter), start + at)
+                      for at in range(0, len(text), step))
+    return pieces + (wire.chunk(9, b'', 16, number, ord(letter), start + len(text)) if last else b'')
+
+
+def send_stream(gather, wanted, content, end=True, have=0):
+    peer = Peer(gather.port).prove().stream(wanted, pairs={'executable': '/bin/../peer', 'pid': '7', 'shim': 'sampler'})
+    peer.want()
+    for at in range(have, len(content), 16000):
+        peer.data(at, content[at:at + 16000])
+    if end:
+        peer.finish(len(content))
+    peer.acknowledged(len(content))
+    return peer
+
+
+def dumps():
+    """Of dumps that are broken off, damaged, numbered twice or of no kind there is either nothing or a file with a safe name."""
+    gather = Gather()
+    wanted = trace_id()
+    folder = os.path.join(gather.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
+    damaged = bytearray(dump(5, b'damaged dump'))
+    damaged[56] ^= 1
+    content = make_header(wanted, content=1) + b''.join([
+        dump(1, b'first'), dump(2, b'broken off', last=False), dump(3, b'third' * 20000, 'f'), dump(1, b'another first'),
+        dump(4, b'no such kind', '/'), bytes(damaged), dump(6, b'from the middle', start=10), wire.chunk(77, b'unknown'),
+        dump(4294967295, b'the last number', 'i'), dump(7, b''), wire.chunk(9, b'7 with bytes', 16, 7, 109, 0), dump(8, b'eighth', 'u')])
+    send_stream(gather, wanted, content).close()
+    ended = gather.event('ended')
+    expect(ended['file'] == os.path.basename(folder), f'{ended}')
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), 'rb') as file:
+            found[name] = file.read()
+    expect(found == {'1.m.heap': b'first', '3.f.heap': b'third' * 20000, '4.x.heap': b'no such kind',
+                     '4294967295.i.heap': b'the last number', '8.u.heap': b'eighth'}, f'{sorted(found.items())}')
+    expect(all(os.stat(os.path.join(folder, name)).st_mode & 0o777 == 0o600 for name in found), 'others may read it')
+    status = os.stat(folder + '.stream')
+    expect(status.st_size == len(content), 'the stream has another length')
+    expect(status.st_blocks * 512 < len(content), 'the room of dumps is not given back')
+    gather.stop()
+
+
+def dumps_elsewhere():
+    """A link where the folder should be is not followed; the stream goes on once it is gone."""
+    gather = Gather()
+    wanted = trace_id()
+    folder = os.path.join(gather.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
+    elsewhere = os.path.join(work, 'elsewhere')
+    os.mkdir(elsewhere)
+    os.symlink(elsewhere, folder)
+    content = make_header(wanted, content=1) + dump(1, b'first') + dump(2, b'second' * 5000)
+    peer = Peer(gather.port).prove().stream(wanted)
+    peer.want()
+    peer.data(0, content[:8000])
+    gather.refused('file')
+    peer.close()
+    expect(not os.listdir(elsewhere), 'a link was followed')
+    os.unlink(folder)
+    peer = Peer(gather.port).prove().stream(wanted)
+    have = peer.want()
+    peer.data(have, content[have:have + 16000])
+    peer.data(have + 16000, content[have + 16000:])
+    peer.finish(len(content))
+    peer.acknowledged(len(content))
+    gather.event('ended')
+    expect(sorted(os.listdir(folder)) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
+    gather.stop()
+
+
+def dumps_resumed():
+    """gather is killed in the middle of a dump; what was taken away by then is not made again."""
+    first = Gather()
+    wanted = trace_id()
+    folder = os.path.join(first.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
+    content = make_header(wanted, content=1) + dump(1, b'first' * 9000) + dump(2, b'second' * 9000)
+    cut = len(content) - 20000
+    send_stream(first, wanted, content[:cut], end=False)
+    expect(os.listdir(folder) == ['1.m.heap'], f'{os.listdir(folder)}')
+    first.end(signal.SIGKILL)
+    os.unlink(os.path.join(folder, '1.m.heap'))
+    second = Gather('--quota', str(len(content) + 2000), '--quota-remove-oldest')
+    send_stream(second, wanted, content, have=cut).close()
+    expect(second.event('ended')['dumps'] == 2, 'not two')
+    expect(os.listdir(folder) == ['2.m.heap'], f'{os.listdir(folder)}')
+    other = trace_id()
+    send_stream(second, other, make_header(other, content=1) + dump(1, b'of another' * 5000)).close()
+    second.event('ended')
+    expect(not os.path.exists(folder) and not os.path.exists(folder + '.stream'), 'the quota does not remove dumps')
+    second.stop()
 
 
 def crowd():

@@ -237,12 +237,13 @@ class Peer:
         self.socket.close()
 
 
-def make_header(trace_id, pid=7):
-    """The first page of a trace."""
+def make_header(trace_id, pid=7, content=0):
+    """The first page of a trace; with content 1 of a sampled process's stream."""
     head = bytearray(4096)
     head[0:8] = b'\x8fHSONDE\n'
     head[8:10] = (1).to_bytes(2, 'little')
     head[12:17] = bytes([1, 8, 4, 2, 0])
+    head[17] = content
     head[20:22] = (62).to_bytes(2, 'little')
     head[24:28] = pid.to_bytes(4, 'little')
     head[32:36] = (4096).to_bytes(4, 'little')
