@@ -18,6 +18,7 @@ _Atomic uint32_t hs_streaming_is_due;
 static struct {
     uint8_t *header;
     uint32_t pid; // 0: nothing is streamed
+    bool emulated;
 } streaming;
 
 static struct hs_live *live(void)
@@ -34,7 +35,8 @@ static void begin(uint64_t forked_at)
 {
     hs_clock__start();
     hs_file_header__fill(streaming.header, HS_CONTENT_DUMPS, forked_at);
-    hs_stream__begin(streaming.header, HS_FILE_HEADER_SIZE);
+    if (hs_stream__begin(streaming.header, HS_FILE_HEADER_SIZE))
+        streaming.emulated = hs_stream.kind == HS_HIDDEN_SHARED_DESCRIPTORS;
 }
 
 void hs_streaming__start(void)
@@ -53,7 +55,8 @@ void hs_streaming__after_fork(void)
     hs_dump_pieces__reset();
     hs_stream__reset();
     *live() = (struct hs_live){0};
-    atomic_store(&hs_streaming_is_due, 1);
+    // QEMU's user mode does not survive a thread that a forked child starts.
+    atomic_store(&hs_streaming_is_due, !streaming.emulated);
 }
 
 void hs_streaming__begin_if_due(void)

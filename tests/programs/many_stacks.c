@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// many_stacks LEVELS FIRST SECOND: allocates and frees a block in each of 4^LEVELS stacks, then makes the file FIRST and
-// waits for SECOND; then leaves a block behind in each 64th of these stacks.
+// many_stacks LEVELS FIRST SECOND: allocates and frees a block in each of 4^LEVELS stacks, then makes the file FIRST
+// and waits for SECOND; then leaves a block behind in each 64th of these stacks.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
