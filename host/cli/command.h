@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HS_EXIT_OK = 0, HS_EXIT_FAILURE = 1, HS_EXIT_USAGE = 2 };
+// HS_EXIT_CONDITION: what --fail-if names is so.
+enum { HS_EXIT_OK = 0, HS_EXIT_FAILURE = 1, HS_EXIT_USAGE = 2, HS_EXIT_CONDITION = 3 };
 
 enum hs_option_kind {
     HS_OPTION_FLAG,

@@ -197,15 +197,15 @@ void hs_documents__man(FILE *out)
     for (size_t i = 0; hs_commands[i]; i++)
         man_command(out, hs_commands[i]);
     man_filters(out);
-    fputs(
-        ".SH EXIT STATUS\n"
-        "0 on success, 1 when something failed, 2 when the command line is wrong. \\fBheapsonde run\\fR ends with the\n"
-        "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
-        "program cannot be run and with 127 when it is not found.\n"
-        ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
-        ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
-        ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n",
-        out);
+    fputs(".SH EXIT STATUS\n"
+          "0 on success, 1 when something failed, 2 when the command line is wrong, 3 when a condition of\n"
+          "\\fBheapsonde report \\-\\-fail\\-if\\fR holds. \\fBheapsonde run\\fR ends with the\n"
+          "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
+          "program cannot be run and with 127 when it is not found.\n"
+          ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
+          ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
+          ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n",
+          out);
 }
 
 // ---- bash completion -----------------------------------------------------------------------------------------------

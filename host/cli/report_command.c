@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/fail_if.h"
 #include "host/cli/subject.h"
 #include "host/report/missing.h"
 
@@ -40,30 +41,43 @@ static int write_report(const struct hs_arguments *arguments, const struct hs_su
     return result;
 }
 
+// Returns the exit status.
+static int write_asked(const struct hs_arguments *arguments, struct hs_opened *opened)
+{
+    enum hs_cost cost;
+    int status = hs_opened__cost(opened, arguments, "sort", &cost);
+    if (status)
+        return status;
+    int result = 0;
+    if (hs_arguments__flag(arguments, "threads"))
+        print_threads(opened->subject.store);
+    else if (hs_arguments__flag(arguments, "modules"))
+        result = hs_report__modules(stdout, &opened->subject);
+    else
+        result = write_report(arguments, &opened->subject, cost);
+    if (result)
+        hs_complain(arguments->command, "%s: out of memory; give a smaller --top or a narrower filter",
+                    opened->subject.path);
+    return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
 static int report(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
-    enum hs_cost cost;
-    int status = hs_opened__open(&opened, arguments);
+    struct hs_fail_if fail_if;
+    int status = hs_fail_if__read(&fail_if, arguments);
     if (status)
         return status;
-    status = hs_opened__cost(&opened, arguments, "sort", &cost);
-    if (status) {
+    status = hs_opened__open(&opened, arguments);
+    if (!status) {
+        status = write_asked(arguments, &opened);
+        fflush(stdout);
+        if (!status)
+            status = hs_fail_if__check(&fail_if, arguments, &opened);
         hs_opened__close(&opened);
-        return status;
     }
-    int result = 0;
-    if (hs_arguments__flag(arguments, "threads"))
-        print_threads(opened.subject.store);
-    else if (hs_arguments__flag(arguments, "modules"))
-        result = hs_report__modules(stdout, &opened.subject);
-    else
-        result = write_report(arguments, &opened.subject, cost);
-    if (result)
-        hs_complain(arguments->command, "%s: out of memory; give a smaller --top or a narrower filter",
-                    opened.subject.path);
-    hs_opened__close(&opened);
-    return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+    hs_fail_if__free(&fail_if);
+    return status;
 }
 
 static const struct hs_option options[] = {
@@ -88,6 +102,7 @@ static const struct hs_option options[] = {
     {.name = "threads", .help = "list the threads"},
     {.name = "modules",
      .help = "list the modules in the stacks, where their symbols come from and which file would mend missing ones"},
+    HS_FAIL_IF_OPTION,
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
     {0},

@@ -199,6 +199,19 @@ enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters 
     return HS_PARAMETER_TAKEN;
 }
 
+int hs_filter_parameters__add(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more,
+                              struct hs_error *error)
+{
+    bool as_options = parameters->as_options;
+    parameters->as_options = true; // the last value counts
+    enum hs_parameter_result result = HS_PARAMETER_TAKEN;
+    for (size_t i = 0; result == HS_PARAMETER_TAKEN && i < more->count; i++)
+        result =
+            hs_filter_parameters__take(parameters, hs_parameters[more->given[i].id].name, more->given[i].text, error);
+    parameters->as_options = as_options;
+    return result == HS_PARAMETER_TAKEN ? 0 : -EINVAL;
+}
+
 // ---- contradictions ------------------------------------------------------------------------------------------------
 
 static bool ends_in(const char *text, const char *end)

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/fail_if.h"
+
+#include "host/report/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REASONS_MOST 16
+
+struct question {
+    const struct hs_arguments *arguments;
+    struct hs_opened *opened;
+};
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+static int read_conditions(struct hs_fail_if *fail_if, const struct hs_arguments *arguments, const char **texts,
+                           size_t count)
+{
+    fail_if->condition = calloc(count + 1, sizeof(struct hs_condition *));
+    if (!fail_if->condition || !texts) {
+        hs_complain(arguments->command, "--fail-if: out of memory");
+        return HS_EXIT_FAILURE;
+    }
+    for (; fail_if->count < count; fail_if->count++) {
+        struct hs_error error = {.message = ""};
+        fail_if->condition[fail_if->count] = hs_condition__parse(texts[fail_if->count], &error);
+        if (fail_if->condition[fail_if->count])
+            continue;
+        hs_complain(arguments->command, "--fail-if %s", error.message);
+        return HS_EXIT_USAGE;
+    }
+    return HS_EXIT_OK;
+}
+
+int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *arguments)
+{
+    size_t count = 0;
+    const char **texts = hs_arguments__texts(arguments, "fail-if", &count);
+    *fail_if = (struct hs_fail_if){0};
+    int status = read_conditions(fail_if, arguments, texts, count);
+    free((void *)(uintptr_t)texts);
+    if (status)
+        hs_fail_if__free(fail_if);
+    return status;
+}
+
+void hs_fail_if__free(struct hs_fail_if *fail_if)
+{
+    for (size_t i = 0; i < fail_if->count; i++)
+        hs_condition__free(fail_if->condition[i]);
+    free(fail_if->condition);
+    *fail_if = (struct hs_fail_if){0};
+}
+
+// ---- asking --------------------------------------------------------------------------------------------------------
+
+static uint64_t value_of(enum hs_condition_total which, const struct hs_total *total)
+{
+    switch (which) {
+    case HS_CONDITION_LIVE_BYTES:
+        return total->live_bytes;
+    case HS_CONDITION_LIVE_COUNT:
+        return total->live_count;
+    case HS_CONDITION_PEAK_BYTES:
+        return total->peak_bytes;
+    case HS_CONDITION_PEAK_COUNT:
+        return total->peak_count;
+    case HS_CONDITION_ALLOCATED_BYTES:
+        return total->allocated_bytes;
+    case HS_CONDITION_ALLOCATED_COUNT:
+        return total->allocated_count;
+    case HS_CONDITION_TEMPORARY_BYTES:
+        return total->temporary_bytes;
+    case HS_CONDITION_TEMPORARY_COUNT:
+        return total->temporary_count;
+    case HS_CONDITION_FREED_BYTES:
+        return total->freed_bytes;
+    default:
+        return total->freed_count;
+    }
+}
+
+static int ask_store(const struct hs_opened *opened, enum hs_condition_total which, const struct hs_filter *filter,
+                     uint64_t *value, struct hs_error *error)
+{
+    struct hs_live_total most;
+    struct hs_totals totals;
+    uint64_t time;
+    int result;
+    if (which == HS_CONDITION_MAX_BYTES) {
+        result = hs_query__peak(opened->store, filter, NULL, &most, &time, error);
+        *value = most.bytes;
+        return result;
+    }
+    result = hs_query__totals(opened->store, filter, NULL, &totals, error);
+    if (result)
+        return result;
+    *value = value_of(which, &totals.sum);
+    hs_totals__free(&totals);
+    return 0;
+}
+
+// What is asked within a condition goes before what the options say of the same thing.
+static int ask_trace(const struct question *question, enum hs_condition_total which,
+                     const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+{
+    struct hs_filter_parameters all;
+    struct hs_resolved_filter resolved;
+    hs_filter_parameters__init(&all, HS_TIME_UNIT_START);
+    int result = hs_filter_parameters__add(&all, &question->arguments->filter, error);
+    if (!result)
+        result = hs_filter_parameters__add(&all, inner, error);
+    if (!result)
+        result = hs_filter_parameters__resolve(&all, question->opened->scope, NULL, &resolved, error);
+    hs_filter_parameters__free(&all);
+    if (result)
+        return result;
+    result = ask_store(question->opened, which, &resolved.filter, value, error);
+    hs_resolved_filter__free(&resolved);
+    return result;
+}
+
+static bool dump_knows(const struct hs_opened *opened, enum hs_condition_total which)
+{
+    if (which == HS_CONDITION_LIVE_BYTES || which == HS_CONDITION_LIVE_COUNT)
+        return true;
+    return opened->dump->has_all && (which == HS_CONDITION_ALLOCATED_BYTES || which == HS_CONDITION_ALLOCATED_COUNT);
+}
+
+static int ask_dump(const struct question *question, enum hs_condition_total which,
+                    const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+{
+    const struct hs_opened *opened = question->opened;
+    struct hs_resolved_filter resolved;
+    if (!dump_knows(opened, which))
+        return hs_error__set(error, EINVAL, "%s is a heap dump, which knows nothing of %s", opened->subject.path,
+                             hs_condition_total__name(which));
+    for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
+        if (hs_filter_parameters__have(inner, (enum hs_parameter_id)id) &&
+            !hs_parameter__is_of_frames((enum hs_parameter_id)id))
+            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which says nothing of single blocks",
+                                 hs_parameters[id].name, opened->subject.path);
+    }
+    int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
+    if (result)
+        return result;
+    *value = 0;
+    for (size_t i = 0; i < opened->subject.totals.count; i++) {
+        const struct hs_total *total = &opened->subject.totals.total[i];
+        const struct hs_set *stacks = &resolved.filter.stacks;
+        *value += !stacks->words || hs_set__has(stacks, total->stack) ? value_of(which, total) : 0;
+    }
+    hs_resolved_filter__free(&resolved);
+    return 0;
+}
+
+static int ask(void *context, enum hs_condition_total which, const struct hs_filter_parameters *filter, uint64_t *value,
+               struct hs_error *error)
+{
+    const struct question *question = context;
+    return question->opened->dump ? ask_dump(question, which, filter, value, error)
+                                  : ask_trace(question, which, filter, value, error);
+}
+
+// ---- saying --------------------------------------------------------------------------------------------------------
+
+static struct hs_text amount(const struct hs_comparison *comparison, uint64_t value)
+{
+    return comparison->is_bytes ? hs_text__bytes(value) : hs_text__count(value);
+}
+
+static void say_comparison(const struct hs_comparison *comparison)
+{
+    uint64_t left = comparison->left, right = comparison->right;
+    uint64_t apart = left > right ? left - right : right - left;
+    fputs(comparison->holds ? "" : "not ", stderr);
+    hs_text__print(stderr, comparison->text, comparison->length);
+    fprintf(stderr, ": %s", amount(comparison, left).text);
+    if (apart)
+        fprintf(stderr, ", %s %s %s", amount(comparison, apart).text, left > right ? "more than" : "less than",
+                amount(comparison, right).text);
+}
+
+static void say(const struct hs_arguments *arguments, const struct hs_opened *opened,
+                const struct hs_condition *condition)
+{
+    struct hs_comparison reasons[REASONS_MOST];
+    size_t count = hs_condition__reasons(condition, reasons, REASONS_MOST);
+    fprintf(stderr, "heapsonde %s: %s fails: ", arguments->command->name, opened->subject.path);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? "; " : "", stderr);
+        say_comparison(&reasons[i]);
+    }
+    fputc('\n', stderr);
+}
+
+int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened)
+{
+    struct question question = {arguments, opened};
+    int status = HS_EXIT_OK;
+    for (size_t i = 0; i < fail_if->count; i++) {
+        struct hs_error error = {.message = ""};
+        int holds = hs_condition__evaluate(fail_if->condition[i], ask, &question, &error);
+        if (holds < 0) {
+            hs_complain(arguments->command, "--fail-if: %s", error.message);
+            return HS_EXIT_FAILURE;
+        }
+        if (!holds)
+            continue;
+        say(arguments, opened, fail_if->condition[i]);
+        status = HS_EXIT_CONDITION;
+    }
+    return status;
+}

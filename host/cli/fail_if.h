@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// report --fail-if: conditions on totals that a run of continuous integration is not to meet.
+#ifndef HEAPSONDE_HOST_CLI_FAIL_IF_H
+#define HEAPSONDE_HOST_CLI_FAIL_IF_H
+
+#include "host/cli/subject.h"
+#include "host/filter/condition.h"
+
+struct hs_fail_if {
+    struct hs_condition **condition;
+    size_t count;
+};
+
+// Reads every --fail-if. Returns 0, or the exit status after a line on standard error.
+int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *arguments);
+void hs_fail_if__free(struct hs_fail_if *fail_if);
+
+// Writes a line on standard error for each condition that holds. Returns HS_EXIT_CONDITION when one does.
+int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened);
+
+#define HS_FAIL_IF_OPTION                                                                                              \
+    {                                                                                                                  \
+        .name = "fail-if", .kind = HS_OPTION_TEXT, .argument = "CONDITION",                                            \
+        .help = "end with status 3 and say why when a total is too large or too small, such as "                       \
+                "'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'; docs/filters.md tells more",           \
+        .repeatable = true                                                                                             \
+    }
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Conditions on totals, for continuous integration: live_bytes(function=~"cache") > 10M and peak_count < 1000
+//
+//   condition   term { "or" term }
+//   term        factor { "and" factor }
+//   factor      "not" factor | "(" condition ")" | side OPERATOR side
+//   OPERATOR    > >= < <= == !=
+//   side        TOTAL [ "(" [ filter { "," filter } ] ")" ] | NUMBER
+//   filter      NAME "=" VALUE          any parameter of host/filter/parameters.h
+//             | NAME "=~" VALUE         function and source: <NAME>_regex
+//             | NAME "!~" VALUE         function and source: negative_<NAME>_regex
+//             | NAME "!=" VALUE         library: negative_library
+//             | NAME ">=" VALUE         <NAME>_min, and "<=" <NAME>_max
+//   VALUE       "text" or 'text' (with \ before a quote or a \), or a word up to a space, a comma or a parenthesis
+//   NUMBER      as the total on the other side has it: 10M of bytes, 1000 of blocks
+#ifndef HEAPSONDE_FILTER_CONDITION_H
+#define HEAPSONDE_FILTER_CONDITION_H
+
+#include "host/filter/filter.h"
+
+#define HS_CONDITION_LONGEST 4096
+#define HS_CONDITION_DEEPEST 64
+
+// X(identifier, name, whether it is bytes, what it is)
+#define HS_CONDITION_TOTALS(X)                                                                                         \
+    X(LIVE_BYTES, "live_bytes", true, "never freed")                                                                   \
+    X(LIVE_COUNT, "live_count", false, "never freed")                                                                  \
+    X(PEAK_BYTES, "peak_bytes", true, "there when the whole heap was largest")                                         \
+    X(PEAK_COUNT, "peak_count", false, "there when the whole heap was largest")                                        \
+    X(MAX_BYTES, "max_bytes", true, "the most that was there at once")                                                 \
+    X(ALLOCATED_BYTES, "allocated_bytes", true, "allocated in all")                                                    \
+    X(ALLOCATED_COUNT, "allocated_count", false, "allocated in all")                                                   \
+    X(TEMPORARY_BYTES, "temporary_bytes", true, "freed by the very next call")                                         \
+    X(TEMPORARY_COUNT, "temporary_count", false, "freed by the very next call")                                        \
+    X(FREED_BYTES, "freed_bytes", true, "freed")                                                                       \
+    X(FREED_COUNT, "freed_count", false, "freed")
+
+enum hs_condition_total {
+#define HS_CONDITION_ID(id, name, is_bytes, help) HS_CONDITION_##id,
+    HS_CONDITION_TOTALS(HS_CONDITION_ID)
+#undef HS_CONDITION_ID
+        HS_CONDITION_TOTAL_COUNT
+};
+
+const char *hs_condition_total__name(enum hs_condition_total total);
+bool hs_condition_total__is_bytes(enum hs_condition_total total);
+
+struct hs_condition;
+
+// NULL with the place and the reason in `error`.
+struct hs_condition *hs_condition__parse(const char *text, struct hs_error *error);
+void hs_condition__free(struct hs_condition *condition);
+
+// Asks for a total of what the filter matches. Returns 0 or a negative errno with `error` filled.
+typedef int (*hs_condition_ask)(void *context, enum hs_condition_total total, const struct hs_filter_parameters *filter,
+                                uint64_t *value, struct hs_error *error);
+
+// Returns 1 when the condition holds, 0 when it does not, or a negative errno. Every side is asked for.
+int hs_condition__evaluate(struct hs_condition *condition, hs_condition_ask ask, void *context, struct hs_error *error);
+
+// After the evaluation: the comparisons that made the condition hold.
+struct hs_comparison {
+    const char *text; // as it was given
+    size_t length;
+    bool holds; // below `not` it does not
+    bool is_bytes;
+    uint64_t left, right;
+};
+size_t hs_condition__reasons(const struct hs_condition *condition, struct hs_comparison *reasons, size_t most);
+
+#endif
