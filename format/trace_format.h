@@ -11,7 +11,7 @@
 #define HS_FILE_MAGIC         "\x8fHSONDE\n"
 #define HS_FILE_MAGIC_LENGTH  8
 #define HS_FILE_VERSION_MAJOR 1
-#define HS_FILE_VERSION_MINOR 1
+#define HS_FILE_VERSION_MINOR 2
 #define HS_FILE_HEADER_SIZE   4096
 
 enum { HS_BYTE_ORDER_LITTLE = 1, HS_BYTE_ORDER_BIG = 2 };
@@ -39,6 +39,7 @@ enum hs_drop {
     HS_DROP_STACK_TABLE = 4, // event kept, stack lost: the stack table is full
     HS_DROP_SMALL_STACK = 5, // a thread whose stack has no room for the recorder
     HS_DROP_LINK = 6,        // of a stream: the link was slower than the program
+    HS_DROP_BLOCK_TABLE = 7, // sums: blocks that were counted when they came to be and then not followed: no room
     HS_DROP_COUNT = 16
 };
 
@@ -103,6 +104,7 @@ enum {
     HS_CHUNK_FOOTER = 5,    // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
     HS_CHUNK_FILE = 6,      // an embedded file: name, NUL, contents
     HS_CHUNK_LIVE_PART = 7, // of a stream: what the header's live part became, HS_LIVE_WORDS words in target order
+    HS_CHUNK_SUMS = 8,      // sums per stack in place of events (format/sums.h)
     HS_CHUNK_DUMP = 9       // of the sampling shim's stream: a piece of a dump
 };
 
@@ -112,6 +114,8 @@ enum {
     HS_CHUNK_PACKED = 8 // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
 };
 
+#define HS_SUMS_VERSION 1
+
 // Followed by stored_length bytes and zeros up to HS_CHUNK_ALIGNMENT. Readers skip unknown kinds.
 struct hs_chunk_header {
     uint32_t magic;
@@ -120,7 +124,7 @@ struct hs_chunk_header {
     uint32_t stored_length;
     uint32_t plain_length;
     uint32_t stream;     // EVENTS: the stream; DUMP: number of the dump, from 1; else 0
-    uint32_t count;      // records in it; DUMP: the letter of the dump's kind
+    uint32_t count;      // EVENTS: events in it; SUMS: events that it sums up; DUMP: the letter of the dump's kind
     uint64_t sequence;   // EVENTS, META: number of the slot it was sealed from; DUMP: bytes of the dump before it
     uint64_t first_time; // recorded time of the first and the last record
     uint64_t last_time;

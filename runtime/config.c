@@ -14,7 +14,16 @@ extern char **environ __attribute__((weak));
 
 struct hs_config hs_config;
 
-enum option_kind { OPTION_BOOLEAN, OPTION_NUMBER, OPTION_TEXT, OPTION_LEVEL, OPTION_WRITER, OPTION_POLICY, OPTION_UID };
+enum option_kind {
+    OPTION_BOOLEAN,
+    OPTION_NUMBER,
+    OPTION_TEXT,
+    OPTION_LEVEL,
+    OPTION_WRITER,
+    OPTION_MODE,
+    OPTION_POLICY,
+    OPTION_UID
+};
 
 struct option {
     const char *name;
@@ -43,6 +52,10 @@ static const struct option options[] = {
     {"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", OPTION_NUMBER, &hs_config.cull_threshold_ms},
     {"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", OPTION_NUMBER, &hs_config.cull_pending},
     {"MAX_DEPTH", OPTION_NUMBER, &hs_config.max_depth},
+    {"MODE", OPTION_MODE, &hs_config.aggregate},
+    {"AGGREGATE_INTERVAL", OPTION_NUMBER, &hs_config.aggregate_interval},
+    {"AGGREGATE_STACKS", OPTION_NUMBER, &hs_config.aggregate_stacks},
+    {"AGGREGATE_MEMORY", OPTION_NUMBER, &hs_config.aggregate_memory},
     {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
     {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
     {"INSECURE", OPTION_BOOLEAN, &hs_config.insecure},
@@ -150,6 +163,9 @@ static void set_option(const struct option *option, const char *value)
     case OPTION_WRITER:
         *(bool *)option->value = hs_text__equal(value, "inline");
         break;
+    case OPTION_MODE:
+        *(bool *)option->value = hs_text__equal(value, "aggregate");
+        break;
     case OPTION_POLICY:
         *(enum hs_stream_policy *)option->value = parse_policy(value);
         break;
@@ -193,6 +209,16 @@ static void take_descriptor(void)
     hs_config.output[0] = 0;
 }
 
+// What speaks of single blocks has no place among sums.
+static void leave_to_sums(void)
+{
+    hs_config.cull = hs_config.free_stacks = hs_config.maps = false;
+    if (hs_config.aggregate_interval == 0)
+        hs_config.aggregate_interval = 1;
+    if (hs_config.aggregate_interval > 86400)
+        hs_config.aggregate_interval = 86400;
+}
+
 void hs_config__read_nothing(void)
 {
     set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
@@ -208,6 +234,9 @@ void hs_config__read_nothing(void)
     hs_config.cull_threshold_ms = 10000;
     hs_config.cull_pending = 1u << 20;
     hs_config.max_depth = 4096;
+    hs_config.aggregate_interval = 10;
+    hs_config.aggregate_stacks = 2048;
+    hs_config.aggregate_memory = 64 << 20;
     hs_config.chown_to = -1;
 }
 
@@ -217,6 +246,8 @@ void hs_config__read(void)
     apply_prefix("MEMORY_PROFILER_");
     apply_prefix("HEAPSONDE_");
     take_descriptor();
+    if (hs_config.aggregate)
+        leave_to_sums();
     if (hs_config.max_depth < 16)
         hs_config.max_depth = 16;
     if (hs_config.max_depth > 65536)

@@ -34,6 +34,10 @@ struct hs_config {
     uint64_t cull_threshold_ms;    // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
     uint64_t cull_pending;         // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
     uint64_t max_depth;            // MAX_DEPTH: frames kept of one stack
+    bool aggregate;                // MODE=aggregate: sums per stack in place of events
+    uint64_t aggregate_interval;   // AGGREGATE_INTERVAL: seconds from one telling of what changed to the next
+    uint64_t aggregate_stacks;     // AGGREGATE_STACKS: with more stacks, only those with one part in so many are told
+    uint64_t aggregate_memory;     // AGGREGATE_MEMORY: bytes for live blocks and stacks
     // What is sent while the program runs (docs/protocol.md).
     bool server;                     // ENABLE_SERVER: hosts may connect
     bool broadcast;                  // ENABLE_BROADCAST: announce where

@@ -5,6 +5,7 @@
 #include "runtime/config.h"
 #include "runtime/live_blocks.h"
 #include "runtime/memory.h"
+#include "runtime/record_words.h"
 
 enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
 
@@ -50,30 +51,10 @@ struct record {
     uint64_t time;
 };
 
-static uint32_t words_of(uint64_t first)
-{
-    switch (first & HS_RECORD_KIND_MASK) {
-    case HS_RECORD_FREE:
-    case HS_RECORD_TIME:
-        return 1;
-    case HS_RECORD_FREE_STACK:
-    case HS_RECORD_MALLOC:
-    case HS_RECORD_CALLOC:
-    case HS_RECORD_ALIGNED:
-        return 2;
-    case HS_RECORD_WIDE:
-        return 1 + (uint32_t)(first >> 12 & 0xff);
-    case HS_RECORD_REALLOC_USABLE:
-        return 4;
-    default:
-        return 3;
-    }
-}
-
 // `clock`: recorded time of the previous record; moved on.
 static struct record read_record(const uint64_t *at, uint64_t *clock)
 {
-    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = words_of(at[0])};
+    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
     if (record.kind == HS_RECORD_TIME) {
         *clock = at[0] >> HS_RECORD_ADDRESS_POS;
         return record;
@@ -186,7 +167,7 @@ static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t
     if (hs_slot__header(held->slot)->stream != stream)
         return false;
     const uint64_t *at = hs_slot__records(held->slot) + block.word;
-    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = words_of(at[0])};
+    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
     record.has_usable = record.kind > HS_RECORD_FREE_STACK;
     if (!count_culled((uint32_t)(at[1] >> 32), size_in(at), usable_in(at, &record), time - block.time))
         return false;

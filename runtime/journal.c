@@ -3,6 +3,8 @@
 
 #include "arch/system.h"
 #include "format/meta.h"
+#include "runtime/aggregate/aggregate.h"
+#include "runtime/aggregate/nodes.h"
 #include "runtime/clock.h"
 #include "runtime/lock.h"
 #include "runtime/slots.h"
@@ -54,10 +56,23 @@ static bool next_slot(struct journal *journal)
         return done;                                                                                                   \
     } while (0)
 
-bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
+static bool write_node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
     struct hs_meta_writer *w = &code.writer;
     return APPEND_TO(&code, hs_meta_node(w, id, parent, pc));
+}
+
+// The trace is told of every node, or, where it gets sums, of those that it needs when it needs them.
+bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
+{
+    return hs_aggregate__is_on() ? hs_nodes__keep(id, parent, pc) : write_node(id, parent, pc);
+}
+
+// What the trace may need later it has to be told before it hears that the module is gone.
+void hs_journal__node_ends(uint32_t id)
+{
+    if (hs_aggregate__is_on())
+        hs_nodes__name(id, write_node);
 }
 
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,

@@ -14,6 +14,9 @@
 #include <stdint.h>
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
+
+// The node is met no more: its code is about to be unloaded.
+void hs_journal__node_ends(uint32_t id);
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path);
 bool hs_journal__unload(uint64_t start);

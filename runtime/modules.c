@@ -189,9 +189,9 @@ static void drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
             continue;
         }
         modules.recent = (struct module){0};
-        hs_journal__unload(module->start);
         if (unloaded)
             unloaded(module->start, module->end);
+        hs_journal__unload(module->start);
         *module = modules.table[--modules.count];
     }
 }

@@ -395,6 +395,12 @@ static bool take_space(uint64_t length, uint64_t *offset)
     return true;
 }
 
+// That are lost with the chunk.
+static uint32_t events_in(const struct hs_chunk_header *chunk)
+{
+    return chunk->kind == HS_CHUNK_EVENTS || chunk->kind == HS_CHUNK_SUMS ? chunk->count : 0;
+}
+
 bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
 {
     if (!output.open || hs_output__stopped())
@@ -403,7 +409,7 @@ bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
     struct hs_chunk_header copy = *chunk;
     hs_chunk_seal(&copy, payload, header);
     if (hs_stream__is_open())
-        hs_stream__append(header, payload, chunk->stored_length, chunk->kind == HS_CHUNK_EVENTS ? chunk->count : 0);
+        hs_stream__append(header, payload, chunk->stored_length, events_in(chunk));
     if (!output.has_file)
         return true; // the stream counts what it has lost
     uint64_t offset;

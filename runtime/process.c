@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "format/meta.h"
+#include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/embed.h"
@@ -96,6 +97,18 @@ static void add_machine_info(struct hs_meta_writer *writer)
     add_info(writer, "page-size", number);
 }
 
+static void add_mode_info(struct hs_meta_writer *writer)
+{
+    if (!hs_aggregate__is_on())
+        return;
+    char number[24];
+    struct hs_text text;
+    hs_text__start(&text, number, sizeof number);
+    hs_text__add_number(&text, hs_config.aggregate_interval);
+    add_info(writer, "mode", "aggregate");
+    add_info(writer, "aggregate-interval", number);
+}
+
 static void write_info(void)
 {
     static uint8_t buffer[INFO_SIZE]; // under process.lock
@@ -107,6 +120,7 @@ static void write_info(void)
     add_info(&writer, "recorder", "heapsonde " HEAPSONDE_VERSION);
     add_process_info(&writer);
     add_machine_info(&writer);
+    add_mode_info(&writer);
     // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
@@ -300,6 +314,7 @@ void hs_process__after_fork(void)
         hs_writer__reset();
         hs_seal__reset();
         hs_cull__reset();
+        hs_aggregate__reset();
         hs_embed__reset();
         hs_clock__start();
     }
@@ -367,8 +382,17 @@ static void change_state(uint32_t from, uint32_t to)
         hs_shared_word__change(&hs_output__live()->state, from, to);
 }
 
+// What the slots hold is not in the sums yet.
+static void tell_before_exec(void)
+{
+    bool recording = hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER;
+    if (hs_aggregate__is_on() && !recording && is_this_process() && process.begun && hs_output__is_open())
+        hs_process__sync();
+}
+
 void hs_process__before_exec(void)
 {
+    tell_before_exec();
     change_state(HS_STATE_RECORDING, HS_STATE_EXEC);
 }
 

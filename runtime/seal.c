@@ -4,6 +4,7 @@
 #include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/meta_codec.h"
+#include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/embed.h"
@@ -56,7 +57,7 @@ bool hs_seal__prepare(void)
     seal.next_clock_point_ns = hs_clock__monotonic_ns() + FIRST_CLOCK_POINT_NS;
     if (hs_cull__is_on() && !seal.squeezed)
         seal.squeezed = hs_memory__map(HS_SLOT_RECORDS_SIZE);
-    return hs_seal__sealer(0) && (seal.squeezed || !hs_cull__is_on());
+    return hs_seal__sealer(0) && (seal.squeezed || !hs_cull__is_on()) && hs_aggregate__prepare();
 }
 
 void hs_seal__reset(void)
@@ -128,6 +129,12 @@ static void write_clock_point(void)
     seal.next_clock_point_ns = monotonic + seal.clock_points_apart_ns;
 }
 
+static void write_clock_point_if_due(void)
+{
+    if (hs_clock__monotonic_ns() > seal.next_clock_point_ns)
+        write_clock_point();
+}
+
 static void flush_culled(void)
 {
     if (seal.culled.at > (uint8_t *)seal.squeezed)
@@ -166,6 +173,9 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
     if (header->use == HS_SLOT_META) {
         seal_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back(slot);
+    } else if (hs_aggregate__is_on()) {
+        hs_aggregate__take_slot(slot, sealer->scratch);
+        hs_slots__give_back(slot);
     } else {
         if (hs_cull__is_on())
             seal_held(false);
@@ -174,8 +184,16 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
             hs_slots__give_back(slot);
         }
     }
-    if (sealer == &sealers[0] && hs_clock__monotonic_ns() > seal.next_clock_point_ns)
-        write_clock_point();
+    if (sealer == &sealers[0])
+        write_clock_point_if_due();
+}
+
+void hs_seal__sums(bool at_once)
+{
+    if (!hs_aggregate__is_on() || (!at_once && hs_aggregate__due_in_ns()))
+        return;
+    hs_aggregate__tell(sealers[0].scratch, at_once);
+    write_clock_point_if_due();
 }
 
 void hs_seal__close(uint64_t state)
@@ -183,6 +201,7 @@ void hs_seal__close(uint64_t state)
     struct hs_live *live = hs_output__live();
     if (hs_cull__is_on())
         finish_culling();
+    hs_seal__sums(true);
     hs_embed__modules();
     write_clock_point();
     if (hs_output__stopped())

@@ -20,6 +20,9 @@ bool hs_seal__prepare(void);
 // Encodes and appends what `slot` holds and gives the slot back; when culling, some time later.
 void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot);
 
+// Where sums take the place of events: tells them when they are due, or at once.
+void hs_seal__sums(bool at_once);
+
 // The writer's own: one META chunk of the records in [data, data + length).
 void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence);
 

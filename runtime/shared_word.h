@@ -30,6 +30,14 @@ static inline void hs_shared_word__add(uint64_t *word, uint32_t amount)
         __atomic_fetch_add(&halves->high, 1, __ATOMIC_RELAXED);
 }
 
+// What was written before a word whose low half is not zero is seen with it.
+static inline uint64_t hs_shared_word__load(const uint64_t *word)
+{
+    const struct hs_shared_halves *halves = (const struct hs_shared_halves *)word;
+    uint32_t low = __atomic_load_n(&halves->low, __ATOMIC_ACQUIRE);
+    return low | (uint64_t)__atomic_load_n(&halves->high, __ATOMIC_RELAXED) << 32;
+}
+
 // From one small value to another.
 static inline void hs_shared_word__change(uint64_t *word, uint32_t from, uint32_t to)
 {
@@ -42,6 +50,11 @@ static inline void hs_shared_word__change(uint64_t *word, uint32_t from, uint32_
 static inline void hs_shared_word__store(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t hs_shared_word__load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 static inline void hs_shared_word__add(uint64_t *word, uint32_t amount)

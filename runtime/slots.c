@@ -7,13 +7,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { SLOTS_LIMIT = 8192, INDEX_BITS = 14 };
+enum { INDEX_BITS = 14 };
 
 #define ONE_TAG    ((uintptr_t)1 << INDEX_BITS)
 #define INDEX_MASK (ONE_TAG - 1)
 
 static struct {
-    struct hs_slot table[SLOTS_LIMIT];
+    struct hs_slot table[HS_SLOTS_LIMIT];
     _Atomic uint32_t total;
     _Atomic uintptr_t free_head;
     _Atomic uint32_t full_head;
@@ -24,7 +24,7 @@ static struct {
     _Atomic uint32_t waiting;  // threads asleep on `returned`
 } slots;
 
-static uint32_t index_of(const struct hs_slot *slot)
+uint32_t hs_slots__index(const struct hs_slot *slot)
 {
     return (uint32_t)(slot - slots.table);
 }
@@ -35,7 +35,7 @@ static void push_free(struct hs_slot *slot)
     uintptr_t next;
     do {
         atomic_store_explicit(&slot->next, head & INDEX_MASK, memory_order_relaxed);
-        next = ((head & ~INDEX_MASK) + ONE_TAG) | (index_of(slot) + 1);
+        next = ((head & ~INDEX_MASK) + ONE_TAG) | (hs_slots__index(slot) + 1);
     } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_release,
                                                     memory_order_relaxed));
     atomic_fetch_add_explicit(&slots.free_count, 1, memory_order_relaxed);
@@ -75,10 +75,15 @@ static void fill_chunk_header(uint8_t *memory)
     hs_chunk_seal(&chunk, NULL, memory);
 }
 
+uint64_t hs_slots__next_sequence(void)
+{
+    return atomic_fetch_add_explicit(&slots.sequence, 1, memory_order_relaxed) + 1;
+}
+
 bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
 {
     uint32_t total = atomic_load_explicit(&slots.total, memory_order_relaxed);
-    if (total + count > SLOTS_LIMIT)
+    if (total + count > HS_SLOTS_LIMIT)
         return false;
     atomic_store_explicit(&slots.total, total + count, memory_order_relaxed);
     for (uint32_t i = count; i-- > 0;) {
@@ -100,7 +105,7 @@ struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time
         return NULL;
     struct hs_slot_header *header = hs_slot__header(slot);
     header->stream = stream;
-    header->sequence = atomic_fetch_add_explicit(&slots.sequence, 1, memory_order_relaxed) + 1;
+    header->sequence = hs_slots__next_sequence();
     header->base_time = base_time;
     __atomic_store_n(&header->use, use, __ATOMIC_RELEASE);
     return slot;
@@ -112,8 +117,8 @@ void hs_slots__submit(struct hs_slot *slot)
     uint32_t head = atomic_load_explicit(&slots.full_head, memory_order_relaxed);
     do
         atomic_store_explicit(&slot->next, head, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&slots.full_head, &head, index_of(slot) + 1, memory_order_release,
-                                                  memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&slots.full_head, &head, hs_slots__index(slot) + 1,
+                                                  memory_order_release, memory_order_relaxed));
 }
 
 struct hs_slot *hs_slots__next(const struct hs_slot *slot)

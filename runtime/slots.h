@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { HS_SLOTS_LIMIT = 8192 };
+
 struct hs_slot {
     uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
     uint64_t file_offset; // 0: not in the file
@@ -29,6 +31,9 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count);
 // Takes a free slot for `stream` and prepares it: `use` is HS_SLOT_EVENTS or HS_SLOT_META, records are zero. NULL when
 // none is free. Lock-free.
 struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time);
+
+// A number as slots have, for a chunk that never was a slot.
+uint64_t hs_slots__next_sequence(void);
 
 // Hands a filled slot to the writer. Lock-free; the caller wakes the writer.
 void hs_slots__submit(struct hs_slot *slot);
@@ -45,6 +50,7 @@ void hs_slots__wait(int64_t timeout_ns);
 
 // Any slot by its number below the total; whose contents may be changing.
 const struct hs_slot *hs_slots__at(uint32_t index);
+uint32_t hs_slots__index(const struct hs_slot *slot);
 
 uint32_t hs_slots__total(void);
 uint32_t hs_slots__free(void);

@@ -252,13 +252,19 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
     return id;
 }
 
+static void kill(uint32_t id, struct node *node)
+{
+    hs_journal__node_ends(id);
+    atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
+}
+
 static void forget_range(uintptr_t start, uintptr_t end)
 {
     for (uint32_t id = 1; id <= trie.count; id++) {
         struct node *node = node_of(id);
         uintptr_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
         if (pc != DEAD && hs_modules__call_of(pc) - start < end - start)
-            atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
+            kill(id, node);
     }
     hs_wide_nodes__forget(start, end);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
@@ -277,6 +283,22 @@ void hs_stacks__flush(uint32_t tid)
     if (!hs_lock__acquire(&trie.lock, tid))
         return;
     hs_journal__flush_code();
+    hs_lock__release(&trie.lock);
+}
+
+bool hs_stacks__lock(uint32_t tid)
+{
+    return hs_lock__acquire(&trie.lock, tid);
+}
+
+bool hs_stacks__try_lock(uint32_t tid)
+{
+    uint32_t open = 0;
+    return atomic_compare_exchange_strong(&trie.lock.word, &open, tid);
+}
+
+void hs_stacks__unlock(void)
+{
     hs_lock__release(&trie.lock);
 }
 

@@ -38,7 +38,13 @@ void hs_stacks__forget_unloaded(uint32_t tid);
 // Hands the journal of nodes to the writer.
 void hs_stacks__flush(uint32_t tid);
 
-// Number of nodes in the trace.
+// The table's lock, for whoever tells the trace of nodes (aggregate/nodes.h). Those that hold it may wait for the
+// writer.
+bool hs_stacks__lock(uint32_t tid);
+bool hs_stacks__try_lock(uint32_t tid);
+void hs_stacks__unlock(void);
+
+// Number of nodes.
 uint32_t hs_stacks__count(void);
 
 // Around fork, for whoever keeps the trie in the child: no other thread is in the middle of a change.

@@ -28,6 +28,11 @@ uint32_t hs_threads__count(void)
     return atomic_load_explicit(&threads.count, memory_order_relaxed);
 }
 
+uint32_t hs_threads__streams(void)
+{
+    return atomic_load(&threads.streams);
+}
+
 static bool own(struct hs_thread *thread, uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong_explicit(&thread->tid, &from, to, memory_order_acq_rel, memory_order_relaxed);

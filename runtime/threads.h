@@ -51,6 +51,9 @@ struct hs_thread *hs_threads__register(void);
 // Number of threads that have records, dead ones not yet noticed included.
 uint32_t hs_threads__count(void);
 
+// Number of streams given out: threads that ever had records.
+uint32_t hs_threads__streams(void);
+
 // Submits the slots of threads that are gone.
 void hs_threads__collect_dead(void);
 

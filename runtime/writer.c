@@ -2,6 +2,7 @@
 #include "runtime/writer.h"
 
 #include "arch/system.h"
+#include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/lock.h"
@@ -111,6 +112,7 @@ static void seal_submitted(void)
 
 static void carry_out(uint32_t orders)
 {
+    hs_seal__sums(orders & ORDER_SYNC);
     if (orders & ORDER_CLOSE)
         hs_seal__close(atomic_load(&writer.close_state));
     if (orders) {
@@ -148,7 +150,7 @@ static void sleep_until_needed(void)
     atomic_store(&writer.asleep, 1);
     bool needed = hs_slots__submitted() >= WAKE_AT || hs_slots__waited_for() || atomic_load(&writer.asked);
     if (!needed)
-        hs_futex__wait(&writer.signal, seen, -1);
+        hs_futex__wait(&writer.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : -1);
     atomic_store(&writer.asleep, 0);
 }
 
@@ -183,7 +185,7 @@ static bool has_second_core(void)
 static void start_helper(void)
 {
     bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
-    if (helper.tid || !is_thread || hs_cull__is_on() || !has_second_core())
+    if (helper.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || !has_second_core())
         return;
     helper.sealer = hs_seal__sealer(1);
     helper.stack = helper.sealer ? hs_memory__map(STACK_SIZE) : NULL;
@@ -369,6 +371,14 @@ static bool order(uint32_t orders, int64_t patience_ns)
 bool hs_writer__sync(void)
 {
     return order(ORDER_SYNC, 10 * SECOND_NS);
+}
+
+void hs_writer__ask_for_sums(void)
+{
+    if (atomic_load(&writer.state) != STATE_THREAD)
+        return;
+    atomic_fetch_or(&writer.asked, ORDER_SYNC);
+    wake();
 }
 
 void hs_writer__close(uint64_t state)

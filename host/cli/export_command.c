@@ -50,6 +50,8 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     const struct hs_export_format *format = of_dumps ? NULL : hs_export_format__find(word);
     if (format && format->of_blocks && opened->dump)
         obstacle = "it is a heap dump, which says nothing of single blocks; give a trace, or write pprof or speedscope";
+    if (format && format->of_blocks && !opened->dump && hs_store__summary(opened->store)->has_sums)
+        obstacle = "it holds sums per stack, which say nothing of single blocks; write pprof, speedscope or json";
     if (!obstacle)
         return 0;
     hs_complain(arguments->command, "%s cannot be written as %s: %s", opened->subject.path, word, obstacle);

@@ -109,6 +109,8 @@ static void set_variables(const struct hs_arguments *arguments)
     // The threshold alone says nothing without the switch.
     if (hs_arguments__flag(arguments, "cull"))
         setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
+    if (hs_arguments__flag(arguments, "aggregate"))
+        setenv("HEAPSONDE_MODE", "aggregate", 1);
 }
 
 static const char *wanted_output(const struct hs_arguments *arguments)
@@ -270,6 +272,18 @@ static const struct hs_option options[] = {
      .argument = "N",
      .variable = "TEMPORARY_ALLOCATION_PENDING_THRESHOLD",
      .help = "with --cull, hold back at most this many allocations"},
+    {.name = "aggregate",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "SECONDS",
+     .variable = "AGGREGATE_INTERVAL",
+     .help = "record sums per stack in place of events, and write what changed every so many seconds: a few kilobytes "
+             "a minute, for weeks"},
+    {.name = "aggregate-stacks",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .variable = "AGGREGATE_STACKS",
+     .help = "with --aggregate and more than N stacks, tell apart those with one Nth of what is live or was allocated, "
+             "and the rest together; 2048 when not given"},
     {.name = "follow-children",
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",

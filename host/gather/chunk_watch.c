@@ -62,7 +62,7 @@ static void take_header(struct hs_chunk_watch *watch)
         return;
     }
     watch->behind = watch->next + hs_chunk_size(chunk.stored_length);
-    if (chunk.kind == HS_CHUNK_EVENTS)
+    if (chunk.kind == HS_CHUNK_EVENTS || chunk.kind == HS_CHUNK_SUMS)
         watch->events += chunk.count;
     if (chunk.kind == HS_CHUNK_DUMP)
         take_dump_piece(watch, &chunk);

@@ -5,6 +5,7 @@
 
 #include "host/import/builder.h"
 #include "host/import/finish.h"
+#include "host/import/sums.h"
 #include "host/import/tables.h"
 #include "host/import/trace.h"
 
@@ -91,7 +92,7 @@ static int create_clock(struct import *import, uint64_t *end_ns)
     const struct hs_trace_chunk *chunks = hs_trace__chunks(import->trace, &count);
     uint64_t last = header->live.end_time;
     for (size_t i = 0; i < count; i++) {
-        if (chunks[i].kind != HS_CHUNK_EVENTS)
+        if (chunks[i].kind != HS_CHUNK_EVENTS && chunks[i].kind != HS_CHUNK_SUMS)
             continue;
         import->total_bytes += chunks[i].stored_length;
         last = chunks[i].last_time > last ? chunks[i].last_time : last;
@@ -146,7 +147,9 @@ static int run(struct import *import, int directory_fd)
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
     import->builder.stack_limit = import->tables.node_count;
     if (!failed)
-        failed = hs_trace__replay(import->trace, visit, import, &import->counts);
+        failed = sums__are_in(import->trace, &import->tables)
+                     ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
+                     : hs_trace__replay(import->trace, visit, import, &import->counts);
     sum_damage(import);
     if (!failed)
         failed = builder__finish_rows(&import->builder, &import->head);

@@ -98,7 +98,8 @@ struct hs_totals {
 };
 
 // Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks:
-// their times, sizes and threads are not known one by one.
+// their times, sizes and threads are not known one by one. A trace of sums (hs_summary.has_sums) consists of such
+// alone: it has totals, a peak and the timeline of the whole heap, and refuses every other question with -ENOTSUP.
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);
@@ -158,7 +159,8 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
                        struct hs_error *error);
 void hs_timeline__free(struct hs_timeline *timeline);
 
-// Exact maximum of the live requested bytes of the matching rows, and when it was first reached.
+// Exact maximum of the live requested bytes of the matching rows, and when it was first reached. Of sums: what the
+// matching stacks had at the highest tick of the whole heap.
 int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter, const struct hs_query_control *control,
                    struct hs_live_total *peak, uint64_t *time, struct hs_error *error);
 

@@ -46,6 +46,8 @@ static int count_zones(const struct hs_store *store, const struct hs_filter *fil
 int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
                     const struct hs_query_control *control, uint64_t *count, struct hs_error *error)
 {
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
     struct hs_filter heap;
     uint64_t *zone;
     size_t zones;
@@ -137,6 +139,8 @@ int hs_query__rows(const struct hs_store *store, const struct hs_filter *filter,
                    uint64_t skip, uint64_t limit, const struct hs_query_control *control, struct hs_rows *rows,
                    struct hs_error *error)
 {
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
     struct hs_filter heap;
     uint32_t *all;
     *rows = (struct hs_rows){0};
@@ -187,6 +191,8 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
                    int (*visit)(void *context, const struct hs_store *store, uint64_t row), void *context,
                    struct hs_error *error)
 {
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
     struct hs_filter heap;
     filter = hs_filter__or_heap(filter, &heap);
     struct each each = {store, filter, visit, context};
@@ -222,6 +228,8 @@ static int fill_histogram(void *argument, unsigned worker, uint64_t first, uint6
 static int histogram_of(const struct hs_store *store, const struct hs_filter *filter, enum hs_row_key key,
                         const struct hs_query_control *control, struct hs_histogram *histogram, struct hs_error *error)
 {
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
     struct hs_filter heap;
     unsigned workers = hs_scan__workers(store, control);
     filter = hs_filter__or_heap(filter, &heap);

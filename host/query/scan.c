@@ -75,6 +75,13 @@ static void *work_thread(void *argument)
     return NULL;
 }
 
+int hs_query__refuse_sums(struct hs_error *error)
+{
+    return hs_error__set(error, ENOTSUP,
+                         "the trace holds sums per stack (HEAPSONDE_MODE=aggregate), which know nothing of the times, "
+                         "sizes, lifetimes and threads of single blocks; only stacks can be asked for");
+}
+
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error)
 {
     struct worker workers[WORKERS_MAX];

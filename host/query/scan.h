@@ -29,6 +29,9 @@ static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter 
     return filter ? filter : heap;
 }
 
+// A question about single blocks was asked of a trace that has only sums. Returns -ENOTSUP.
+int hs_query__refuse_sums(struct hs_error *error);
+
 // Whether some row of the zone may match.
 bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time);
 

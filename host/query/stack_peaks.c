@@ -143,6 +143,8 @@ int hs_query__stack_peaks(const struct hs_store *store, const struct hs_query_co
     hs_store__nodes(store, &work.stacks);
     work.stacks += !work.stacks;
     *peaks = (struct hs_stack_peaks){0};
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
     int result = order_by_stack(&work);
     if (!result)
         result = find_peaks(&work, peaks);

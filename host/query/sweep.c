@@ -72,6 +72,20 @@ static bool next_step(const struct sweep *sweep, size_t *alloc, size_t *freed, u
 // ---- peak
 // --------------------------------------------------------------------------------------------------------------
 
+// Of stacks nothing is known between the ticks, so theirs is what they had at the highest tick of all.
+static int peak_of_sums(const struct hs_store *store, const struct hs_filter *filter, struct hs_live_total *peak,
+                        uint64_t *time, struct hs_error *error)
+{
+    struct hs_totals totals;
+    int failed = hs_query__totals(store, filter, NULL, &totals, error);
+    if (failed)
+        return failed;
+    *peak = (struct hs_live_total){totals.sum.peak_bytes, totals.sum.peak_usable, totals.sum.peak_count};
+    *time = hs_store__summary(store)->peak_time;
+    hs_totals__free(&totals);
+    return 0;
+}
+
 int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter, const struct hs_query_control *control,
                    struct hs_live_total *peak, uint64_t *time, struct hs_error *error)
 {
@@ -84,6 +98,8 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
         *time = summary->peak_time;
         return 0;
     }
+    if (summary->has_sums)
+        return peak_of_sums(store, filter, peak, time, error);
     int failed = open_sweep(&sweep, store, filter, control, error);
     if (failed)
         return failed;
@@ -222,6 +238,40 @@ static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timel
     return true;
 }
 
+// Sums are known at ticks alone, which the pyramid's finest level has; each counts where its interval begins.
+static void from_ticks(const struct hs_store *store, struct hs_timeline *timeline, uint64_t to)
+{
+    size_t levels;
+    const struct hs_timeline_level *level = hs_store__timeline(store, &levels);
+    struct progress progress = {.timeline = timeline};
+    bool started = false;
+    for (uint64_t i = 0; levels && i < level->points && i * level->interval <= to; i++) {
+        const struct hs_timeline_point *tick = &level->point[i];
+        uint64_t time = i * level->interval;
+        if (time >= timeline->from) {
+            if (!started)
+                start_point(&progress);
+            started = true;
+            advance(&progress, time);
+            struct hs_timeline_point *point = &timeline->point[progress.current];
+            if (tick->live_bytes_max > point->live_bytes_max)
+                point->live_bytes_max = tick->live_bytes_max;
+            if (tick->live_count_max > point->live_count_max)
+                point->live_count_max = tick->live_count_max;
+            point->allocated_bytes += tick->allocated_bytes;
+            point->allocated_count += tick->allocated_count;
+            point->freed_bytes += tick->freed_bytes;
+            point->freed_count += tick->freed_count;
+        }
+        progress.bytes = tick->live_bytes_end;
+        progress.count = tick->live_count_end;
+    }
+    if (!started)
+        start_point(&progress);
+    advance(&progress, UINT64_MAX);
+    end_point(&progress);
+}
+
 int hs_query__timeline(const struct hs_store *store, const struct hs_filter *filter, uint64_t from, uint64_t to,
                        size_t points, const struct hs_query_control *control, struct hs_timeline *timeline,
                        struct hs_error *error)
@@ -236,6 +286,10 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
         return hs_error__set(error, ENOMEM, "query: out of memory");
     if (!filter && from_pyramid(store, timeline))
         return 0;
+    if (!filter && hs_store__summary(store)->has_sums) {
+        from_ticks(store, timeline, to);
+        return 0;
+    }
     int failed = open_sweep(&sweep, store, filter, control, error);
     if (failed) {
         hs_timeline__free(timeline);

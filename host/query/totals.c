@@ -214,18 +214,45 @@ void hs_total__add(struct hs_total *to, const struct hs_total *from)
         to->lifetime_max = from->lifetime_max;
 }
 
+static void add_sums(struct hs_total *to, const struct hs_culled *sums)
+{
+    const struct hs_total total = {.allocated_bytes = sums->size,
+                                   .allocated_usable = sums->usable,
+                                   .allocated_count = sums->count,
+                                   .live_bytes = sums->live.bytes,
+                                   .live_usable = sums->live.usable,
+                                   .live_count = sums->live.count,
+                                   .peak_bytes = sums->peak.bytes,
+                                   .peak_usable = sums->peak.usable,
+                                   .peak_count = sums->peak.count,
+                                   .temporary_bytes = sums->temporary_size,
+                                   .temporary_count = sums->temporary_count,
+                                   .freed_bytes = sums->size - sums->live.bytes,
+                                   .freed_count = sums->count - sums->live.count,
+                                   .first_time = sums->first_time,
+                                   .last_time = sums->last_time,
+                                   .lifetime_min = UINT64_MAX};
+    hs_total__add(to, &total);
+}
+
 static int add_culled(const struct context *context, struct partial *partial)
 {
     size_t count;
     const struct hs_culled *culled = hs_store__culled(context->store, &count);
-    if (!(context->filter->domains & HS_FILTER_HEAP) || !hs_filter__asks_only_stacks(context->filter))
+    if (!hs_filter__asks_only_stacks(context->filter))
         return 0;
     for (size_t i = 0; i < count; i++) {
         if (context->filter->stacks.words && !hs_set__has(&context->filter->stacks, culled[i].stack))
             continue;
+        if (!(context->filter->domains >> culled[i].domain & 1))
+            continue;
         struct hs_total *total = total_of(partial, culled[i].stack);
         if (!total)
             return -ENOMEM;
+        if (culled[i].kind == HS_CULLED_SUMS) {
+            add_sums(total, &culled[i]);
+            continue;
+        }
         total->allocated_bytes += culled[i].size;
         total->allocated_usable += culled[i].usable;
         total->allocated_count += culled[i].count;
@@ -298,6 +325,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
         .store = store, .columns = hs_store__columns(store), .filter = filter = hs_filter__or_heap(filter, &heap)};
     *totals = (struct hs_totals){0};
     start_total(&totals->sum, 0);
+    if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
+        return hs_query__refuse_sums(error);
     context.all_of_heap =
         filter->domains == HS_FILTER_HEAP && !filter->stacks.words && hs_filter__asks_only_stacks(filter);
     int failed = context.all_of_heap ? hs_totals__read_table(store, totals) : -ENOENT;

@@ -74,6 +74,8 @@ static const struct {
     [HS_DROP_STOPPED] = {"stopped", "recording had ended early"},
     [HS_DROP_SMALL_STACK] = {"small_stack", "a thread's stack had no room for the recorder"},
     [HS_DROP_LINK] = {"link", "the link to the host was slower than the program"},
+    [HS_DROP_BLOCK_TABLE] = {"block_table",
+                             "no room for more live blocks: counted when they came to be, and then not followed"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 

@@ -51,6 +51,27 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
     hs_json__string(json, "restriction", subject->restriction);
 }
 
+// What a trace of sums knows, and what it does not; the keys are there in every report of a trace.
+static void write_kind(struct hs_json *json, const struct hs_summary *summary)
+{
+    static const char *const unknown[] = {"peak_between_ticks", "times", "sizes", "lifetimes", "threads"};
+    hs_json__string(json, "holds", summary->has_sums ? "sums" : "events");
+    if (!summary->has_sums)
+        return;
+    hs_json__open_object(json, "sums");
+    hs_json__number(json, "interval_ns", summary->sums_interval_ns);
+    hs_json__number(json, "ticks", summary->sums_ticks);
+    hs_json__number(json, "last_tick_ns", summary->sums_until);
+    hs_json__number(json, "folded_stacks", summary->folded_stacks);
+    hs_json__number(json, "untold_events", summary->untold_events);
+    hs_json__string(json, "peak_is", "highest_tick");
+    hs_json__open_array(json, "not_known");
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+        hs_json__string(json, NULL, unknown[i]);
+    hs_json__close_array(json);
+    hs_json__close_object(json);
+}
+
 static void write_numbers(struct hs_json *json, const struct hs_subject *subject)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
@@ -249,6 +270,7 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
         subject->kind->write_json(&json, subject);
     } else {
         write_program(&json, subject);
+        write_kind(&json, hs_store__summary(subject->store));
         write_numbers(&json, subject);
         result = write_cut_stacks(&json, subject);
     }

@@ -42,6 +42,20 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
     row(to, "duration", "%s", hs_text__time(summary->end_time).text);
 }
 
+// What a trace of sums knows, and what it does not.
+static void print_sums(const struct writer *to, const struct hs_summary *summary)
+{
+    row(to, "holds", "sums per stack, told at %s ticks, every %s: what is live is known at each tick",
+        hs_text__count(summary->sums_ticks).text, hs_text__time(summary->sums_interval_ns).text);
+    row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
+    if (summary->folded_stacks)
+        row(to, "folded", "%s stacks that matter little are told together, as [no stack]",
+            hs_text__count(summary->folded_stacks).text);
+    if (summary->untold_events)
+        row(to, "untold", "%s events came after the last tick, at %s, and are in no sum",
+            hs_text__count(summary->untold_events).text, hs_text__time(summary->sums_until).text);
+}
+
 static void print_numbers(const struct writer *to, const struct hs_subject *subject)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
@@ -52,8 +66,9 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         row(to, "only", "%s", subject->restriction);
     row(to, "allocations", "%s (%s), %s in total", hs_text__count(sum->allocated_count).text,
         hs_text__rate(sum->allocated_count, summary->end_time).text, hs_text__bytes(sum->allocated_bytes).text);
-    row(to, "peak", "%s in %s, %s after the start", hs_text__bytes(subject->peak.bytes).text,
-        hs_text__blocks(subject->peak.count).text, hs_text__time(subject->peak_time).text);
+    row(to, summary->has_sums ? "highest tick" : "peak", "%s in %s, %s after the start",
+        hs_text__bytes(subject->peak.bytes).text, hs_text__blocks(subject->peak.count).text,
+        hs_text__time(subject->peak_time).text);
     row(to, "live at end", "%s in %s", hs_text__bytes(sum->live_bytes).text, hs_text__blocks(sum->live_count).text);
     row(to, "temporary", "%s of all allocations: freed before their thread allocated or freed anything else",
         hs_text__percent(sum->temporary_count, sum->allocated_count).text);
@@ -62,6 +77,8 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
             hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
     row(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
+    if (summary->has_sums)
+        print_sums(to, summary);
 }
 
 static void print_ending(const struct writer *to, const struct hs_summary *summary)
@@ -71,7 +88,12 @@ static void print_ending(const struct writer *to, const struct hs_summary *summa
                                           "the trace could not be written", "of an error inside the recorder"};
     switch (summary->state) {
     case HS_STATE_RECORDING:
-        row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
+        if (summary->has_sums)
+            row(to, "ending",
+                "the program still runs or was killed; what happened after the last tick, at %s, is missing",
+                hs_text__time(summary->sums_until).text);
+        else
+            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
         break;
     case HS_STATE_STOPPED:
         row(to, "ending", "recording ended early because %s (%s); what came later is missing",

@@ -225,12 +225,6 @@ struct hs_mapping { // detail of a mapping row
     uint32_t reserved;
 };
 
-struct hs_culled { // blocks that the recorder left out because they lived shortly
-    uint32_t stack;
-    uint32_t reserved;
-    uint64_t count, size, usable, lifetime_ns;
-};
-
 enum hs_side_kind { HS_SIDE_MALLOPT = 1, HS_SIDE_TOGGLE = 2, HS_SIDE_MARK = 3 };
 struct hs_side_event {
     uint64_t time;
@@ -248,6 +242,22 @@ struct hs_live_total {
     uint64_t bytes;  // requested
     uint64_t usable; // usable
     uint64_t count;
+};
+
+// Blocks that the recorder summed up per stack in place of recording them one by one.
+enum hs_culled_kind {
+    HS_CULLED_SHORT = 0, // they lived shortly: none is live, all have a lifetime
+    HS_CULLED_SUMS = 1   // all blocks, as hs_summary.has_sums says: no lifetimes
+};
+struct hs_culled {
+    uint32_t stack;  // 0, of sums: the stacks that were not told apart
+    uint16_t kind;   // enum hs_culled_kind
+    uint16_t domain; // enum hs_domain
+    uint64_t count, size, usable, lifetime_ns;
+    // Of sums:
+    struct hs_live_total live, peak; // at the end; at the highest tick
+    uint64_t temporary_count, temporary_size;
+    uint64_t first_time, last_time; // ticks that first and last said something of the stack
 };
 
 // All that is known about the whole trace.
@@ -287,6 +297,14 @@ struct hs_summary {
     uint64_t damage_bytes[8];
     uint64_t recovered_slots; // live slots of a killed or running process
     uint64_t out_of_order;    // records with a time before their predecessor's
+
+    // A trace that holds sums per stack, told every so often, in place of events: it has no rows. What is live is known
+    // at each tick; `peak` is the highest tick. Of single blocks nothing is known: times, sizes, lifetimes, threads.
+    bool has_sums;
+    uint64_t sums_interval_ns;
+    uint64_t sums_ticks, sums_until; // how many; the time of the last
+    uint64_t untold_events;          // known to have been recorded after the last tick, and in no sum
+    uint64_t folded_stacks;          // that are part of stack 0
 };
 
 // One interval of the timeline. Heap domain; bytes are requested bytes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What a host may ask a recorded process for (docs/protocol.md, section 2.5).
+#include "runtime/aggregate/aggregate.h"
 #include "runtime/journal.h"
 #include "runtime/output.h"
 #include "runtime/process.h"
@@ -10,6 +11,7 @@
 #include "runtime/stream/slot_copies.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/text.h"
+#include "runtime/writer.h"
 
 #include "arch/system.h"
 
@@ -82,6 +84,11 @@ static uint32_t flush(const char *argument, struct hs_text *answer)
 {
     (void)argument;
     flush_journals();
+    if (hs_aggregate__is_on()) {
+        hs_writer__ask_for_sums();
+        hs_text__add(answer, "sums are told\n");
+        return 0;
+    }
     for (uint32_t i = 0; i < hs_slots__total(); i++)
         if (!hs_stream__copy_slot(hs_slots__at(i))) {
             hs_text__add(answer, "the buffer of the stream is full\n");

@@ -253,6 +253,11 @@ static bool fits(uint32_t length, uint32_t events)
     return hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + reserve;
 }
 
+bool hs_stream__has_room(uint32_t length)
+{
+    return !hs_stream.open || hs_stream__has_ended() || hs_config.policy == HS_POLICY_BLOCK || fits(length, 1);
+}
+
 static bool count_as_dropped(uint32_t events)
 {
     hs_shared_word__add(&hs_stream.dropped, events);

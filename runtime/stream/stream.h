@@ -28,6 +28,10 @@ bool hs_stream__is_open(void);
 // Whether the program is to wait for the link, and there is no room now.
 bool hs_stream__blocks(void);
 
+// Whether `length` bytes of chunks would find room now, beyond what is kept for stacks and modules. True also without
+// a stream, and when the program is to wait for the link.
+bool hs_stream__has_room(uint32_t length);
+
 // One sealed chunk: its header and its payload. Any thread of the writer's. False: it is not in the stream, which has
 // counted the events in it.
 bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events);

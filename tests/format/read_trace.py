@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 MASK = 2**64 - 1
-PAD, SLOT, EVENTS, META, FOOTER, FILE = 1, 2, 3, 4, 5, 6
+PAD, SLOT, EVENTS, META, FOOTER, FILE, SUMS = 1, 2, 3, 4, 5, 6, 8
 LIVE, PACKED = 2, 8
 FREE, MALLOC, CALLOC, ALIGNED, REALLOC = 1, 2, 3, 4, 5
 
@@ -640,7 +640,7 @@ def read_chunks(data, header):
             at += 8
             continue
         chunks.append({"kind": fields[1], "flags": fields[2], "plain": fields[4], "stream": fields[5],
-                       "sequence": fields[7], "crc": fields[10], "offset": at,
+                       "sequence": fields[7], "time": fields[9], "crc": fields[10], "offset": at,
                        "payload": data[at + 56:at + 56 + fields[3]]})
         at += 56 + (fields[3] + 7) // 8 * 8
     return chunks
@@ -755,6 +755,61 @@ def history(chunks, header):
     return moments
 
 
+# ---- sums, section 5.1
+
+SUM_KEYS = ("allocations", "allocated_bytes", None, "ended", "ended_bytes", None, "temporary_count", None)
+
+
+def unzigzag(number):
+    return number >> 1 ^ (MASK if number & 1 else 0)
+
+
+def add_sums(payload, stacks, nodes):
+    source = Bytes(payload)
+    if source.byte() != 1:
+        raise Damage("unknown version")
+    domain = source.byte()
+    for _ in range(3):
+        source.varint()
+    if domain:
+        return
+    stack = 0
+    while source.at < len(payload):
+        stack = stack + unzigzag(source.varint()) & MASK
+        mask = source.byte()
+        total = stacks.setdefault(stack if stack in nodes else 0, [0] * 8)
+        for bit in range(8):
+            if mask >> bit & 1:
+                total[bit] = total[bit] + unzigzag(source.varint()) & MASK
+
+
+def read_sums(chunks, nodes):
+    """The totals of a trace without events; its peak is the highest tick."""
+    totals, stacks = Totals(), {}
+    chunks = sorted((chunk for chunk in chunks if chunk["kind"] == SUMS), key=lambda c: (c["time"], c["offset"]))
+    for number, chunk in enumerate(chunks):
+        if chunk["flags"] == 0 and crc32c(chunk["payload"]) == chunk["crc"]:
+            try:
+                add_sums(chunk["payload"], stacks, nodes)
+            except Damage:
+                pass
+        if number + 1 == len(chunks) or chunks[number + 1]["time"] != chunk["time"]:
+            live = sum(total[1] for total in stacks.values()) - sum(total[4] for total in stacks.values())
+            totals.peak = max(totals.peak, live)
+    for stack, total in stacks.items():
+        named = {key: value for key, value in zip(SUM_KEYS, total) if key}
+        named["live_count"] = max(named["allocations"] - named.pop("ended"), 0)
+        named["live_bytes"] = max(named["allocated_bytes"] - named.pop("ended_bytes"), 0)
+        totals.of(stack).update(named)
+    return totals
+
+
+def is_aggregate(chunks):
+    wanted = b"\x04mode\x09aggregate"
+    return any(chunk["kind"] == SUMS for chunk in chunks) or any(
+        tag == 6 and bytes(body) == wanted for chunk in chunks if chunk["kind"] == META for tag, body in meta_of(chunk))
+
+
 def read(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -768,6 +823,8 @@ def read(path):
                 nodes[body[0]] = (body[1], body[2])
             elif tag == 7:
                 culled.append(body)
+    if is_aggregate(chunks):
+        return read_sums(chunks, nodes), nodes
     for _, _, _, stream, phase, event in history([c for c in chunks if c["kind"] == EVENTS], header):
         if event["kind"] in (MALLOC, CALLOC, ALIGNED, REALLOC):
             event["stack"] = event["stack"] if event["stack"] in nodes else 0

@@ -14,6 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// As it is, under the sampling shim, or recorded as sums.
+enum how { RECORDED, PROFILED, AGGREGATED };
+static const char *const hows[] = {NULL, "profiled", "aggregate"};
+
 struct line {
     char *name, *options, *command, *prepare;
 };
@@ -152,13 +156,25 @@ static bool ends_as_expected(int status, int expected_status, bool killed)
     return end != 98 && end != 99 && end != 126 && end != 127 && end != 255;
 }
 
-static void run_line(struct line *line, bool profiled)
+// Everything but what is only known at ticks, and what a kill leaves out.
+static void expect_sums(struct expectation *expectation, char **variables, bool killed)
+{
+    int count = 0;
+    while (variables[count])
+        count++;
+    variables[count] = "HEAPSONDE_MODE=aggregate";
+    expectation->sums = true;
+    expectation->peak = false;
+    expectation->untold |= killed;
+}
+
+static void run_line(struct line *line, enum how how)
 {
     struct expectation expectation = {.traces = -1};
     char **options = split(line->options), *variables[32] = {NULL};
     bool compare_output = true, dump = true, compare_counts = true;
     int variable_count = 0, frame_count = 0, expected_status = -1;
-    bool killed = false;
+    bool killed = false, profiled = how == PROFILED;
     for (; *options; options++) {
         const char *option = *options;
         if (!strcmp(option, "no-counter"))
@@ -167,6 +183,8 @@ static void run_line(struct line *line, bool profiled)
             expectation.inexact = true;
         else if (!strcmp(option, "peak"))
             expectation.peak = true;
+        else if (!strcmp(option, "untold"))
+            expectation.untold = true;
         else if (!strcmp(option, "drops"))
             expectation.drops_allowed = true;
         else if (!strcmp(option, "cut"))
@@ -212,6 +230,8 @@ static void run_line(struct line *line, bool profiled)
         if (prepared.status != 0)
             fail("the preparation ends with %s:\n%s", status_text(prepared.status), prepared.output);
     }
+    if (how == AGGREGATED)
+        expect_sums(&expectation, variables, killed);
     char **command = split(line->command);
     char **environment = profiled ? profiled_variables(variables, dump) : variables;
     struct result bare = run(RUN_BARE, text("%s/bare", work), environment, command);
@@ -253,18 +273,21 @@ static void skip_unsupported(const char *cases, const char *name)
 int main(int count, char **arguments)
 {
     struct line line;
-    bool profiled = count == 4 && !strcmp(arguments[3], "profiled");
-    if (count != 3 && !profiled) {
-        fprintf(stderr, "usage: %s CASES NAME [profiled]\n", arguments[0]);
+    enum how how = RECORDED;
+    for (enum how known = PROFILED; count == 4 && known <= AGGREGATED; known++)
+        if (!strcmp(arguments[3], hows[known]))
+            how = known;
+    if (count != 3 && how == RECORDED) {
+        fprintf(stderr, "usage: %s CASES NAME [profiled | aggregate]\n", arguments[0]);
         return 2;
     }
     if (!line_find(arguments[1], arguments[2], &line))
         fail("%s has no case %s", arguments[1], arguments[2]);
     skip_unsupported(arguments[1], line.name);
-    if (profiled)
-        skip_unsupported(arguments[1], text("profiled.%s", line.name));
-    harness_start(profiled ? text("%s.profiled", line.name) : line.name);
-    if (profiled)
+    if (how != RECORDED)
+        skip_unsupported(arguments[1], text("%s.%s", hows[how], line.name));
+    harness_start(how != RECORDED ? text("%s.%s", line.name, hows[how]) : line.name);
+    if (how == PROFILED)
         path_shim = path_prof_shim;
     if (access(path_shim, R_OK) != 0 || access(path_heapsonde, X_OK) != 0)
         fail("%s and %s have to be built first", path_shim, path_heapsonde);
@@ -276,7 +299,7 @@ int main(int count, char **arguments)
             fail("there is no special case %s", line.command);
         special->run();
     } else {
-        run_line(&line, profiled);
+        run_line(&line, how);
     }
     return harness_finish();
 }

@@ -75,6 +75,8 @@ struct counter counter_of(const char *path);
 struct expectation {
     bool no_counter;       // the program cannot carry it: nothing to compare with
     bool inexact;          // numbers differ in what is known: see the case
+    bool sums;             // the trace holds sums per stack
+    bool untold;           // what happens after the last of them is only counted
     bool peak;             // one thread: the peak is comparable
     bool drops_allowed;    // nested events
     bool cut_allowed;      // stacks

@@ -47,6 +47,11 @@ bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void 
     return true;
 }
 
+void hs_journal__node_ends(uint32_t id)
+{
+    (void)id;
+}
+
 bool hs_journal__unload(uint64_t start)
 {
     (void)start;

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/aggregate/aggregate.h"
+
+#include "arch/system.h"
+#include "format/event_codec.h"
+#include "format/meta.h"
+#include "format/sums.h"
+#include "runtime/aggregate/blocks.h"
+#include "runtime/aggregate/nodes.h"
+#include "runtime/aggregate/stack_sums.h"
+#include "runtime/clock.h"
+#include "runtime/journal.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/record_words.h"
+#include "runtime/seal.h"
+#include "runtime/shared_word.h"
+#include "runtime/stacks.h"
+#include "runtime/stream/stream.h"
+#include "runtime/threads.h"
+
+enum { SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, PART_SIZE = 32 << 10, LAST_CALLS = 256 };
+
+#define SECOND_NS 1000000000ull
+
+_Static_assert(HS_CODEC_MAX_EVENTS * sizeof(struct hs_event) <= HS_CODEC_SCRATCH_SIZE, "a slot's events fit");
+
+// How far a slot was read.
+struct reading {
+    uint64_t sequence, clock;
+    uint32_t words;
+};
+
+// What the last call of a stream allocated: freed by the next one it was temporary. Streams share places.
+struct last_call {
+    uintptr_t address;
+    size_t size;
+    uint32_t stream, stack;
+};
+
+static struct {
+    struct reading readings[HS_SLOTS_LIMIT];
+    struct last_call last_calls[LAST_CALLS];
+    uint64_t ended, frees, reallocations; // of the heap
+    uint64_t events;                      // since the last tick
+    uint64_t told_until, next_tick_ns;    // recorded time; monotonic
+    uint8_t *nodes_memory;                // PART_SIZE, and as much again for `sums`
+    struct hs_meta_writer nodes;
+    bool nodes_full;
+    struct hs_sums_writer sums;
+    struct hs_sums_head head;
+    uint64_t tick; // recorded time of the one in progress
+    uint64_t all_read_until, next_sweep_ns;
+    bool in_order; // as long as there was one stream alone
+} aggregate;
+
+static const struct hs_codec_target target = {
+    .byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? HS_BYTE_ORDER_LITTLE : HS_BYTE_ORDER_BIG,
+    .pointer_size = sizeof(void *),
+    .address_shift = HS_ARCH_ADDRESS_SHIFT,
+};
+
+// ---- events ---------------------------------------------------------------------------------------------------------
+
+static unsigned domain_of(const struct hs_block *block)
+{
+    return block->stack & HS_BLOCK_OF_POOL ? HS_SUMS_POOLS : HS_SUMS_HEAP;
+}
+
+static void add(enum hs_sum sum, const struct hs_block *block)
+{
+    unsigned domain = domain_of(block);
+    uint32_t slack = domain == HS_SUMS_HEAP ? block->other : 0;
+    hs_stack_sums__add(domain, block->stack & HS_BLOCK_STACK_MASK, sum, block->size, slack);
+}
+
+static void end(const struct hs_block *block)
+{
+    aggregate.ended += domain_of(block) == HS_SUMS_HEAP;
+    add(HS_SUM_FREED_COUNT, block);
+}
+
+static void begin_block(const struct hs_block *block)
+{
+    struct hs_block *known = hs_blocks__find(block);
+    add(HS_SUM_ALLOCATED_COUNT, block);
+    if (!known) {
+        hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_BLOCK_TABLE], 1);
+        end(block);
+    } else if (known->address && known->time > block->time) {
+        end(block);
+    } else {
+        if (known->address && !hs_block__is_over(known))
+            end(known);
+        hs_blocks__fill(known, block);
+    }
+}
+
+static void end_block(struct hs_block *block)
+{
+    aggregate.frees += domain_of(block) == HS_SUMS_HEAP;
+    block->stack |= HS_BLOCK_OVER;
+    struct hs_block *known = hs_blocks__find(block);
+    if (!known || (known->address && known->time > block->time))
+        return;
+    if (known->address && !hs_block__is_over(known))
+        end(known);
+    if (!aggregate.in_order)
+        hs_blocks__fill(known, block);
+    else if (known->address)
+        hs_blocks__take_out(known);
+}
+
+static struct last_call *last_call_of(uint32_t stream)
+{
+    struct last_call *last = &aggregate.last_calls[stream % LAST_CALLS];
+    if (last->stream != stream)
+        *last = (struct last_call){.stream = stream};
+    return last;
+}
+
+static void allocated(uint32_t stream, const struct hs_event *event)
+{
+    uint64_t slack = event->usable - event->size;
+    struct hs_block block = {.time = event->time,
+                             .address = (uintptr_t)event->address,
+                             .size = (size_t)event->size,
+                             .stack = event->stack,
+                             .other = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX};
+    struct last_call *last = last_call_of(stream);
+    begin_block(&block);
+    last->address = block.address;
+    last->size = block.size;
+    last->stack = block.stack;
+}
+
+static void freed(uint32_t stream, uint64_t address, uint64_t time)
+{
+    struct hs_block block = {.time = time, .address = (uintptr_t)address};
+    struct last_call *last = last_call_of(stream);
+    end_block(&block);
+    if (last->address == block.address)
+        hs_stack_sums__add(HS_SUMS_HEAP, last->stack, HS_SUM_TEMPORARY_COUNT, last->size, 0);
+    last->address = 0;
+}
+
+static void reallocated(uint32_t stream, const struct hs_event *event)
+{
+    struct hs_block old = {.time = event->begin_time, .address = (uintptr_t)event->old_address};
+    end_block(&old);
+    aggregate.reallocations++;
+    allocated(stream, event);
+}
+
+// A pool's number is not kept: two handles that look the same here would have to hold the same address.
+static void pooled(const struct hs_event *event)
+{
+    struct hs_block block = {.time = event->time,
+                             .address = (uintptr_t)event->address,
+                             .size = (size_t)event->size,
+                             .stack = event->stack | HS_BLOCK_OF_POOL,
+                             .other = (uint32_t)(event->pool * 0x9e3779b97f4a7c15ull >> 32)};
+    if (event->kind == HS_EVENT_POOL_ALLOC)
+        begin_block(&block);
+    else
+        end_block(&block);
+}
+
+static void add_event(uint32_t stream, const struct hs_event *event)
+{
+    switch (event->kind) {
+    case HS_EVENT_FREE:
+        freed(stream, event->address, event->time);
+        break;
+    case HS_EVENT_MALLOC:
+    case HS_EVENT_CALLOC:
+    case HS_EVENT_ALIGNED:
+        allocated(stream, event);
+        break;
+    case HS_EVENT_REALLOC:
+        reallocated(stream, event);
+        break;
+    case HS_EVENT_POOL_ALLOC:
+    case HS_EVENT_POOL_FREE:
+        pooled(event);
+        break;
+    default:
+        break;
+    }
+}
+
+// ---- slots ----------------------------------------------------------------------------------------------------------
+
+// The words from `from` on that were written, and the time at their end. What they hold may be read after this.
+static uint32_t written_words(const uint64_t *records, uint32_t from, uint64_t *clock)
+{
+    uint32_t at = from;
+    uint64_t first;
+    while (at < SLOT_WORDS && (first = hs_shared_word__load(&records[at])) != 0) {
+        bool is_time = (first & HS_RECORD_KIND_MASK) == HS_RECORD_TIME;
+        *clock = is_time ? first >> HS_RECORD_ADDRESS_POS : *clock + (first >> HS_RECORD_DELTA_POS);
+        at += hs_record_words(first);
+    }
+    return (at < SLOT_WORDS ? at : SLOT_WORDS) - from;
+}
+
+static void add_slot(const struct hs_slot *slot, void *scratch)
+{
+    const struct hs_slot_header *header = hs_slot__header(slot);
+    const uint64_t *records = hs_slot__records(slot);
+    struct reading *reading = &aggregate.readings[hs_slots__index(slot)];
+    if (reading->sequence != header->sequence)
+        *reading = (struct reading){.sequence = header->sequence, .clock = header->base_time};
+    uint64_t clock = reading->clock;
+    uint32_t words = written_words(records, reading->words, &clock);
+    struct hs_event *events = scratch;
+    aggregate.in_order = hs_threads__streams() <= 1;
+    int damaged;
+    size_t count = hs_records_decode(&target, records + reading->words, words, reading->clock, events,
+                                     HS_CODEC_MAX_EVENTS, &damaged);
+    for (size_t i = 0; i < count; i++)
+        add_event(header->stream, &events[i]);
+    aggregate.events += count;
+    reading->words += words;
+    reading->clock = clock;
+}
+
+static void add_slots_in_use(void *scratch)
+{
+    for (uint32_t i = 0; i < hs_slots__total(); i++) {
+        const struct hs_slot *slot = hs_slots__at(i);
+        if (slot->memory && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_EVENTS)
+            add_slot(slot, scratch);
+    }
+}
+
+// Whoever was about to record something that happened before the slots were read the time before has done so by now.
+static void read_all(void *scratch)
+{
+    uint64_t now = hs_clock__now();
+    add_slots_in_use(scratch);
+    hs_blocks__sweep(aggregate.all_read_until);
+    aggregate.all_read_until = now;
+    aggregate.next_sweep_ns = hs_clock__monotonic_ns() + SECOND_NS;
+}
+
+void hs_aggregate__take_slot(const struct hs_slot *slot, void *scratch)
+{
+    add_slot(slot, scratch);
+    if (hs_blocks__are_crowded() && hs_clock__monotonic_ns() > aggregate.next_sweep_ns)
+        read_all(scratch);
+}
+
+// ---- telling --------------------------------------------------------------------------------------------------------
+
+static bool write_node(uint32_t name, uint32_t parent, uintptr_t pc)
+{
+    bool written = hs_meta_node(&aggregate.nodes, name, parent, pc);
+    aggregate.nodes_full |= !written;
+    return written;
+}
+
+static uint32_t name_stack(uint32_t stack)
+{
+    return aggregate.nodes_full ? 0 : hs_nodes__name(stack, write_node);
+}
+
+// The names that are needed, as one chunk. What explains them, modules, comes before it. False: not now, somebody adds
+// a stack at this moment.
+static bool choose_stacks(bool last)
+{
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    if (!(last ? hs_stacks__lock(tid) : hs_stacks__try_lock(tid)))
+        return false;
+    hs_meta_begin(&aggregate.nodes, aggregate.nodes_memory, PART_SIZE);
+    aggregate.nodes_full = false;
+    hs_journal__flush_code();
+    uint64_t sequence = hs_slots__next_sequence();
+    for (unsigned domain = 0; domain < HS_SUMS_DOMAINS; domain++)
+        hs_stack_sums__choose(domain, name_stack);
+    hs_stacks__unlock();
+    uint32_t length = (uint32_t)(aggregate.nodes.at - aggregate.nodes_memory);
+    if (length)
+        hs_seal__meta(aggregate.nodes_memory, length, sequence);
+    return true;
+}
+
+static uint8_t *sums_memory(void)
+{
+    return aggregate.nodes_memory + PART_SIZE;
+}
+
+static void begin_part(void)
+{
+    hs_sums_begin(&aggregate.sums, sums_memory(), PART_SIZE, &aggregate.head);
+}
+
+static void write_part(void)
+{
+    uint32_t length = (uint32_t)(aggregate.sums.at - sums_memory());
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_SUMS,
+        .stored_length = length,
+        .plain_length = length,
+        .count = aggregate.events < UINT32_MAX ? (uint32_t)aggregate.events : UINT32_MAX,
+        .first_time = aggregate.told_until,
+        .last_time = aggregate.tick,
+    };
+    struct hs_live *live = hs_output__live();
+    bool written = hs_output__append(&chunk, sums_memory());
+    hs_shared_word__add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], chunk.count);
+    aggregate.events = 0;
+}
+
+static void put_record(const struct hs_sums_record *record)
+{
+    if (hs_sums_put(&aggregate.sums, record))
+        return;
+    write_part();
+    begin_part();
+    hs_sums_put(&aggregate.sums, record);
+}
+
+static void tell_domain(unsigned domain)
+{
+    bool heap = domain == HS_SUMS_HEAP;
+    uint64_t unknown = aggregate.frees - aggregate.ended;
+    aggregate.head = (struct hs_sums_head){.domain = (uint8_t)domain,
+                                           .unknown_frees = heap && (int64_t)unknown > 0 ? unknown : 0,
+                                           .reallocations = heap ? aggregate.reallocations : 0,
+                                           .folded = hs_stack_sums__folded(domain)};
+    begin_part();
+    const uint8_t *empty = aggregate.sums.at;
+    hs_stack_sums__tell(domain, put_record);
+    if (aggregate.sums.at > empty || (heap && aggregate.events))
+        write_part();
+}
+
+// Told together: names first, then sums.
+static void tell_all(bool last)
+{
+    while (choose_stacks(last) && aggregate.nodes_full && (last || hs_stream__has_room(2 * PART_SIZE)))
+        continue;
+    for (unsigned domain = 0; domain < HS_SUMS_DOMAINS; domain++)
+        tell_domain(domain);
+    aggregate.told_until = aggregate.tick;
+}
+
+bool hs_aggregate__prepare(void)
+{
+    if (!hs_aggregate__is_on())
+        return true;
+    aggregate.next_tick_ns = hs_clock__monotonic_ns() + hs_config.aggregate_interval * SECOND_NS;
+    if (!aggregate.nodes_memory)
+        aggregate.nodes_memory = hs_memory__map(2 * PART_SIZE);
+    return aggregate.nodes_memory != NULL;
+}
+
+int64_t hs_aggregate__due_in_ns(void)
+{
+    uint64_t now = hs_clock__monotonic_ns();
+    return now < aggregate.next_tick_ns ? (int64_t)(aggregate.next_tick_ns - now) : 0;
+}
+
+// A stream that has no room now gets the sums later: nothing is lost, they only become larger.
+void hs_aggregate__tell(void *scratch, bool last)
+{
+    bool room = last || hs_stream__has_room(4 * PART_SIZE);
+    uint64_t wait_ns = room ? hs_config.aggregate_interval * SECOND_NS : SECOND_NS;
+    aggregate.next_tick_ns = hs_clock__monotonic_ns() + wait_ns;
+    aggregate.tick = hs_clock__now();
+    read_all(scratch);
+    if (room)
+        tell_all(last);
+}
+
+void hs_aggregate__reset(void)
+{
+    if (aggregate.nodes_memory)
+        hs_memory__unmap(aggregate.nodes_memory, 2 * PART_SIZE);
+    __builtin_memset(&aggregate, 0, sizeof aggregate);
+    hs_blocks__reset();
+    hs_stack_sums__reset();
+    hs_nodes__reset();
+}
