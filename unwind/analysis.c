@@ -32,6 +32,7 @@ struct analysis {
     struct place pending[PENDING_MAX];
     struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
+    uint64_t switches_differ;                      // bit n: on register n, and there were more
     struct body bodies[BODIES_MAX];                // states at calls, told apart by sp
     uint32_t cases_left;                           // of switches, that may still be looked at
     uint8_t *visited;                              // a bit for each possible instruction
@@ -177,6 +178,27 @@ static bool same_value(struct hs_code_value a, struct hs_code_value b)
     return a.kind == b.kind && a.number == b.number;
 }
 
+static bool states_agree(const struct hs_code_state *known, const struct hs_code_state *state, unsigned base)
+{
+    if (!same_value(known->registers[base], state->registers[base]))
+        return false;
+    for (uint64_t both = known->saved & state->saved; both; both &= both - 1)
+        if (known->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
+            return false;
+    return true;
+}
+
+// A switch takes the place of one that says no more, or else it is known that not all agree.
+static void replace_switch(struct analysis *analysis, struct place *place, const struct hs_code_state *state)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    bool says_more = place->state.saved & ~state->saved;
+    if (says_more || !states_agree(&place->state, state, decoder->sp))
+        analysis->switches_differ |= hs_register_bit(decoder->sp);
+    if (says_more || !states_agree(&place->state, state, decoder->fp))
+        analysis->switches_differ |= hs_register_bit(decoder->fp);
+}
+
 // A function that has given its frame back jumps to another one.
 static void note_switch(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
@@ -184,7 +206,9 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
     struct hs_code_value entry_sp = {decoder->entry_sp_from_cfa, HS_VALUE_CFA};
     if (!has_frame(decoder, state) || same_value(state->registers[decoder->sp], entry_sp))
         return;
-    struct place *place = &analysis->switches[analysis->switch_count++ % SWITCHES_MAX];
+    struct place *place = &analysis->switches[analysis->switch_count % SWITCHES_MAX];
+    if (analysis->switch_count++ >= SWITCHES_MAX)
+        replace_switch(analysis, place, state);
     place->address = address;
     place->state = *state;
 }
@@ -416,22 +440,12 @@ static const struct hs_code_state *most_common_body(const struct analysis *analy
     return most ? &most->state : NULL;
 }
 
-static bool states_agree(const struct hs_code_state *known, const struct hs_code_state *state, unsigned base)
-{
-    if (!same_value(known->registers[base], state->registers[base]))
-        return false;
-    for (uint64_t both = known->saved & state->saved; both; both &= both - 1)
-        if (known->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
-            return false;
-    return true;
-}
-
 static bool all_switches_agree(const struct analysis *analysis, const struct hs_code_state *state, unsigned base)
 {
     for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++)
         if (!states_agree(&analysis->switches[i].state, state, base))
             return false;
-    return analysis->switch_count <= SWITCHES_MAX;
+    return !(analysis->switches_differ & hs_register_bit(base));
 }
 
 // Whether all calls and switches of the function, as far as it is known, agree with `state` on what register `base`
@@ -439,7 +453,7 @@ static bool all_switches_agree(const struct analysis *analysis, const struct hs_
 static bool all_bodies_agree(const struct analysis *analysis, const struct hs_code_state *state, unsigned base)
 {
     bool any = analysis->body_count || analysis->switch_count;
-    if (!is_base(state, base) || !any || analysis->body_count == BODIES_MAX || analysis->switch_count > SWITCHES_MAX)
+    if (!is_base(state, base) || !any || analysis->body_count == BODIES_MAX)
         return false;
     for (uint32_t i = 0; i < analysis->body_count; i++)
         if (!states_agree(&analysis->bodies[i].state, state, base))

@@ -74,8 +74,8 @@ struct builder {
     uint8_t *bits;
     struct text code; // where instructions are: .text, or all that is executable
     uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
-    uint8_t *pointed; // the same for the text, where data is known: where what may be pointers lead
-    uint8_t *passed;  // and where the instruction before goes on: no function starts there
+    uint8_t *pointed; // the same for the text: where what may be pointers lead
+    uint8_t *passed;  // and where no function starts
     uintptr_t gp;     // MIPS: what the global pointer holds in all of the module; 0: not known
     uintptr_t bias;   // of the module; 0 where it is not known
 };
@@ -157,8 +157,10 @@ static void mark_pointer(const struct builder *builder, uintptr_t pointer)
 static void mark_called(const struct builder *builder, uintptr_t target)
 {
     uintptr_t address = target - target % builder->decoder->alignment;
-    if (builder->data || builder->decoder->alignment != 2 || address % 16 == 0 || looks_like_start(builder, address))
+    if (looks_like_start(builder, address))
         mark(builder, address);
+    else if (builder->data || builder->decoder->alignment != 2 || address % 16 == 0)
+        mark_in(builder, builder->data ? builder->pointed : builder->bits, address);
 }
 
 // Constants that straight code makes in registers.
@@ -305,16 +307,26 @@ static void note_data(const struct builder *builder, const struct hs_instruction
     }
 }
 
-// A function does not start where control goes on from what is before, which is no data.
-static bool passes(const struct hs_instruction *instruction)
+// A function does not start within an instruction, where control goes on from what is before, which is no data, nor
+// with what depends on a comparison before. What is in a delay slot does not go on.
+static void mark_passed(const struct builder *builder, uintptr_t address, const struct hs_instruction *instruction,
+                        bool in_slot)
 {
-    return instruction->flow == HS_FLOW_NEXT && !instruction->conditional && !hs_instruction__is_padding(instruction);
+    uintptr_t unit = builder->decoder->alignment, next = address + instruction->size;
+    for (uintptr_t within = address + unit; within < next; within += unit)
+        mark_in(builder, builder->passed, within);
+    if (instruction->conditional)
+        mark_in(builder, builder->passed, address);
+    else if (instruction->flow == HS_FLOW_NEXT && !in_slot && !hs_instruction__is_padding(instruction))
+        mark_in(builder, builder->passed, next);
 }
 
 static void mark_in_instruction(const struct builder *builder, uintptr_t address,
                                 const struct hs_instruction *instruction, struct constants *constants,
                                 struct block *block)
 {
+    if (builder->passed)
+        mark_passed(builder, address, instruction, block->in_slot);
     if (instruction->flow == HS_FLOW_CALL && instruction->target)
         mark_called(builder, instruction->target);
     if (instruction->flow == HS_FLOW_NEXT && instruction->target)
@@ -327,16 +339,15 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
         return;
     note_data(builder, instruction);
     follow_constants(builder, constants, instruction);
-    if (builder->passed && passes(instruction))
-        mark_in(builder, builder->passed, address + instruction->size);
 }
 
-// Whether the code at `at` is of the decoder's kind, where there are two. That holds up to *judged.
-static bool is_likely(const struct builder *builder, const uint8_t *at, const uint8_t **judged)
+// Whether the code at `at` is of the decoder's kind, where there are two. That holds up to *judged. `from`: where the
+// data before it ends, which says nothing.
+static bool is_likely(const struct builder *builder, const uint8_t *from, const uint8_t *at, const uint8_t **judged)
 {
     enum { STRETCH = 64 };
     const struct hs_range *code = &builder->code.bytes;
-    size_t before = (size_t)(at - code->start), after = (size_t)(code->end - at);
+    size_t before = (size_t)(at - from), after = (size_t)(code->end - at);
     *judged = after > STRETCH ? at + STRETCH : code->end;
     if (!builder->decoder->is_likely)
         return true;
@@ -352,18 +363,15 @@ static void mark_in_code(const struct builder *builder)
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
     struct block block = {.after_end = true};
-    for (const uint8_t *at = start, *judged = start; at < end;) {
+    for (const uint8_t *at = start, *from = start, *judged = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
         struct hs_instruction instruction;
-        if (at >= judged && !is_likely(builder, at, &judged)) {
-            at = judged;
-            context = 0;
-            block = (struct block){.after_end = true};
-            continue;
-        }
-        if (is_data(builder, address) || !decoder->decode(at, (size_t)(end - at), address, &context, &instruction) ||
+        bool data = is_data(builder, address),
+             unlikely = !data && at >= judged && !is_likely(builder, from, at, &judged);
+        if (data || unlikely || !decoder->decode(at, (size_t)(end - at), address, &context, &instruction) ||
             !instruction.size) {
-            at += decoder->alignment;
+            at = unlikely ? judged : at + decoder->alignment;
+            from = data ? at : from;
             context = 0;
             block = (struct block){.after_end = true};
             continue;
@@ -443,24 +451,25 @@ static void map_places(struct builder *builder, size_t size)
     long memory = hs_system_mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
         return;
-    builder->data = (uint8_t *)memory;
-    builder->pointed = builder->data + size;
+    builder->pointed = (uint8_t *)memory;
     builder->passed = builder->pointed + size;
+    if (builder->decoder->data_in_code)
+        builder->data = builder->passed + size;
 }
 
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
     size_t size = text_size(builder->text) / builder->decoder->alignment / 8 + 1;
-    if (found && builder->decoder->data_in_code)
+    if (found)
         map_places(builder, size);
     mark_pointers(builder, module);
     mark_in_code(builder);
-    if (!builder->data)
+    if (!builder->pointed)
         return;
     for (size_t i = 0; i < size; i++)
         builder->bits[i] |= builder->pointed[i] & (uint8_t)~builder->passed[i];
-    hs_system_munmap(builder->data, 3 * size);
+    hs_system_munmap(builder->pointed, 3 * size);
 }
 
 // 0: no process starts in the module.

@@ -423,6 +423,12 @@ static bool ends_with_call(const uint8_t *end, size_t length)
             (word & 0x0c50f000) == 0x0410f000);
 }
 
+// Constants may follow, of which few look like instructions.
+static bool is_likely(const uint8_t *code, size_t length)
+{
+    return hs_arm_is_arm(code, length) || hs_arm_is_arm(code, length / 2);
+}
+
 const struct hs_decoder hs_decoder_arm = {
     .name = "arm",
     .word_size = 4,
@@ -437,6 +443,6 @@ const struct hs_decoder hs_decoder_arm = {
     .data_in_code = true,
     .decode = decode,
     .starts_function = starts_function,
-    .is_likely = hs_arm_is_arm,
+    .is_likely = is_likely,
     .ends_with_call = ends_with_call,
 };

@@ -91,18 +91,14 @@ static __attribute__((noinline)) long inner(long a)
         return result;                                                                                                 \
     }
 
-// Numbers that happen to be addresses within the function: no pointer leads there. Where code holds data, as on ARM,
-// every distance in it may look like that; elsewhere they are not told from pointers.
-#if defined(__arm__)
+// Numbers that happen to be addresses within the function: no pointer leads there. Every distance in code that holds
+// data may look like that.
 #define NUMBERS_4(function, number)                                                                                    \
     (const char *)(function) + (number), (const char *)(function) + (number) + 2,                                      \
         (const char *)(function) + (number) + 4, (const char *)(function) + (number) + 6
 #define NUMBERS_WITHIN(function)                                                                                       \
     static const char *numbers_within_##function[] __attribute__((used)) = {                                           \
         NUMBERS_4(function, 2), NUMBERS_4(function, 10), NUMBERS_4(function, 18), NUMBERS_4(function, 26)};
-#else
-#define NUMBERS_WITHIN(function)
-#endif
 
 #define VARIADIC(nr, next)                                                                                             \
     static __attribute__((noinline, noclone)) long v##nr(const char *kinds, ...)                                       \
