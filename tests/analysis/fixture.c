@@ -235,3 +235,23 @@ LOCALS(15, 1234567)
 ALIGNED(1, 32)
 ALIGNED(2, 64)
 ALIGNED(3, 256)
+
+// More jumps than the analysis keeps, each to where no path that it knows leads.
+#define STEP(nr)                                                                                                       \
+    NAME(step_, nr) : sum += two(sum, *code + nr);                                                                     \
+    if (sum & 1 << nr % 16)                                                                                            \
+        sum -= one(sum * nr);                                                                                          \
+    goto *steps[*code++];
+#define STEPS_8(STEP, d) STEP(d##0) STEP(d##1) STEP(d##2) STEP(d##3) STEP(d##4) STEP(d##5) STEP(d##6) STEP(d##7)
+#define STEPS(STEP)                                                                                                    \
+    STEPS_8(STEP, 1) STEPS_8(STEP, 2) STEPS_8(STEP, 3) STEPS_8(STEP, 4) STEPS_8(STEP, 5) STEPS_8(STEP, 6)
+#define STEP_ADDRESS(nr) &&NAME(step_, nr),
+
+long interpret_many_steps(const unsigned char *code, long sum)
+{
+    static const void *const steps[] = {STEPS(STEP_ADDRESS) && stop};
+    goto *steps[*code++];
+    STEPS(STEP)
+stop:
+    return sum + one(*code);
+}
