@@ -507,6 +507,142 @@ START_TEST(groups_know_their_peak)
 }
 END_TEST
 
+// ---- a program of three allocations --------------------------------------------------------------------------------
+
+#define SECOND 1000000000ull
+
+// From 1000 s after 1970 on: 100 bytes from f, never freed; 50 from g, freed; 70 from f, freed; the end after 10 s.
+static void write_three(void)
+{
+    static uint8_t bytes[4096];
+    const struct hs_event events[] = {
+        {.kind = HS_EVENT_MALLOC, .time = SECOND / 2, .address = 0x1000, .size = 100, .usable = 104, .stack = 2},
+        {.kind = HS_EVENT_MALLOC, .time = SECOND, .address = 0x2000, .size = 50, .usable = 56, .stack = 3},
+        {.kind = HS_EVENT_MALLOC, .time = 2 * SECOND, .address = 0x3000, .size = 70, .usable = 72, .stack = 2},
+        {.kind = HS_EVENT_FREE, .time = 3 * SECOND, .address = 0x2000},
+        {.kind = HS_EVENT_FREE, .time = 4 * SECOND, .address = 0x3000}};
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    hs_meta_clock(&meta, 0, 1000, 1000 * SECOND);
+    hs_meta_thread(&meta, 0, 1, 0, "main", 4);
+    hs_meta_node(&meta, 1, 0, 0x400100);
+    hs_meta_node(&meta, 2, 1, 0x400200);
+    hs_meta_node(&meta, 3, 1, 0x400300);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 0, events, sizeof(events) / sizeof(events[0]), false);
+    trace_writer__close(&writer, true, 10 * SECOND);
+}
+
+static void name_three(struct hs_trace_symbols *symbols)
+{
+    static const struct hs_frame frame[] = {{.function = "main", .file = "/src/x.c", .module = ""},
+                                            {.function = "f", .file = "/src/y.c", .module = ""},
+                                            {.function = "g", .file = "/src/y.c", .module = ""}};
+    static const struct hs_frames frames[] = {{&frame[0], 1}, {&frame[1], 1}, {&frame[2], 1}};
+    for (uint32_t node = 1; node <= 3; node++)
+        hs_trace_symbols__set(symbols, node, &frames[node - 1]);
+}
+
+// The rows that match, as bits. `query`: name=value&name=value.
+static unsigned rows_of(struct opened *opened, const char *query)
+{
+    struct slow_filter filter = {.count = 0};
+    struct hs_resolved_filter resolved;
+    struct hs_rows rows;
+    char copy[512];
+    unsigned bits = 0;
+    strcpy(copy, query);
+    for (char *pair = strtok(copy, "&"); pair; pair = strtok(NULL, "&")) {
+        struct slow_condition *condition = &filter.condition[filter.count++];
+        char *value = strchr(pair, '=');
+        *value++ = '\0';
+        condition->name = pair;
+        strcpy(condition->text, value);
+    }
+    resolve(&filter, opened, &resolved);
+    ck_assert_int_eq(
+        hs_query__rows(opened->store, &resolved.filter, HS_ROW_BY_TIME, false, 0, UINT64_MAX, NULL, &rows, NULL), 0);
+    for (size_t i = 0; i < rows.count; i++)
+        bits |= 1u << rows.row[i];
+    hs_rows__free(&rows);
+    hs_resolved_filter__free(&resolved);
+    return bits;
+}
+
+START_TEST(three_allocations)
+{
+    static const struct {
+        const char *query;
+        unsigned rows;
+    } examples[] = {{"from=1001&to=1001", 2},
+                    {"from=1001&to=1001&era=0.1", 2},
+                    {"from=1001000&to=1001999", 2},
+                    {"from=1001000&to=1001999&era=0.7", 2},
+                    {"from=1001000&to=1001000&time_unit=ms", 2},
+                    {"from=1001&era=0.7", 7},
+                    {"from=1001000&time_unit=s", 0},
+                    {"from=1&to=1&time_unit=start", 2},
+                    {"from=1s&to=1.0s&era=0.1", 2},
+                    {"from=15%", 4},
+                    {"to=10%", 3},
+                    {"to=9.999%", 1},
+                    {"from=0", 7},
+                    {"to=0", 0},
+                    {"lifetime_min=2s&era=0.1", 7},
+                    {"lifetime_max=2s&era=0.1", 6},
+                    {"lifetime_max=2s", 6},
+                    {"lifetime_max=20s&era=0.1", 6},
+                    {"lifetime_max=20s", 7},
+                    {"lifetime_min=9s&era=0.7", 1},
+                    {"lifetime=only_leaked", 1},
+                    {"lifetime=only_temporary", 6},
+                    {"lifetime=only_whole_group_leaked", 0},
+                    {"lifetime=only_not_deallocated_in_current_range&to=1003", 5},
+                    {"lifetime=only_deallocated_in_current_range&to=1003", 2},
+                    {"lifetime=only_deallocated_in_current_range", 6},
+                    {"lifetime=only_not_deallocated_in_current_range", 1},
+                    {"group_allocations_min=2", 5},
+                    {"group_leaked_allocations_min=50%", 7},
+                    {"group_leaked_allocations_min=51%", 7},
+                    {"group_leaked_allocations_min=1", 5},
+                    {"group_leaked_allocations_max=0", 2},
+                    {"group_interval_min=1.5s", 5},
+                    {"group_interval_min=15%", 5},
+                    {"group_interval_max=14%", 2},
+                    {"group_max_total_usage_first_seen_min=1002", 5},
+                    {"group_max_total_usage_first_seen_max=1001", 2},
+                    {"function_regex=^g$", 2},
+                    {"function_regex=main&source_regex=x.c", 7},
+                    {"function_regex=main&source_regex=y.c", 0},
+                    {"negative_function_regex=^g$", 5},
+                    {"alive_at=1001", 3},
+                    {"alive_at=1003", 5},
+                    {"alive_at=1001&alive_at_2=3.5s", 1},
+                    {"backtrace_depth_min=2&backtrace_depth_max=2", 7},
+                    {"backtrace_depth_min=3", 0},
+                    {"marker=0", 7},
+                    {"marker=1", 0},
+                    {"arena=main", 0},
+                    {"jemalloc=no", 7},
+                    {"mmaped=no", 0},
+                    {"address_min=8192&address_max=0x2000", 2}};
+    struct opened opened;
+    make_folder();
+    write_three();
+    open_file(&opened, path);
+    name_three(opened.symbols);
+    open_slow(&opened);
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        unsigned rows = rows_of(&opened, examples[i].query);
+        ck_assert_msg(rows == examples[i].rows, "%s: %u, not %u", examples[i].query, rows, examples[i].rows);
+    }
+    close_opened(&opened);
+    remove_folder();
+}
+END_TEST
+
 // ---- a recorded program --------------------------------------------------------------------------------------------
 
 static void record(void)
@@ -556,6 +692,7 @@ int main(void)
     tcase_add_test(cases, rows_in_every_order);
     tcase_add_test(cases, totals_and_their_orders);
     tcase_add_test(cases, groups_know_their_peak);
+    tcase_add_test(cases, three_allocations);
     tcase_add_test(cases, a_recorded_program);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What is taken for a value, what is refused and how, and that the table is in order.
+#include "host/filter/condition.h"
 #include "host/filter/filter.h"
 #include "host/filter/quantity.h"
 
 #include <check.h>
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,80 @@ START_TEST(names_and_options_agree)
     ck_assert_ptr_null(hs_parameter__find("size"));
     ck_assert_ptr_null(hs_parameter__find("size_min_"));
     ck_assert_ptr_null(hs_parameter__find(""));
+}
+END_TEST
+
+// ---- the document --------------------------------------------------------------------------------------------------
+
+static char *read_document(void)
+{
+    FILE *file = fopen(PATH_DOCUMENT, "rb");
+    ck_assert_ptr_nonnull(file);
+    char *text = calloc(1, 1 << 20);
+    ck_assert_uint_gt(fread(text, 1, (1 << 20) - 1, file), 1000);
+    fclose(file);
+    return text;
+}
+
+// The row of the table whose first cell has the word; NULL: none.
+static const char *row_of(const char *document, const char *word)
+{
+    char cell[160];
+    snprintf(cell, sizeof(cell), "`%s`", word);
+    for (const char *line = document; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *found = line[0] == '|' ? strstr(line, cell) : NULL;
+        if (found && found < strchr(line + 1, '|'))
+            return line;
+    }
+    return NULL;
+}
+
+static bool is_documented_choice(const char *document, const struct hs_parameter *parameter, const char *word)
+{
+    char cell[160];
+    const char *row = row_of(document, parameter->name);
+    snprintf(cell, sizeof(cell), "`%s`", word);
+    const char *found = strstr(row, cell);
+    return (found && found < strchr(row, '\n')) || row_of(document, word);
+}
+
+START_TEST(the_document_has_every_parameter_and_word)
+{
+    char *document = read_document();
+    for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
+        const struct hs_parameter *parameter = &hs_parameters[id];
+        ck_assert_msg(row_of(document, parameter->name), "docs/filters.md does not have %s", parameter->name);
+        char words[512];
+        snprintf(words, sizeof(words), "%s", parameter->choices ? parameter->choices : "");
+        for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+            ck_assert_msg(is_documented_choice(document, parameter, word), "docs/filters.md: %s: no %s",
+                          parameter->name, word);
+    }
+    for (int total = 0; total < HS_CONDITION_TOTAL_COUNT; total++)
+        ck_assert_ptr_nonnull(row_of(document, hs_condition_total__name((enum hs_condition_total)total)));
+    free(document);
+}
+END_TEST
+
+// Between "## Parameters" and the first heading behind it: nothing but parameters in the first cells.
+START_TEST(the_document_invents_nothing)
+{
+    char *document = read_document(), name[160];
+    char *at = strstr(document, "## Parameters"), *end = strstr(at, "\n### ");
+    unsigned names = 0;
+    for (char *line = strstr(at, "|---|"); line && line < end; line = strchr(line, '\n') + 1) {
+        char *cell_end = line[0] == '|' ? strchr(line + 1, '|') : NULL;
+        char *quote = line;
+        while (cell_end && (quote = strchr(quote + 1, '`')) && quote < cell_end) {
+            char *close = strchr(quote + 1, '`');
+            snprintf(name, sizeof(name), "%.*s", (int)(close - quote - 1), quote + 1);
+            ck_assert_msg(hs_parameter__find(name), "docs/filters.md has %s, which is no parameter", name);
+            names++;
+            quote = close;
+        }
+    }
+    ck_assert_uint_eq(names, HS_PARAMETER_COUNT);
+    free(document);
 }
 END_TEST
 
@@ -212,6 +287,8 @@ int main(void)
     Suite *suite = suite_create("parameters");
     TCase *cases = tcase_create("parameters");
     tcase_add_test(cases, names_and_options_agree);
+    tcase_add_test(cases, the_document_has_every_parameter_and_word);
+    tcase_add_test(cases, the_document_invents_nothing);
     tcase_add_test(cases, every_parameter_refuses);
     tcase_add_test(cases, a_value_of_others_is_not_shown_as_it_is);
     tcase_add_test(cases, twice_is_wrong_but_for_options);
