@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A heap dump where a trace may be given.
+#include "host/cli/foreign.h"
 #include "host/cli/subject.h"
 #include "host/cli/values.h"
 
@@ -22,7 +23,9 @@ bool hs_is_trace(const char *path)
     size_t got = file ? fread(magic, 1, sizeof(magic), file) : 0;
     if (file)
         fclose(file);
-    return got == sizeof(magic) && !memcmp(magic, HS_FILE_MAGIC, sizeof(magic));
+    if (got == sizeof(magic) && !memcmp(magic, HS_FILE_MAGIC, sizeof(magic)))
+        return true;
+    return regular && hs_foreign__recognise(path) != HS_FOREIGN_NONE;
 }
 
 int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/subject.h"
 
+#include "host/cli/foreign.h"
 #include "host/cli/progress.h"
 #include "host/import/import.h"
 #include "host/query/query.h"
@@ -17,7 +18,9 @@ static int open_store(struct hs_opened *opened, const char *path, struct hs_erro
     snprintf(what, sizeof(what), "reading %s", path);
     hs_progress__start(&progress, what, true);
     struct hs_import_options options = {.progress = hs_progress__update, .context = &progress};
-    int result = hs_import__open(path, &options, &opened->store, error);
+    enum hs_foreign foreign = hs_foreign__recognise(path);
+    int result = foreign ? hs_open_foreign(path, foreign, &opened->store, error)
+                         : hs_import__open(path, &options, &opened->store, error);
     hs_progress__end(&progress);
     return result;
 }
@@ -130,7 +133,8 @@ static int open_either(struct hs_opened *opened, const struct hs_arguments *argu
 
 int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
 {
-    return open_either(opened, arguments, hs_dump__recognise(arguments->operands[0]));
+    const char *path = arguments->operands[0];
+    return open_either(opened, arguments, !hs_is_trace(path) && hs_dump__recognise(path));
 }
 
 int hs_opened__open_given(struct hs_opened *opened, const struct hs_arguments *arguments)

@@ -42,7 +42,7 @@ int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, co
 // What was asked for of a dump. Valid until it is closed.
 struct hs_dump_choice hs_opened__choice(const struct hs_opened *opened);
 
-// Whether the file begins as traces do.
+// Whether the file begins as traces do, or as what is made into one.
 bool hs_is_trace(const char *path);
 
 // As hs_opened__open, for commands that take nothing but dumps.

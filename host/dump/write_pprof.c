@@ -3,7 +3,7 @@
 // profile.proto, compressed, with estimates for values.
 #include "host/dump/write.h"
 #include "host/report/text.h"
-#include "host/store/bytes.h"
+#include "host/store/buffer.h"
 #include "host/store/id_map.h"
 #include "host/symbols/strings.h"
 
@@ -17,9 +17,9 @@ static const char dropped[] = "(calloc|cfree|malloc|free|memalign|do_memalign|(_
 
 struct writing {
     const struct hs_dump *dump;
-    struct hs_bytes profile; // all but the strings
-    struct hs_bytes texts;
-    struct hs_bytes scratch[2];
+    struct hs_buffer profile; // all but the strings
+    struct hs_buffer texts;
+    struct hs_buffer scratch[2];
     struct hs_strings *strings;
     struct hs_id_map string_of;   // by address of the kept string
     struct hs_id_map function_of; // by name and file
@@ -52,17 +52,17 @@ static uint64_t string(struct writing *writing, const char *text)
         writing->profile.failed = true;
     char *copy = sound(text, strlen(text));
     writing->texts.failed |= !copy;
-    hs_bytes__put_bytes_field(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
+    hs_buffer__put_bytes_field(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
     free(copy);
     return writing->string_count++;
 }
 
 static void put_type(struct writing *writing, uint32_t field, const char *type, const char *unit)
 {
-    struct hs_bytes *message = &writing->scratch[0];
-    hs_bytes__put_field(message, 1, string(writing, type));
-    hs_bytes__put_field(message, 2, string(writing, unit));
-    hs_bytes__put_message(&writing->profile, field, message);
+    struct hs_buffer *message = &writing->scratch[0];
+    hs_buffer__put_field(message, 1, string(writing, type));
+    hs_buffer__put_field(message, 2, string(writing, unit));
+    hs_buffer__put_message(&writing->profile, field, message);
 }
 
 static void put_sample(struct writing *writing, const struct hs_dump_context *context)
@@ -70,37 +70,37 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
     const struct hs_dump *dump = writing->dump;
     struct hs_dump_estimate estimate = hs_dump__estimate(dump, &context->counts);
     const double values[] = {estimate.all_blocks, estimate.all_bytes, estimate.live_blocks, estimate.live_bytes};
-    struct hs_bytes *message = &writing->scratch[0];
-    struct hs_bytes *packed = &writing->scratch[1];
+    struct hs_buffer *message = &writing->scratch[0];
+    struct hs_buffer *packed = &writing->scratch[1];
     for (uint32_t i = 0; i < context->depth; i++) {
         uint32_t location = dump->frames[context->first + i];
         writing->used[location] = 1;
-        hs_bytes__put_number(packed, location + 1);
+        hs_buffer__put_number(packed, location + 1);
     }
-    hs_bytes__put_message(message, 1, packed);
+    hs_buffer__put_message(message, 1, packed);
     for (unsigned i = dump->has_all ? 0 : 2; i < 4; i++)
-        hs_bytes__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
-    hs_bytes__put_message(message, 2, packed);
-    hs_bytes__put_message(&writing->profile, 2, message);
+        hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
+    hs_buffer__put_message(message, 2, packed);
+    hs_buffer__put_message(&writing->profile, 2, message);
 }
 
 // Only what a location lies in. Readers look for names themselves where a mapping says that it has none.
 static void put_mapping(struct writing *writing, uint32_t index, bool named)
 {
     const struct hs_dump_mapping *mapping = &writing->dump->mapping[index];
-    struct hs_bytes *message = &writing->scratch[0];
+    struct hs_buffer *message = &writing->scratch[0];
     char id[2 * 64 + 1] = "";
     for (uint32_t i = 0; i < mapping->build_id_length && i < 64; i++)
         snprintf(id + 2 * i, 3, "%02x", mapping->build_id[i]);
-    hs_bytes__put_field(message, 1, index + 1);
-    hs_bytes__put_field(message, 2, mapping->start);
-    hs_bytes__put_field(message, 3, mapping->end);
-    hs_bytes__put_field(message, 4, mapping->offset);
-    hs_bytes__put_field(message, 5, string(writing, mapping->path));
-    hs_bytes__put_field(message, 6, string(writing, id));
+    hs_buffer__put_field(message, 1, index + 1);
+    hs_buffer__put_field(message, 2, mapping->start);
+    hs_buffer__put_field(message, 3, mapping->end);
+    hs_buffer__put_field(message, 4, mapping->offset);
+    hs_buffer__put_field(message, 5, string(writing, mapping->path));
+    hs_buffer__put_field(message, 6, string(writing, id));
     for (uint32_t field = 7; named && field <= 10; field++)
-        hs_bytes__put_field(message, field, 1);
-    hs_bytes__put_message(&writing->profile, 3, message);
+        hs_buffer__put_field(message, field, 1);
+    hs_buffer__put_message(&writing->profile, 3, message);
 }
 
 static uint64_t function(struct writing *writing, const struct hs_dump_line *line)
@@ -113,33 +113,33 @@ static uint64_t function(struct writing *writing, const struct hs_dump_line *lin
     known = (uint32_t)writing->function_of.count;
     if (hs_id_map__set(&writing->function_of, name << 32 | file, known))
         writing->profile.failed = true;
-    struct hs_bytes *message = &writing->scratch[1];
-    hs_bytes__put_field(message, 1, known + 1);
-    hs_bytes__put_field(message, 2, name);
-    hs_bytes__put_field(message, 3, name);
-    hs_bytes__put_field(message, 4, file);
-    hs_bytes__put_message(&writing->profile, 5, message);
+    struct hs_buffer *message = &writing->scratch[1];
+    hs_buffer__put_field(message, 1, known + 1);
+    hs_buffer__put_field(message, 2, name);
+    hs_buffer__put_field(message, 3, name);
+    hs_buffer__put_field(message, 4, file);
+    hs_buffer__put_message(&writing->profile, 5, message);
     return known + 1;
 }
 
 static void put_location(struct writing *writing, uint32_t index)
 {
     const struct hs_dump_location *location = &writing->dump->location[index];
-    struct hs_bytes *message = &writing->scratch[0];
-    hs_bytes__put_field(message, 1, index + 1);
-    hs_bytes__put_field(message, 2, location->mapping == HS_DUMP_NONE ? 0 : location->mapping + 1);
-    hs_bytes__put_field(message, 3, location->has_address ? location->address : 0);
+    struct hs_buffer *message = &writing->scratch[0];
+    hs_buffer__put_field(message, 1, index + 1);
+    hs_buffer__put_field(message, 2, location->mapping == HS_DUMP_NONE ? 0 : location->mapping + 1);
+    hs_buffer__put_field(message, 3, location->has_address ? location->address : 0);
     for (uint32_t i = 0; i < location->line_count; i++) {
         const struct hs_dump_line *line = &writing->dump->line[location->first_line + i];
         if (!*line->function && !line->file)
             continue;
         uint64_t id = function(writing, line);
-        struct hs_bytes *entry = &writing->scratch[1];
-        hs_bytes__put_field(entry, 1, id);
-        hs_bytes__put_field(entry, 2, line->line);
-        hs_bytes__put_message(message, 4, entry);
+        struct hs_buffer *entry = &writing->scratch[1];
+        hs_buffer__put_field(entry, 1, id);
+        hs_buffer__put_field(entry, 2, line->line);
+        hs_buffer__put_message(message, 4, entry);
     }
-    hs_bytes__put_message(&writing->profile, 4, message);
+    hs_buffer__put_message(&writing->profile, 4, message);
 }
 
 static void put_tables(struct writing *writing)
@@ -167,7 +167,7 @@ static void put_comments(struct writing *writing)
     char text[4096];
     for (size_t i = 0; i < writing->dump->fact_count; i++) {
         snprintf(text, sizeof(text), "%s: %s", writing->dump->fact[i].key, writing->dump->fact[i].value);
-        hs_bytes__put_field(&writing->profile, 13, string(writing, text));
+        hs_buffer__put_field(&writing->profile, 13, string(writing, text));
     }
 }
 
@@ -187,16 +187,16 @@ static void put_profile(struct writing *writing)
             put_sample(writing, &dump->context[i]);
     }
     put_tables(writing);
-    hs_bytes__put_field(&writing->profile, 7, string(writing, dropped));
+    hs_buffer__put_field(&writing->profile, 7, string(writing, dropped));
     put_type(writing, 11, "space", "bytes");
-    hs_bytes__put_field(&writing->profile, 12, dump->period);
+    hs_buffer__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
-    hs_bytes__put_field(&writing->profile, 14, string(writing, "inuse_space"));
+    hs_buffer__put_field(&writing->profile, 14, string(writing, "inuse_space"));
 }
 
 // ---- compression ---------------------------------------------------------------------------------------------------
 
-static int pack(FILE *out, z_stream *stream, const struct hs_bytes *message, int flush)
+static int pack(FILE *out, z_stream *stream, const struct hs_buffer *message, int flush)
 {
     uint8_t bytes[1 << 16];
     size_t left = message->count;

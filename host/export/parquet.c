@@ -5,7 +5,7 @@
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"
-#include "host/store/bytes.h"
+#include "host/store/buffer.h"
 #include "host/store/id_map.h"
 
 #include <endian.h>
@@ -67,7 +67,7 @@ static const struct {
 
 struct dictionary {
     struct hs_id_map known;
-    struct hs_bytes texts; // each with its length in front
+    struct hs_buffer texts; // each with its length in front
     uint32_t count;
 };
 
@@ -83,10 +83,10 @@ struct writing {
     struct column column[COLUMNS];
     uint32_t rows; // in the group in progress
     uint64_t all_rows, offset;
-    struct hs_bytes plain, packed, header;
-    struct hs_bytes groups; // their descriptions
+    struct hs_buffer plain, packed, header;
+    struct hs_buffer groups; // their descriptions
     uint32_t group_count;
-    struct hs_bytes text, nodes; // of a stack
+    struct hs_buffer text, nodes; // of a stack
     bool failed;
 };
 
@@ -95,13 +95,13 @@ struct writing {
 enum { THRIFT_INT32 = 5, THRIFT_INT64 = 6, THRIFT_TEXT = 8, THRIFT_LIST = 9, THRIFT_STRUCT = 12 };
 
 struct thrift {
-    struct hs_bytes *to;
+    struct hs_buffer *to;
     unsigned last; // field of the structure
 };
 
 static void put_field(struct thrift *thrift, unsigned field, unsigned type)
 {
-    hs_bytes__put_fixed(thrift->to, (field - thrift->last) << 4 | type, 1);
+    hs_buffer__put_fixed(thrift->to, (field - thrift->last) << 4 | type, 1);
     thrift->last = field;
 }
 
@@ -113,29 +113,29 @@ static uint64_t zigzag(int64_t value)
 static void put_int(struct thrift *thrift, unsigned field, unsigned type, int64_t value)
 {
     put_field(thrift, field, type);
-    hs_bytes__put_number(thrift->to, zigzag(value));
+    hs_buffer__put_number(thrift->to, zigzag(value));
 }
 
-static void put_text(struct hs_bytes *to, const char *text)
+static void put_text(struct hs_buffer *to, const char *text)
 {
-    hs_bytes__put_number(to, strlen(text));
-    hs_bytes__put(to, text, strlen(text));
+    hs_buffer__put_number(to, strlen(text));
+    hs_buffer__put(to, text, strlen(text));
 }
 
 static void put_list(struct thrift *thrift, unsigned field, unsigned type, uint32_t count)
 {
     put_field(thrift, field, THRIFT_LIST);
     if (count < 15) {
-        hs_bytes__put_fixed(thrift->to, count << 4 | type, 1);
+        hs_buffer__put_fixed(thrift->to, count << 4 | type, 1);
         return;
     }
-    hs_bytes__put_fixed(thrift->to, 0xf0 | type, 1);
-    hs_bytes__put_number(thrift->to, count);
+    hs_buffer__put_fixed(thrift->to, 0xf0 | type, 1);
+    hs_buffer__put_number(thrift->to, count);
 }
 
-static void end_struct(struct hs_bytes *to)
+static void end_struct(struct hs_buffer *to)
 {
-    hs_bytes__put_fixed(to, 0, 1);
+    hs_buffer__put_fixed(to, 0, 1);
 }
 
 // ---- dictionaries --------------------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ static void end_struct(struct hs_bytes *to)
 static uint32_t add_text(struct dictionary *dictionary, uint64_t key, const char *text, size_t length)
 {
     size_t at = dictionary->texts.count;
-    hs_bytes__put_fixed(&dictionary->texts, length, 4);
-    hs_bytes__put(&dictionary->texts, text, length);
+    hs_buffer__put_fixed(&dictionary->texts, length, 4);
+    hs_buffer__put(&dictionary->texts, text, length);
     // Texts of Parquet are UTF-8.
     for (size_t i = at + 4; !dictionary->texts.failed && i < dictionary->texts.count;) {
         size_t sequence = hs_utf8__length((char *)dictionary->texts.bytes + i, dictionary->texts.count - i);
@@ -165,8 +165,8 @@ static uint32_t text_number(struct dictionary *dictionary, const char *text)
 static void append_name(struct writing *writing, const char *name)
 {
     if (writing->text.count)
-        hs_bytes__put(&writing->text, ";", 1);
-    hs_bytes__put(&writing->text, name, strlen(name));
+        hs_buffer__put(&writing->text, ";", 1);
+    hs_buffer__put(&writing->text, name, strlen(name));
 }
 
 // The whole stack, outermost first, as in collapsed stacks.
@@ -174,7 +174,7 @@ static void set_text(struct writing *writing, uint32_t stack)
 {
     writing->nodes.count = 0;
     for (; stack; stack = hs_trace_symbols__parent(writing->symbols, stack))
-        hs_bytes__put(&writing->nodes, &stack, sizeof(stack));
+        hs_buffer__put(&writing->nodes, &stack, sizeof(stack));
     writing->text.count = 0;
     writing->failed |= writing->nodes.failed || writing->text.failed;
     for (size_t at = writing->nodes.count; at; at -= sizeof(stack)) {
@@ -197,17 +197,17 @@ static uint32_t stack_number(struct writing *writing, uint32_t stack)
 
 // ---- pages ---------------------------------------------------------------------------------------------------------
 
-static void put_bits(struct hs_bytes *to, const uint64_t *value, uint32_t count, unsigned width)
+static void put_bits(struct hs_buffer *to, const uint64_t *value, uint32_t count, unsigned width)
 {
     uint64_t word = 0;
     unsigned bits = 0;
     // Whole groups of eight values.
     uint32_t all = (count + 7) / 8 * 8;
-    hs_bytes__put_number(to, (uint64_t)(all / 8) << 1 | 1);
+    hs_buffer__put_number(to, (uint64_t)(all / 8) << 1 | 1);
     for (uint32_t i = 0; i < all; i++) {
         word |= (i < count ? value[i] : 0) << bits;
         for (bits += width; bits >= 8; bits -= 8, word >>= 8)
-            hs_bytes__put_fixed(to, word, 1);
+            hs_buffer__put_fixed(to, word, 1);
     }
 }
 
@@ -218,7 +218,7 @@ static bool pack(struct writing *writing)
     if (writing->plain.failed || deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     size_t bound = deflateBound(&stream, stream.avail_in);
-    bool done = hs_bytes__reserve(&writing->packed, bound);
+    bool done = hs_buffer__reserve(&writing->packed, bound);
     if (done) {
         stream.next_out = writing->packed.bytes;
         stream.avail_out = (uInt)bound;
@@ -229,7 +229,7 @@ static bool pack(struct writing *writing)
     return done;
 }
 
-static void write_bytes(struct writing *writing, const struct hs_bytes *bytes)
+static void write_bytes(struct writing *writing, const struct hs_buffer *bytes)
 {
     fwrite(bytes->bytes, 1, bytes->count, writing->out);
     writing->offset += bytes->count;
@@ -274,7 +274,7 @@ static void put_presence(struct writing *writing, const struct column *column)
     for (uint32_t i = 0; i < writing->rows; i++)
         present[i] = column->value[i] != HS_NEVER;
     size_t start = writing->plain.count;
-    hs_bytes__put_fixed(&writing->plain, 0, 4);
+    hs_buffer__put_fixed(&writing->plain, 0, 4);
     put_bits(&writing->plain, present, writing->rows, 1);
     uint32_t length = (uint32_t)(writing->plain.count - start - 4);
     if (!writing->plain.failed)
@@ -289,7 +289,7 @@ static void put_values(struct writing *writing, unsigned index)
         put_presence(writing, column);
     for (uint32_t i = 0; i < writing->rows; i++) {
         if (!schema[index].optional || column->value[i] != HS_NEVER)
-            hs_bytes__put_fixed(&writing->plain, column->value[i], size);
+            hs_buffer__put_fixed(&writing->plain, column->value[i], size);
     }
 }
 
@@ -299,7 +299,7 @@ static void put_booleans(struct writing *writing, unsigned index)
         uint8_t byte = 0;
         for (uint32_t k = 0; k < 8 && i + k < writing->rows; k++)
             byte |= (uint8_t)(writing->column[index].value[i + k] << k);
-        hs_bytes__put_fixed(&writing->plain, byte, 1);
+        hs_buffer__put_fixed(&writing->plain, byte, 1);
     }
 }
 
@@ -307,14 +307,14 @@ static void put_numbers(struct writing *writing, unsigned index)
 {
     uint32_t count = writing->column[index].dictionary.count;
     unsigned width = count > 1 ? 32 - (unsigned)__builtin_clz(count - 1) : 1;
-    hs_bytes__put_fixed(&writing->plain, width, 1);
+    hs_buffer__put_fixed(&writing->plain, width, 1);
     put_bits(&writing->plain, writing->column[index].value, writing->rows, width);
 }
 
 static void write_dictionary(struct writing *writing, struct dictionary *dictionary, struct sizes *sizes)
 {
     writing->plain.count = 0;
-    hs_bytes__put(&writing->plain, dictionary->texts.bytes, dictionary->texts.count);
+    hs_buffer__put(&writing->plain, dictionary->texts.bytes, dictionary->texts.count);
     writing->failed |= dictionary->texts.failed;
     write_page(writing, PAGE_DICTIONARY, ENCODING_PLAIN, dictionary->count, sizes);
 }
@@ -329,16 +329,16 @@ static void forget(struct dictionary *dictionary)
 static void describe_column(struct writing *writing, unsigned index, uint64_t start, uint64_t data,
                             const struct sizes *sizes)
 {
-    struct hs_bytes *to = &writing->groups;
+    struct hs_buffer *to = &writing->groups;
     bool text = schema[index].type == TYPE_TEXT;
     struct thrift chunk = {to, 0}, column = {to, 0};
     put_int(&chunk, 2, THRIFT_INT64, (int64_t)start);
     put_field(&chunk, 3, THRIFT_STRUCT);
     put_int(&column, 1, THRIFT_INT32, schema[index].type);
     put_list(&column, 2, THRIFT_INT32, 3);
-    hs_bytes__put_number(to, zigzag(ENCODING_PLAIN));
-    hs_bytes__put_number(to, zigzag(ENCODING_RLE));
-    hs_bytes__put_number(to, zigzag(ENCODING_DICTIONARY));
+    hs_buffer__put_number(to, zigzag(ENCODING_PLAIN));
+    hs_buffer__put_number(to, zigzag(ENCODING_RLE));
+    hs_buffer__put_number(to, zigzag(ENCODING_DICTIONARY));
     put_list(&column, 3, THRIFT_TEXT, 1);
     put_text(to, schema[index].name);
     put_int(&column, 4, THRIFT_INT32, CODEC_GZIP);
@@ -425,7 +425,7 @@ static int add_block(void *context, const struct hs_store *store, uint64_t row)
 
 static void describe_schema(struct thrift *file)
 {
-    struct hs_bytes *to = file->to;
+    struct hs_buffer *to = file->to;
     put_list(file, 2, THRIFT_STRUCT, COLUMNS + 1);
     struct thrift root = {to, 0};
     put_field(&root, 4, THRIFT_TEXT);
@@ -446,20 +446,20 @@ static void describe_schema(struct thrift *file)
 
 static void write_footer(struct writing *writing)
 {
-    struct hs_bytes *to = &writing->header;
+    struct hs_buffer *to = &writing->header;
     struct thrift file = {to, 0};
     to->count = 0;
     put_int(&file, 1, THRIFT_INT32, 1);
     describe_schema(&file);
     put_int(&file, 3, THRIFT_INT64, (int64_t)writing->all_rows);
     put_list(&file, 4, THRIFT_STRUCT, writing->group_count);
-    hs_bytes__put(to, writing->groups.bytes, writing->groups.count);
+    hs_buffer__put(to, writing->groups.bytes, writing->groups.count);
     put_field(&file, 6, THRIFT_TEXT);
     put_text(to, "heapsonde");
     end_struct(to);
     size_t length = to->count;
-    hs_bytes__put_fixed(to, length, 4);
-    hs_bytes__put(to, "PAR1", 4);
+    hs_buffer__put_fixed(to, length, 4);
+    hs_buffer__put(to, "PAR1", 4);
     write_bytes(writing, to);
 }
 
@@ -468,14 +468,14 @@ static void free_writing(struct writing *writing)
     for (unsigned i = 0; i < COLUMNS; i++) {
         free(writing->column[i].value);
         forget(&writing->column[i].dictionary);
-        hs_bytes__free(&writing->column[i].dictionary.texts);
+        hs_buffer__free(&writing->column[i].dictionary.texts);
     }
-    hs_bytes__free(&writing->plain);
-    hs_bytes__free(&writing->packed);
-    hs_bytes__free(&writing->header);
-    hs_bytes__free(&writing->groups);
-    hs_bytes__free(&writing->text);
-    hs_bytes__free(&writing->nodes);
+    hs_buffer__free(&writing->plain);
+    hs_buffer__free(&writing->packed);
+    hs_buffer__free(&writing->header);
+    hs_buffer__free(&writing->groups);
+    hs_buffer__free(&writing->text);
+    hs_buffer__free(&writing->nodes);
     hs_call_sites__free(&writing->sites);
     free(writing);
 }

@@ -5,7 +5,7 @@
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
 #include "host/report/text.h"
-#include "host/store/bytes.h"
+#include "host/store/buffer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,30 +52,30 @@ struct writing {
     struct hs_stack_table table;
     struct hs_id_map functions, modules; // by address of the text
     uint32_t function_count, module_count;
-    struct hs_bytes packet, tables, profile, samples, part, entry;
+    struct hs_buffer packet, tables, profile, samples, part, entry;
     uint64_t time;     // monotonic, of the end
     uint32_t profiles; // packets
     bool started;      // a table was written
     bool failed;
 };
 
-static void put_text(struct hs_bytes *to, uint32_t field, const char *text)
+static void put_text(struct hs_buffer *to, uint32_t field, const char *text)
 {
-    hs_bytes__put_bytes_field(to, field, text, strlen(text));
+    hs_buffer__put_bytes_field(to, field, text, strlen(text));
 }
 
 static void write_packet(struct writing *writing, uint64_t time)
 {
-    struct hs_bytes head = {0};
-    hs_bytes__put_field(&writing->packet, PACKET_TIMESTAMP, time);
-    hs_bytes__put_field(&writing->packet, PACKET_SEQUENCE, SEQUENCE);
-    hs_bytes__put_number(&head, TRACE_PACKET << 3 | 2);
-    hs_bytes__put_number(&head, writing->packet.count);
+    struct hs_buffer head = {0};
+    hs_buffer__put_field(&writing->packet, PACKET_TIMESTAMP, time);
+    hs_buffer__put_field(&writing->packet, PACKET_SEQUENCE, SEQUENCE);
+    hs_buffer__put_number(&head, TRACE_PACKET << 3 | 2);
+    hs_buffer__put_number(&head, writing->packet.count);
     fwrite(head.bytes, 1, head.count, writing->out);
     fwrite(writing->packet.bytes, 1, writing->packet.count, writing->out);
     writing->failed |= head.failed || writing->packet.failed;
     writing->packet.count = 0;
-    hs_bytes__free(&head);
+    hs_buffer__free(&head);
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------------
@@ -84,15 +84,15 @@ static void write_tables(struct writing *writing)
 {
     if (!writing->tables.count)
         return;
-    hs_bytes__put_message(&writing->packet, PACKET_INTERNED_DATA, &writing->tables);
-    hs_bytes__put_field(&writing->packet, PACKET_FLAGS, writing->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
+    hs_buffer__put_message(&writing->packet, PACKET_INTERNED_DATA, &writing->tables);
+    hs_buffer__put_field(&writing->packet, PACKET_FLAGS, writing->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
     writing->started = true;
     write_packet(writing, writing->time);
 }
 
 static void end_entry(struct writing *writing, uint32_t field)
 {
-    hs_bytes__put_message(&writing->tables, field, &writing->entry);
+    hs_buffer__put_message(&writing->tables, field, &writing->entry);
     if (writing->tables.count > PACKET_BYTES)
         write_tables(writing);
 }
@@ -105,7 +105,7 @@ static uint32_t string_of(struct writing *writing, struct hs_id_map *known, uint
         return number;
     number = ++*count;
     writing->failed |= hs_id_map__set(known, (uintptr_t)text, number) != 0;
-    hs_bytes__put_field(&writing->entry, 1, number);
+    hs_buffer__put_field(&writing->entry, 1, number);
     put_text(&writing->entry, 2, text);
     end_entry(writing, field);
     return number;
@@ -117,8 +117,8 @@ static uint32_t mapping_of(struct writing *writing, const char *module)
     uint32_t number = string_of(writing, &writing->modules, &writing->module_count, INTERNED_PATHS, module);
     if (number <= before)
         return number;
-    hs_bytes__put_field(&writing->entry, 1, number);
-    hs_bytes__put_field(&writing->entry, 7, number); // its path
+    hs_buffer__put_field(&writing->entry, 1, number);
+    hs_buffer__put_field(&writing->entry, 7, number); // its path
     end_entry(writing, INTERNED_MAPPINGS);
     return number;
 }
@@ -137,11 +137,11 @@ static void put_frame(struct writing *writing, size_t index)
     uint32_t name =
         string_of(writing, &writing->functions, &writing->function_count, INTERNED_FUNCTIONS, frame->function);
     uint32_t mapping = *frame->module ? mapping_of(writing, frame->module) : 0;
-    hs_bytes__put_field(&writing->entry, 1, index + 1);
-    hs_bytes__put_field(&writing->entry, 2, name);
-    hs_bytes__put_field(&writing->entry, 3, mapping);
-    hs_bytes__put_field(&writing->entry, 4, mapping ? address_in_file(writing, frame) : 0);
-    hs_bytes__put_field(&writing->entry, 6, frame->line);
+    hs_buffer__put_field(&writing->entry, 1, index + 1);
+    hs_buffer__put_field(&writing->entry, 2, name);
+    hs_buffer__put_field(&writing->entry, 3, mapping);
+    hs_buffer__put_field(&writing->entry, 4, mapping ? address_in_file(writing, frame) : 0);
+    hs_buffer__put_field(&writing->entry, 6, frame->line);
     end_entry(writing, INTERNED_FRAMES);
 }
 
@@ -153,9 +153,9 @@ static int put_stacks(struct writing *writing)
         size_t count = hs_stack_table__whole(&writing->table, stack, &frames);
         if (count == SIZE_MAX)
             break;
-        hs_bytes__put_field(&writing->entry, 1, (uint64_t)stack + 1);
+        hs_buffer__put_field(&writing->entry, 1, (uint64_t)stack + 1);
         while (count--)
-            hs_bytes__put_field(&writing->entry, 2, (uint64_t)frames.number[count] + 1);
+            hs_buffer__put_field(&writing->entry, 2, (uint64_t)frames.number[count] + 1);
         end_entry(writing, INTERNED_STACKS);
     }
     bool failed = writing->subject->totals.count && !frames.number;
@@ -168,19 +168,19 @@ static int put_stacks(struct writing *writing)
 static void write_profile(struct writing *writing, const char *heap, uint64_t time, bool more)
 {
     const struct hs_summary *summary = hs_store__summary(writing->subject->store);
-    hs_bytes__put_field(&writing->part, PROCESS_PID, summary->pid ? summary->pid : 1);
-    hs_bytes__put(&writing->part, writing->samples.bytes, writing->samples.count);
+    hs_buffer__put_field(&writing->part, PROCESS_PID, summary->pid ? summary->pid : 1);
+    hs_buffer__put(&writing->part, writing->samples.bytes, writing->samples.count);
     writing->samples.count = 0;
     writing->failed |= writing->samples.failed;
-    hs_bytes__put_field(&writing->part, PROCESS_FROM_STARTUP, 1);
-    hs_bytes__put_field(&writing->part, PROCESS_TIME, time);
+    hs_buffer__put_field(&writing->part, PROCESS_FROM_STARTUP, 1);
+    hs_buffer__put_field(&writing->part, PROCESS_TIME, time);
     put_text(&writing->part, PROCESS_HEAP, heap);
-    hs_bytes__put_field(&writing->part, PROCESS_RATE, 1);
-    hs_bytes__put_message(&writing->profile, PROFILE_PROCESS, &writing->part);
-    hs_bytes__put_field(&writing->profile, PROFILE_CONTINUED, more);
-    hs_bytes__put_field(&writing->profile, PROFILE_INDEX, writing->profiles++);
-    hs_bytes__put_message(&writing->packet, PACKET_PROFILE, &writing->profile);
-    hs_bytes__put_field(&writing->packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
+    hs_buffer__put_field(&writing->part, PROCESS_RATE, 1);
+    hs_buffer__put_message(&writing->profile, PROFILE_PROCESS, &writing->part);
+    hs_buffer__put_field(&writing->profile, PROFILE_CONTINUED, more);
+    hs_buffer__put_field(&writing->profile, PROFILE_INDEX, writing->profiles++);
+    hs_buffer__put_message(&writing->packet, PACKET_PROFILE, &writing->profile);
+    hs_buffer__put_field(&writing->packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
     write_packet(writing, time);
 }
 
@@ -191,12 +191,12 @@ static void put_sample(struct writing *writing, const struct hs_total *total, bo
     uint64_t count = at_peak ? total->peak_count : has_all ? total->allocated_count : total->live_count;
     if (!allocated && !count)
         return;
-    hs_bytes__put_field(&writing->entry, SAMPLE_STACK, (uint64_t)total->stack + 1);
-    hs_bytes__put_field(&writing->entry, SAMPLE_ALLOCATED, allocated);
-    hs_bytes__put_field(&writing->entry, SAMPLE_FREED, at_peak ? 0 : allocated - total->live_bytes);
-    hs_bytes__put_field(&writing->entry, SAMPLE_ALLOCATIONS, count);
-    hs_bytes__put_field(&writing->entry, SAMPLE_FREES, at_peak ? 0 : count - total->live_count);
-    hs_bytes__put_message(&writing->samples, PROCESS_SAMPLE, &writing->entry);
+    hs_buffer__put_field(&writing->entry, SAMPLE_STACK, (uint64_t)total->stack + 1);
+    hs_buffer__put_field(&writing->entry, SAMPLE_ALLOCATED, allocated);
+    hs_buffer__put_field(&writing->entry, SAMPLE_FREED, at_peak ? 0 : allocated - total->live_bytes);
+    hs_buffer__put_field(&writing->entry, SAMPLE_ALLOCATIONS, count);
+    hs_buffer__put_field(&writing->entry, SAMPLE_FREES, at_peak ? 0 : count - total->live_count);
+    hs_buffer__put_message(&writing->samples, PROCESS_SAMPLE, &writing->entry);
 }
 
 static void write_samples(struct writing *writing, const char *heap, uint64_t time, bool at_peak)
@@ -213,9 +213,9 @@ static void write_samples(struct writing *writing, const char *heap, uint64_t ti
 
 static void put_clock(struct writing *writing, unsigned id, uint64_t time)
 {
-    hs_bytes__put_field(&writing->entry, CLOCK_ID, id);
-    hs_bytes__put_field(&writing->entry, CLOCK_TIME, time);
-    hs_bytes__put_message(&writing->part, SNAPSHOT_CLOCK, &writing->entry);
+    hs_buffer__put_field(&writing->entry, CLOCK_ID, id);
+    hs_buffer__put_field(&writing->entry, CLOCK_TIME, time);
+    hs_buffer__put_message(&writing->part, SNAPSHOT_CLOCK, &writing->entry);
 }
 
 // How the clocks stood at the start: without it the times of heap profiles mean nothing.
@@ -227,7 +227,7 @@ static void write_clocks(struct writing *writing)
     put_clock(writing, CLOCK_MONOTONIC_ID, monotonic);
     put_clock(writing, CLOCK_MONOTONIC_COARSE_ID, monotonic);
     put_clock(writing, CLOCK_REALTIME_ID, hs_store__realtime_ns(store, 0));
-    hs_bytes__put_message(&writing->packet, PACKET_CLOCK_SNAPSHOT, &writing->part);
+    hs_buffer__put_message(&writing->packet, PACKET_CLOCK_SNAPSHOT, &writing->part);
     write_packet(writing, monotonic);
 }
 
@@ -235,18 +235,18 @@ static void write_tracks(struct writing *writing)
 {
     const struct hs_store *store = writing->subject->store;
     uint32_t pid = hs_store__summary(store)->pid;
-    hs_bytes__put_field(&writing->entry, 1, pid ? pid : 1);
+    hs_buffer__put_field(&writing->entry, 1, pid ? pid : 1);
     put_text(&writing->entry, 6, hs_program_name(store));
-    hs_bytes__put_field(&writing->part, TRACK_UUID, UUID_PROCESS);
-    hs_bytes__put_message(&writing->part, TRACK_PROCESS, &writing->entry);
-    hs_bytes__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
+    hs_buffer__put_field(&writing->part, TRACK_UUID, UUID_PROCESS);
+    hs_buffer__put_message(&writing->part, TRACK_PROCESS, &writing->entry);
+    hs_buffer__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
     write_packet(writing, hs_store__monotonic_ns(store, 0));
-    hs_bytes__put_field(&writing->part, TRACK_UUID, UUID_COUNTER);
-    hs_bytes__put_field(&writing->part, TRACK_PARENT, UUID_PROCESS);
+    hs_buffer__put_field(&writing->part, TRACK_UUID, UUID_COUNTER);
+    hs_buffer__put_field(&writing->part, TRACK_PARENT, UUID_PROCESS);
     put_text(&writing->part, TRACK_NAME, "heap");
-    hs_bytes__put_field(&writing->entry, COUNTER_UNIT, UNIT_BYTES);
-    hs_bytes__put_message(&writing->part, TRACK_COUNTER, &writing->entry);
-    hs_bytes__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
+    hs_buffer__put_field(&writing->entry, COUNTER_UNIT, UNIT_BYTES);
+    hs_buffer__put_message(&writing->part, TRACK_COUNTER, &writing->entry);
+    hs_buffer__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
     write_packet(writing, hs_store__monotonic_ns(store, 0));
 }
 
@@ -261,12 +261,12 @@ static int write_counter(struct writing *writing, const struct hs_query_control 
     write_tracks(writing);
     for (size_t i = 0; i < timeline.count; i++) {
         uint64_t at = timeline.from + (i + 1) * timeline.width;
-        hs_bytes__put_field(&writing->part, EVENT_TYPE, TYPE_COUNTER);
-        hs_bytes__put_field(&writing->part, EVENT_TRACK, UUID_COUNTER);
+        hs_buffer__put_field(&writing->part, EVENT_TYPE, TYPE_COUNTER);
+        hs_buffer__put_field(&writing->part, EVENT_TRACK, UUID_COUNTER);
         // Zero is a value here.
-        hs_bytes__put_number(&writing->part, EVENT_VALUE << 3);
-        hs_bytes__put_number(&writing->part, timeline.point[i].live_bytes_end);
-        hs_bytes__put_message(&writing->packet, PACKET_TRACK_EVENT, &writing->part);
+        hs_buffer__put_number(&writing->part, EVENT_VALUE << 3);
+        hs_buffer__put_number(&writing->part, timeline.point[i].live_bytes_end);
+        hs_buffer__put_message(&writing->packet, PACKET_TRACK_EVENT, &writing->part);
         write_packet(writing, hs_store__monotonic_ns(store, at < end ? at : end));
     }
     hs_timeline__free(&timeline);
@@ -304,11 +304,11 @@ int hs_export__perfetto(FILE *out, const struct hs_subject *subject, const struc
     hs_stack_table__free(&writing.table);
     hs_id_map__free(&writing.functions);
     hs_id_map__free(&writing.modules);
-    hs_bytes__free(&writing.packet);
-    hs_bytes__free(&writing.tables);
-    hs_bytes__free(&writing.profile);
-    hs_bytes__free(&writing.samples);
-    hs_bytes__free(&writing.part);
-    hs_bytes__free(&writing.entry);
+    hs_buffer__free(&writing.packet);
+    hs_buffer__free(&writing.tables);
+    hs_buffer__free(&writing.profile);
+    hs_buffer__free(&writing.samples);
+    hs_buffer__free(&writing.part);
+    hs_buffer__free(&writing.entry);
     return result;
 }

@@ -234,7 +234,8 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
         frame[i].function = readable_name(self, from->frame[i].function);
         frame[i].linked = hs_strings__add(self->strings, from->frame[i].function);
         frame[i].file = from->frame[i].file ? hs_strings__add(self->strings, from->frame[i].file) : NULL;
-        if (!frame[i].function)
+        frame[i].module = hs_strings__add(self->strings, from->frame[i].module);
+        if (!frame[i].function || !frame[i].module)
             return NULL;
         frame[i].role = hs_frame_role(frame[i].function, frame[i].module);
     }

@@ -2,6 +2,7 @@
 #include "host/symbols/trace_symbols.h"
 
 #include "format/trace_format.h"
+#include "host/symbols/given_names.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -127,7 +128,8 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     self->symbols = hs_symbols__create(&used);
     self->frames = calloc(self->node_count + 1, sizeof(*self->frames));
     self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
-    if (self->symbols && self->frames && self->copies && !(modules ? add_described(self, modules) : add_modules(self)))
+    if (self->symbols && self->frames && self->copies &&
+        !(modules ? add_described(self, modules) : add_modules(self)) && !hs_given_names__apply(self))
         return self;
     hs_trace_symbols__destroy(self);
     return NULL;

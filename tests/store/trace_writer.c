@@ -3,6 +3,7 @@
 
 #include "format/chunk.h"
 #include "format/meta_codec.h"
+#include "format/record_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,111 +21,12 @@ uint64_t random_next(struct random_state *random)
 // ---- records
 // -----------------------------------------------------------------------------------------------------------
 
-static size_t wide_record(const struct hs_event *e, uint64_t delta, uint64_t *w)
-{
-    uint64_t v[6] = {0};
-    unsigned type = 0, count = 0;
-    switch (e->kind) {
-    case HS_EVENT_MMAP:
-        type = HS_WIDE_MMAP, count = 6;
-        v[0] = e->address, v[1] = e->size, v[2] = e->protection | (uint64_t)e->map_flags << 32;
-        v[3] = (uint32_t)e->fd | (uint64_t)e->stack << 32, v[4] = e->offset, v[5] = e->asked;
-        break;
-    case HS_EVENT_MUNMAP:
-        type = HS_WIDE_MUNMAP, count = 3;
-        v[0] = e->address, v[1] = e->size, v[2] = e->stack;
-        break;
-    case HS_EVENT_MREMAP:
-        type = HS_WIDE_MREMAP, count = 5;
-        v[0] = e->old_address, v[1] = e->old_size, v[2] = e->address, v[3] = e->size;
-        v[4] = e->map_flags | (uint64_t)e->stack << 32;
-        break;
-    case HS_EVENT_BRK:
-        type = HS_WIDE_BRK, count = 3;
-        v[0] = e->old_address, v[1] = e->address, v[2] = e->stack;
-        break;
-    case HS_EVENT_MALLOPT:
-        type = HS_WIDE_MALLOPT, count = 2;
-        v[0] = (uint32_t)e->parameter | (uint64_t)(uint32_t)e->argument << 32;
-        v[1] = (uint32_t)e->result | (uint64_t)e->stack << 32;
-        break;
-    case HS_EVENT_POOL_ALLOC:
-        type = HS_WIDE_POOL_ALLOC, count = 4;
-        v[0] = e->pool, v[1] = e->address, v[2] = e->size, v[3] = e->stack;
-        break;
-    case HS_EVENT_POOL_FREE:
-        type = HS_WIDE_POOL_FREE, count = 3;
-        v[0] = e->pool, v[1] = e->address, v[2] = e->stack;
-        break;
-    case HS_EVENT_MARK:
-        type = HS_WIDE_MARK, count = 1;
-        v[0] = e->value;
-        break;
-    case HS_EVENT_FREE:
-        type = HS_WIDE_FREE, count = 2;
-        v[0] = e->address, v[1] = e->stack;
-        break;
-    case HS_EVENT_REALLOC:
-        type = HS_WIDE_REALLOC, count = 6;
-        v[0] = e->address, v[1] = e->size, v[2] = e->usable, v[3] = e->stack, v[4] = e->old_address;
-        v[5] = e->time - e->begin_time;
-        break;
-    default:
-        type = HS_WIDE_ALLOC, count = 4;
-        v[0] = e->address, v[1] = e->size, v[2] = e->usable, v[3] = e->stack | (uint64_t)e->kind << 32;
-    }
-    w[0] = HS_RECORD_WIDE | type << 4 | count << 12 | delta << HS_RECORD_DELTA_POS;
-    memcpy(w + 1, v, 8 * count);
-    return 1 + count;
-}
-
-static bool is_short(const struct hs_codec_target *target, const struct hs_event *e)
-{
-    uint64_t low = ((uint64_t)1 << target->address_shift) - 1;
-    if (e->kind > HS_EVENT_REALLOC || e->address & low || e->address >> (44 + target->address_shift))
-        return false;
-    if (e->kind == HS_EVENT_FREE)
-        return true;
-    if (e->size >> 32)
-        return false;
-    return e->kind != HS_EVENT_REALLOC || (e->time - e->begin_time <= 0xffff && !(e->old_address >> 48));
-}
-
-static size_t record(const struct hs_codec_target *target, const struct hs_event *e, uint64_t delta, uint64_t *w)
-{
-    if (!is_short(target, e))
-        return wide_record(e, delta, w);
-    uint64_t first = (e->address >> target->address_shift) << 4 | delta << HS_RECORD_DELTA_POS;
-    if (e->kind == HS_EVENT_FREE) {
-        w[0] = first | (e->stack ? HS_RECORD_FREE_STACK : HS_RECORD_FREE);
-        w[1] = e->stack;
-        return e->stack ? 2 : 1;
-    }
-    bool usable = e->usable != hs_usable_model(e->size, target->pointer_size);
-    size_t n = 2;
-    w[0] = first | e->kind | (usable ? HS_RECORD_USABLE : 0);
-    w[1] = e->size | (uint64_t)e->stack << 32;
-    if (e->kind == HS_EVENT_REALLOC)
-        w[n++] = e->old_address | (e->time - e->begin_time) << 48;
-    if (usable)
-        w[n++] = e->usable;
-    return n;
-}
-
 size_t trace_records(const struct hs_codec_target *target, const struct hs_event *events, size_t count, uint64_t base,
                      uint64_t *words, size_t max_words, size_t *used)
 {
     size_t at = 0, i = 0;
-    uint64_t time = base;
-    for (; i < count && at + 9 <= max_words; i++) {
-        uint64_t delta = events[i].time - time;
-        if (delta >= HS_RECORD_DELTA_LIMIT) {
-            words[at++] = HS_RECORD_TIME | events[i].time << 4;
-            delta = 0;
-        }
-        at += record(target, &events[i], delta, words + at);
-        time = events[i].time;
-    }
+    for (; i < count && at + HS_RECORD_WORDS_MAX <= max_words; i++)
+        at += hs_record__append(target, &events[i], &base, words + at);
     *used = i;
     return at;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Bytes that grow, and the numbers of protobuf's wire format in them, which others use, too.
-#ifndef HEAPSONDE_HOST_STORE_BYTES_H
-#define HEAPSONDE_HOST_STORE_BYTES_H
+#ifndef HEAPSONDE_HOST_STORE_BUFFER_H
+#define HEAPSONDE_HOST_STORE_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hs_bytes {
+struct hs_buffer {
     uint8_t *bytes;
     size_t count, room;
     bool failed; // out of memory: something is missing
 };
 
-static inline bool hs_bytes__reserve(struct hs_bytes *to, size_t more)
+static inline bool hs_buffer__reserve(struct hs_buffer *to, size_t more)
 {
     if (to->count + more <= to->room)
         return true;
@@ -31,18 +31,18 @@ static inline bool hs_bytes__reserve(struct hs_bytes *to, size_t more)
     return true;
 }
 
-static inline void hs_bytes__put(struct hs_bytes *to, const void *bytes, size_t count)
+static inline void hs_buffer__put(struct hs_buffer *to, const void *bytes, size_t count)
 {
-    if (count && hs_bytes__reserve(to, count)) {
+    if (count && hs_buffer__reserve(to, count)) {
         memcpy(to->bytes + to->count, bytes, count);
         to->count += count;
     }
 }
 
 // Seven bits in each byte, the lowest first.
-static inline void hs_bytes__put_number(struct hs_bytes *to, uint64_t number)
+static inline void hs_buffer__put_number(struct hs_buffer *to, uint64_t number)
 {
-    if (!hs_bytes__reserve(to, 10))
+    if (!hs_buffer__reserve(to, 10))
         return;
     for (; number >= 0x80; number >>= 7)
         to->bytes[to->count++] = (uint8_t)(number | 0x80);
@@ -50,9 +50,9 @@ static inline void hs_bytes__put_number(struct hs_bytes *to, uint64_t number)
 }
 
 // The lowest `size` bytes, the lowest first.
-static inline void hs_bytes__put_fixed(struct hs_bytes *to, uint64_t number, size_t size)
+static inline void hs_buffer__put_fixed(struct hs_buffer *to, uint64_t number, size_t size)
 {
-    if (!hs_bytes__reserve(to, size))
+    if (!hs_buffer__reserve(to, size))
         return;
     for (size_t i = 0; i < size; i++)
         to->bytes[to->count++] = (uint8_t)(number >> 8 * i);
@@ -61,33 +61,33 @@ static inline void hs_bytes__put_fixed(struct hs_bytes *to, uint64_t number, siz
 // ---- fields of protobuf --------------------------------------------------------------------------------------------
 
 // 0 is what a field that is not there has.
-static inline void hs_bytes__put_field(struct hs_bytes *to, uint32_t field, uint64_t value)
+static inline void hs_buffer__put_field(struct hs_buffer *to, uint32_t field, uint64_t value)
 {
     if (!value)
         return;
-    hs_bytes__put_number(to, field << 3);
-    hs_bytes__put_number(to, value);
+    hs_buffer__put_number(to, field << 3);
+    hs_buffer__put_number(to, value);
 }
 
-static inline void hs_bytes__put_bytes_field(struct hs_bytes *to, uint32_t field, const void *bytes, size_t count)
+static inline void hs_buffer__put_bytes_field(struct hs_buffer *to, uint32_t field, const void *bytes, size_t count)
 {
-    hs_bytes__put_number(to, field << 3 | 2);
-    hs_bytes__put_number(to, count);
-    hs_bytes__put(to, bytes, count);
+    hs_buffer__put_number(to, field << 3 | 2);
+    hs_buffer__put_number(to, count);
+    hs_buffer__put(to, bytes, count);
 }
 
 // Empties the message.
-static inline void hs_bytes__put_message(struct hs_bytes *to, uint32_t field, struct hs_bytes *message)
+static inline void hs_buffer__put_message(struct hs_buffer *to, uint32_t field, struct hs_buffer *message)
 {
-    hs_bytes__put_bytes_field(to, field, message->bytes, message->count);
+    hs_buffer__put_bytes_field(to, field, message->bytes, message->count);
     to->failed |= message->failed;
     message->count = 0;
 }
 
-static inline void hs_bytes__free(struct hs_bytes *bytes)
+static inline void hs_buffer__free(struct hs_buffer *bytes)
 {
     free(bytes->bytes);
-    *bytes = (struct hs_bytes){0};
+    *bytes = (struct hs_buffer){0};
 }
 
 #endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Other tools' recordings where a trace may be given: they are made into a trace that goes when it is closed.
+#ifndef HEAPSONDE_HOST_CLI_FOREIGN_H
+#define HEAPSONDE_HOST_CLI_FOREIGN_H
+
+#include "host/convert/convert.h"
+#include "host/store/store.h"
+
+int hs_open_foreign(const char *path, enum hs_foreign kind, struct hs_store **store, struct hs_error *error);
+
+#endif

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// heaptrack's interpreted files, versions 1 to 3. They say which kind of block was freed but not which block: of equal
+// ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
+#include "host/convert/convert.h"
+#include "host/export/grow.h"
+#include "host/symbols/strings.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STREAM       1
+#define BASE_ADDRESS 0x10000000u
+#define LEAST_PC     0x1000u // smaller ones mean something else in a trace
+#define NUMBERS_MAX  3072    // on one line: frames of one address
+
+struct pointer {
+    uint64_t pc;
+    uint32_t first, count; // frames
+    uint32_t module;       // string
+};
+
+struct frame {
+    uint32_t function, file, line;
+};
+
+struct kind {
+    uint64_t size;
+    uint32_t trace;
+    uint32_t youngest; // block + 1, 0: none is live
+};
+
+struct reading {
+    const char *path;
+    struct hs_trace_file file;
+    struct hs_strings *strings;
+    const char **string;
+    struct pointer *pointer;
+    struct frame *frame;
+    struct kind *kind;
+    uint32_t *older; // by block: the next older one of its kind + 1; of a spare block: the next spare one + 1
+    size_t strings_count, strings_room, pointers, pointers_room, frames, frames_room, kinds, kinds_room;
+    size_t blocks, blocks_room;
+    uint32_t spare; // block + 1
+    uint32_t traces;
+    unsigned version;
+    uint64_t line, time, last_time; // time: of the file, in ns
+    struct hs_error *error;
+};
+
+static int wrong(struct reading *reading, const char *what)
+{
+    return hs_error__set(reading->error, EBADMSG, "%s: line %" PRIu64 " of the heaptrack file: %s", reading->path,
+                         reading->line, what);
+}
+
+static int no_memory(const struct reading *reading)
+{
+    return hs_error__set(reading->error, ENOMEM, "%s: out of memory", reading->path);
+}
+
+// ---- the parts of a line -------------------------------------------------------------------------------------------
+
+// Reads up to `most` hexadecimal numbers; returns how many there are, -1 where something else is.
+static int numbers(const char *text, uint64_t *number, int most)
+{
+    int count = 0;
+    while (count < most) {
+        char *end;
+        text += strspn(text, " ");
+        if (!*text || *text == '\n')
+            return count;
+        errno = 0;
+        number[count++] = strtoull(text, &end, 16);
+        if (end == text || errno || (*end && *end != ' ' && *end != '\n'))
+            return -1;
+        text = end;
+    }
+    return count;
+}
+
+static const char *text_of(const struct reading *reading, uint32_t index)
+{
+    return index ? reading->string[index - 1] : "";
+}
+
+static int add_string(struct reading *reading, const char *text, size_t length)
+{
+    if (reading->version >= 3) {
+        char *rest;
+        unsigned long long given = strtoull(text, &rest, 16);
+        size_t left = rest > text && *rest == ' ' ? length - (size_t)(rest + 1 - text) : 0;
+        if (rest == text || given > left)
+            return wrong(reading, "the length of a string is wrong");
+        text = rest + 1;
+        length = given;
+    }
+    if (hs_grow((void **)&reading->string, &reading->strings_room, reading->strings_count, sizeof(*reading->string)))
+        return no_memory(reading);
+    const char *kept = hs_strings__add_bytes(reading->strings, text, length);
+    if (!kept)
+        return no_memory(reading);
+    reading->string[reading->strings_count++] = kept;
+    return 0;
+}
+
+static int add_pointer(struct reading *reading, const char *text)
+{
+    static _Thread_local uint64_t number[NUMBERS_MAX];
+    int count = numbers(text, number, NUMBERS_MAX);
+    if (count < 2)
+        return wrong(reading, "an instruction pointer has an address and a module");
+    if (hs_grow((void **)&reading->pointer, &reading->pointers_room, reading->pointers, sizeof(*reading->pointer)))
+        return no_memory(reading);
+    struct pointer pointer = {.pc = number[0], .module = (uint32_t)number[1], .first = (uint32_t)reading->frames};
+    if (number[1] > reading->strings_count)
+        return wrong(reading, "a module is no string before it");
+    for (int i = 2; i < count; i += 3, pointer.count++) {
+        bool has_line = i + 2 < count;
+        struct frame frame = {(uint32_t)number[i], has_line ? (uint32_t)number[i + 1] : 0,
+                              has_line ? (uint32_t)number[i + 2] : 0};
+        if (number[i] > reading->strings_count || frame.file > reading->strings_count)
+            return wrong(reading, "a name is no string before it");
+        if (hs_grow((void **)&reading->frame, &reading->frames_room, reading->frames, sizeof(*reading->frame)))
+            return no_memory(reading);
+        reading->frame[reading->frames++] = frame;
+    }
+    reading->pointer[reading->pointers++] = pointer;
+    return 0;
+}
+
+static void write_names(struct reading *reading, uint32_t node, const struct pointer *pointer)
+{
+    const char *module = text_of(reading, pointer->module);
+    char address[32];
+    snprintf(address, sizeof(address), "0x%" PRIx64, pointer->pc);
+    if (!pointer->count)
+        hs_trace_file__name(&reading->file, node, address, "", 0, module);
+    for (uint32_t i = 0; i < pointer->count; i++) {
+        const struct frame *frame = &reading->frame[pointer->first + i];
+        const char *function = text_of(reading, frame->function);
+        hs_trace_file__name(&reading->file, node, *function ? function : address, text_of(reading, frame->file),
+                            frame->line, module);
+    }
+}
+
+static int add_trace(struct reading *reading, const char *text)
+{
+    uint64_t number[2];
+    if (numbers(text, number, 2) != 2)
+        return wrong(reading, "a trace has an instruction pointer and a parent");
+    if (!number[0] || number[0] > reading->pointers || number[1] > reading->traces)
+        return wrong(reading, "a trace names what is not before it");
+    const struct pointer *pointer = &reading->pointer[number[0] - 1];
+    uint32_t node = ++reading->traces;
+    uint64_t pc = pointer->pc >= LEAST_PC ? pointer->pc : LEAST_PC + number[0];
+    hs_trace_file__node(&reading->file, node, (uint32_t)number[1], pc);
+    write_names(reading, node, pointer);
+    return 0;
+}
+
+static int add_kind(struct reading *reading, const char *text)
+{
+    uint64_t number[2];
+    if (numbers(text, number, 2) != 2 || number[1] > reading->traces)
+        return wrong(reading, "an allocation has a size and a trace before it");
+    if (hs_grow((void **)&reading->kind, &reading->kinds_room, reading->kinds, sizeof(*reading->kind)))
+        return no_memory(reading);
+    reading->kind[reading->kinds++] = (struct kind){.size = number[0], .trace = (uint32_t)number[1]};
+    return 0;
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+static uint64_t next_time(struct reading *reading)
+{
+    uint64_t next = reading->last_time + 1;
+    reading->last_time = reading->time > next ? reading->time : next;
+    return reading->last_time;
+}
+
+static int take_block(struct reading *reading, uint32_t *block)
+{
+    if (reading->spare) {
+        *block = reading->spare - 1;
+        reading->spare = reading->older[*block];
+        return 0;
+    }
+    if (reading->blocks == UINT32_MAX - 1)
+        return wrong(reading, "too many blocks are live");
+    if (hs_grow((void **)&reading->older, &reading->blocks_room, reading->blocks, sizeof(*reading->older)))
+        return no_memory(reading);
+    *block = (uint32_t)reading->blocks++;
+    return 0;
+}
+
+static int add_event(struct reading *reading, const char *text, bool is_free)
+{
+    uint64_t index;
+    uint32_t block = 0;
+    if (numbers(text, &index, 1) != 1 || index >= reading->kinds)
+        return wrong(reading, "an event is of no kind before it");
+    struct kind *kind = &reading->kind[index];
+    struct hs_event event = {.kind = is_free ? HS_EVENT_FREE : HS_EVENT_MALLOC, .time = next_time(reading)};
+    if (is_free) {
+        if (!kind->youngest)
+            return 0; // allocated before heaptrack was attached
+        block = kind->youngest - 1;
+        kind->youngest = reading->older[block];
+        reading->older[block] = reading->spare;
+        reading->spare = block + 1;
+    } else {
+        int result = take_block(reading, &block);
+        if (result)
+            return result;
+        reading->older[block] = kind->youngest;
+        kind->youngest = block + 1;
+        event.size = event.usable = kind->size;
+        event.stack = kind->trace;
+    }
+    event.address = BASE_ADDRESS + (uint64_t)block * 16;
+    hs_trace_file__event(&reading->file, STREAM, &event);
+    return reading->file.failed;
+}
+
+static int set_time(struct reading *reading, const char *text)
+{
+    uint64_t ms;
+    if (numbers(text, &ms, 1) != 1 || ms > UINT64_MAX / 4000000)
+        return wrong(reading, "a time is no number");
+    reading->time = ms * 1000000;
+    return 0;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+static int set_version(struct reading *reading, const char *text)
+{
+    uint64_t number[2];
+    if (numbers(text, number, 2) != 2 || number[1] < 1 || number[1] > 3)
+        return wrong(reading, "its version is none of 1 to 3");
+    reading->version = (unsigned)number[1];
+    return 0;
+}
+
+static int set_command(struct reading *reading, char *text)
+{
+    text[strcspn(text, "\n")] = '\0';
+    hs_trace_file__info(&reading->file, "command", text);
+    text[strcspn(text, " ")] = '\0';
+    hs_trace_file__info(&reading->file, "executable", text);
+    const char *slash = strrchr(text, '/');
+    hs_trace_file__thread(&reading->file, STREAM, 1, 0, slash ? slash + 1 : text);
+    return 0;
+}
+
+static int read_line(struct reading *reading, char *line, size_t length)
+{
+    char *rest = line + (length > 1 ? 2 : length);
+    if (line[length - 1] == '\n')
+        length--;
+    switch (*line) {
+    case 'v':
+        return set_version(reading, rest);
+    case 'X':
+        return set_command(reading, rest);
+    case 's':
+        return length < 2 ? wrong(reading, "a string is missing") : add_string(reading, rest, length - 2);
+    case 'i':
+        return add_pointer(reading, rest);
+    case 't':
+        return add_trace(reading, rest);
+    case 'a':
+        return add_kind(reading, rest);
+    case '+':
+    case '-':
+        return add_event(reading, rest, *line == '-');
+    case 'c':
+        return set_time(reading, rest);
+    case 'm':
+        return wrong(reading, "it was written with --raw; heaptrack --interpret makes it readable");
+    default:
+        return 0; // comments, resident sizes, suppressions
+    }
+}
+
+static int read_lines(struct reading *reading, FILE *in)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int result = 0;
+    ssize_t length;
+    while (!result && (length = getline(&line, &room, in)) > 0) {
+        // A line without an end is one that was not written whole.
+        if (line[length - 1] != '\n' || memchr(line, 0, (size_t)length))
+            break;
+        reading->line++;
+        result = read_line(reading, line, (size_t)length);
+    }
+    free(line);
+    return result;
+}
+
+static void free_reading(struct reading *reading)
+{
+    hs_trace_file__free(&reading->file);
+    hs_strings__destroy(reading->strings);
+    free((void *)(uintptr_t)reading->string);
+    free(reading->pointer);
+    free(reading->frame);
+    free(reading->kind);
+    free(reading->older);
+}
+
+// Made of a file without an identity of its own.
+static uint64_t new_identity(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error *error)
+{
+    struct reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
+    struct hs_file_header header = {.byte_order = HS_BYTE_ORDER_LITTLE,
+                                    .pointer_size = 8,
+                                    .clock_source = HS_CLOCK_MONOTONIC,
+                                    .machine = EM_X86_64,
+                                    .trace_id = {new_identity(), 1}};
+    int result = reading.strings ? hs_trace_file__start(&reading.file, out, &header) : -ENOMEM;
+    if (result) {
+        free_reading(&reading);
+        return hs_error__set(error, -result, "%s: %s", path, strerror(-result));
+    }
+    hs_trace_file__info(&reading.file, "converted_from", "heaptrack");
+    result = read_lines(&reading, in);
+    if (!result) {
+        result = hs_trace_file__finish(&reading.file, reading.time);
+        if (result)
+            hs_error__set(error, -result, "%s: the trace that is made of it cannot be written: %s", path,
+                          strerror(-result));
+    }
+    free_reading(&reading);
+    return result;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Other tools' recordings, reported as traces: what heaptrack itself records, and what write_recording.py writes as
+// memory-profiler does.
+#include "command.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char source[4096];
+
+static long long reported(const char *command, const char *key)
+{
+    struct outcome outcome = run("%s", command);
+    ck_assert_msg(outcome.status == 0, "%s: %s", command, outcome.errors);
+    const char *at = strstr(outcome.output, text("\n  \"%s\": ", key));
+    ck_assert_msg(at != NULL, "%s: no '%s'", command, key);
+    long long number = strtoll(strchr(at, ':') + 1, NULL, 10);
+    free_outcome(&outcome);
+    return number;
+}
+
+static void expect_report(const char *file, const char *key, long long number)
+{
+    char *command = strdup(text("$HEAPSONDE report --json %s", file));
+    long long is = reported(command, key);
+    ck_assert_msg(is == number, "%s: %s is %lld, not %lld", file, key, is, number);
+    free(command);
+}
+
+// ---- heaptrack -----------------------------------------------------------------------------------------------------
+
+static long long of_heaptrack(const char *file, const char *kind)
+{
+    struct outcome outcome = run("heaptrack_print %s -F stacks --flamegraph-cost-type %s >/dev/null && "
+                                 "awk '{ sum += $NF } END { print sum + 0 }' stacks",
+                                 file, kind);
+    ck_assert_msg(outcome.status == 0, "%s", outcome.errors);
+    long long sum = strtoll(outcome.output, NULL, 10);
+    free_outcome(&outcome);
+    return sum;
+}
+
+START_TEST(test_heaptrack)
+{
+    shell("gcc -g -O1 '%s/../readers/program.c' -pthread -o program && heaptrack -o recorded ./program >log 2>&1 && "
+          "zstd -dcq recorded.zst >plain && gzip -c plain >packed.gz",
+          source);
+    static const char *const files[] = {"recorded.zst", "plain", "packed.gz"};
+    long long allocations = of_heaptrack("recorded.zst", "allocations");
+    long long leaked = of_heaptrack("recorded.zst", "leaked");
+    long long peak = of_heaptrack("recorded.zst", "peak");
+    ck_assert_int_ge(allocations, 2334);
+    ck_assert_int_ge(leaked, 1072736);
+    for (size_t i = 0; i < 3; i++) {
+        expect_report(files[i], "allocations", allocations);
+        expect_report(files[i], "live_bytes", leaked);
+        expect_report(files[i], "peak_bytes", peak);
+    }
+    struct outcome outcome = run("$HEAPSONDE report --function keep_large recorded.zst");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "program.c:21)"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "./program"));
+    free_outcome(&outcome);
+    // There and back again.
+    shell("$HEAPSONDE import recorded.zst -o made.dat && $HEAPSONDE export --format heaptrack made.dat -o back");
+    expect_report("made.dat", "peak_bytes", peak);
+    ck_assert_int_eq(of_heaptrack("back", "allocations"), allocations);
+    ck_assert_int_eq(of_heaptrack("back", "leaked"), leaked);
+    ck_assert_int_eq(of_heaptrack("back", "peak"), peak);
+    ck_assert_int_eq(of_heaptrack("back", "temporary"), of_heaptrack("recorded.zst", "temporary"));
+    shell("$HEAPSONDE diff recorded.zst made.dat | grep -q '^difference *none'");
+}
+END_TEST
+
+START_TEST(test_heaptrack_damage)
+{
+    static const struct {
+        const char *lines, *error;
+    } cases[] = {{"v 10400 9\\n", "line 1 of the heaptrack file: its version"},
+                 {"v 10400 3\\ns 5 abc\\n", "line 2 of the heaptrack file: the length"},
+                 {"v 10400 3\\ni 1000 7\\n", "a module is no string"},
+                 {"v 10400 3\\ni 1000 0 3\\n", "a name is no string"},
+                 {"v 10400 3\\ni 1000 0\\nt 1 5\\n", "a trace names what is not before it"},
+                 {"v 10400 3\\na 10 1\\n", "an allocation has a size and a trace"},
+                 {"v 10400 3\\n+ 0\\n", "an event is of no kind"},
+                 {"v 10400 3\\nc zz\\n", "a time is no number"},
+                 {"v 10400 3\\nm /bin/true 0\\n", "--raw"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct outcome outcome = run("printf '%s' >file; $HEAPSONDE report file", cases[i].lines);
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_msg(strstr(outcome.errors, cases[i].error), "%s: %s", cases[i].lines, outcome.errors);
+        free_outcome(&outcome);
+    }
+    // Cut off, it has what is whole; frees of what is unknown are nothing.
+    shell("printf 'v 10400 3\\nX a b\\ns 1 f\\ni 1000 0 1\\nt 1 0\\na 64 1\\n- 0\\n+ 0\\nc 5\\n+ 0\\n- 0\\n+ 0' >file");
+    expect_report("file", "live_bytes", 100);
+    expect_report("file", "allocations", 2);
+    expect_report("file", "duration_ns", 5000001);
+}
+END_TEST
+
+// ---- memory-profiler -----------------------------------------------------------------------------------------------
+
+static void make_recording(const char *how)
+{
+    shell("printf '%%s\\n' 'void parse(void){__asm__(\"nop;nop;nop;nop;nop;nop;nop;nop\");}' 'void "
+          "load(void){parse();parse();}' 'void _start(void){load();load();}' 'int main(void){load();load();return 0;}' "
+          ">prog.c && %s -g -O1 -fno-inline -fno-pic -static -nostdlib %s -Wl,-Ttext-segment=0x400000 prog.c -o prog",
+          strcmp(how, "arm") ? "gcc" : "arm-linux-gnueabi-gcc -marm", strcmp(how, "arm") ? "-no-pie" : "");
+    shell(
+        "python3 '%s/write_recording.py' %s.dat %s prog $(nm prog | awk '$3 ~ /^(load|parse|main)$/ { print $3 \"=0x\" "
+        "$1 }')",
+        source, how, how);
+}
+
+static void expect_recording(const char *how)
+{
+    char file[32];
+    snprintf(file, sizeof(file), "%s.dat", how);
+    make_recording(how);
+    expect_report(file, "allocations", 1005 + 7); // with those of the statistics
+    expect_report(file, "reallocations", 2);
+    expect_report(file, "live_count", 3);
+    expect_report(file, "live_bytes", 1370);
+    expect_report(file, "live_usable_bytes", 1370 + 8 + 24);
+    expect_report(file, "peak_bytes", 1370);
+    expect_report(file, "allocated_bytes", 100 + 50 + 70 + 300 + 10000 + 1000 + 700);
+    expect_report(file, "culled_count", 7);
+    expect_report(file, "threads", 2);
+    expect_report(file, "pid", 77);
+    expect_report(file, "duration_ns", 7000000);
+    expect_report(file, "start_realtime_ns", 1700000000000000005);
+    expect_report(text("--function load %s", file), "live_bytes", 300);
+    expect_report(text("--function parse %s", file), "live_bytes", 70);
+    expect_report(text("--function main %s", file), "live_bytes", 1370);
+    struct outcome outcome = run("$HEAPSONDE report %s", file);
+    ck_assert_ptr_nonnull(strstr(outcome.output, "prog -x two words"));
+    ck_assert_msg(strstr(outcome.output, " parse (") && strstr(outcome.output, "prog.c:"), "%s", outcome.output);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_recordings)
+{
+    expect_recording("plain");
+    expect_recording("packed");
+    expect_recording("decoded");
+    expect_recording("arm");
+    shell("test $(stat -c %%s packed.dat) -lt $(( $(stat -c %%s plain.dat) / 2 ))");
+}
+END_TEST
+
+// Wherever it ends, what is whole is there.
+START_TEST(test_recording_damage)
+{
+    make_recording("packed");
+    make_recording("plain");
+    shell("size=$(stat -c %%s plain.dat); for cut in 9 100 5000 $((size / 2)) $((size - 1)); do "
+          "head -c $cut plain.dat >cut.dat; $HEAPSONDE report cut.dat >out 2>&1; status=$?; test $status -le 1 || exit "
+          "1; "
+          "test $cut -lt 5000 || test $status -eq 0 || exit 1; done");
+    struct outcome outcome = run("printf 'nothing of the kind' >none && $HEAPSONDE import none -o made.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "no recording of heaptrack"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE import plain.dat");
+    ck_assert_int_eq(outcome.status, 2);
+    free_outcome(&outcome);
+    shell("$HEAPSONDE import plain.dat -o plain.dat 2>errors; test $? -eq 2");
+}
+END_TEST
+
+int main(void)
+{
+    if (!getcwd(source, sizeof(source)))
+        return 1;
+    setenv("DEBUGINFOD_URLS", "", 1);
+    TCase *tests = tcase_create("convert");
+    tcase_set_timeout(tests, 240);
+    tcase_add_checked_fixture(tests, make_work, remove_work);
+    tcase_add_test(tests, test_heaptrack);
+    tcase_add_test(tests, test_heaptrack_damage);
+    tcase_add_test(tests, test_recordings);
+    tcase_add_test(tests, test_recording_damage);
+    return run_cases("convert", tests);
+}
