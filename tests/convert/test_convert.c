@@ -172,6 +172,19 @@ START_TEST(test_recording_damage)
 }
 END_TEST
 
+START_TEST(test_extract)
+{
+    make_recording("packed");
+    shell("$HEAPSONDE extract -o out packed.dat >list && cmp prog out/prog && printf '1.0 2.0\\n\\n' | cmp - "
+          "out/uptime && "
+          "grep -q ': /opt/prog$' list && test $(wc -l <list) -eq 2");
+    // Nothing is overwritten.
+    shell("echo mine >out/uptime && $HEAPSONDE extract -o out packed.dat >list && grep -qx mine out/uptime && "
+          "cmp prog out/prog.000 && test -s out/uptime.000");
+    shell("printf 'v 10400 3\\n' >none && $HEAPSONDE extract -o out none 2>errors && grep -q 'holds no files' errors");
+}
+END_TEST
+
 int main(void)
 {
     if (!getcwd(source, sizeof(source)))
@@ -184,5 +197,6 @@ int main(void)
     tcase_add_test(tests, test_heaptrack_damage);
     tcase_add_test(tests, test_recordings);
     tcase_add_test(tests, test_recording_damage);
+    tcase_add_test(tests, test_extract);
     return run_cases("convert", tests);
 }
