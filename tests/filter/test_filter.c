@@ -9,6 +9,7 @@
 #include "tests/format/check_random.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -254,6 +255,70 @@ START_TEST(zones_are_skipped_rightly)
         for (unsigned i = 0; i < 2; i++)
             add_condition(&filter, names[random_below(&random, sizeof(names) / sizeof(names[0]))], &opened, &random);
         compare(&filter, &opened);
+    }
+    close_opened(&opened);
+    remove_folder();
+}
+END_TEST
+
+// ---- several threads -----------------------------------------------------------------------------------------------
+
+#define ASKERS 6
+
+struct asker {
+    struct opened *opened;
+    const char *name, *value;
+    uint64_t expected, counted;
+    pthread_t thread;
+};
+
+static void *ask_often(void *argument)
+{
+    struct asker *asker = argument;
+    asker->counted = asker->expected;
+    for (unsigned i = 0; i < 20 && asker->counted == asker->expected; i++) {
+        struct hs_filter_parameters parameters;
+        struct hs_resolved_filter resolved;
+        hs_filter_parameters__init(&parameters, HS_TIME_UNIT_AUTO);
+        asker->counted = UINT64_MAX;
+        if (hs_filter_parameters__take(&parameters, asker->name, asker->value, NULL) == HS_PARAMETER_TAKEN &&
+            !hs_filter_parameters__resolve(&parameters, asker->opened->scope, NULL, &resolved, NULL)) {
+            hs_query__count(asker->opened->store, &resolved.filter, NULL, &asker->counted, NULL);
+            hs_resolved_filter__free(&resolved);
+        }
+        hs_filter_parameters__free(&parameters);
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_a_scope)
+{
+    static const char *const questions[ASKERS][2] = {{"function_regex", "parse_(header|body)"},
+                                                     {"group_allocations_min", "9"},
+                                                     {"group_max_total_usage_first_seen_min", "50%"},
+                                                     {"negative_source_regex", "cache"},
+                                                     {"library", "libparts.so.*"},
+                                                     {"backtrace_depth_min", "4"}};
+    struct asker askers[ASKERS];
+    struct opened opened;
+    make_folder();
+    open_random(&opened, &traces[0]);
+    for (unsigned i = 0; i < ASKERS; i++) {
+        struct slow_filter filter = {.count = 1, .condition = {{.name = questions[i][0]}}};
+        struct slow_condition *condition = &filter.condition[0];
+        strcpy(condition->text, questions[i][1]);
+        condition->number = strtoull(questions[i][1], NULL, 10) * (strchr(questions[i][1], '%') ? 1000 : 1);
+        condition->form = strchr(questions[i][1], '%') ? SLOW_PERCENT : SLOW_NUMBER;
+        askers[i] = (struct asker){.opened = &opened, .name = questions[i][0], .value = questions[i][1]};
+        askers[i].expected = slow_filter__run(&filter, opened.slow, opened.expected);
+        ck_assert_uint_gt(askers[i].expected, 0);
+    }
+    for (unsigned i = 0; i < ASKERS; i++)
+        ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_often, &askers[i]), 0);
+    for (unsigned i = 0; i < ASKERS; i++) {
+        pthread_join(askers[i].thread, NULL);
+        ck_assert_msg(askers[i].counted == askers[i].expected, "%s: %llu, not %llu", askers[i].name,
+                      (unsigned long long)askers[i].counted, (unsigned long long)askers[i].expected);
     }
     close_opened(&opened);
     remove_folder();
@@ -689,6 +754,7 @@ int main(void)
     tcase_add_test(cases, every_parameter_alone);
     tcase_add_test(cases, parameters_together);
     tcase_add_test(cases, zones_are_skipped_rightly);
+    tcase_add_test(cases, threads_share_a_scope);
     tcase_add_test(cases, rows_in_every_order);
     tcase_add_test(cases, totals_and_their_orders);
     tcase_add_test(cases, groups_know_their_peak);
