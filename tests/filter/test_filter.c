@@ -222,7 +222,7 @@ START_TEST(parameters_together)
         struct opened opened;
         make_folder();
         open_random(&opened, &traces[i]);
-        for (unsigned round = 0; round < 500; round++) {
+        for (unsigned round = 0; round < 250; round++) {
             struct slow_filter filter;
             make_filter(&filter, &opened, &random);
             some += compare(&filter, &opened) > 0;
@@ -230,7 +230,7 @@ START_TEST(parameters_together)
         close_opened(&opened);
         remove_folder();
     }
-    ck_assert_uint_gt(some, 300);
+    ck_assert_uint_gt(some, 150);
 }
 END_TEST
 
@@ -242,7 +242,7 @@ START_TEST(zones_are_skipped_rightly)
                                         "marker",   "lifetime_min", "lifetime_max", "function_regex",
                                         "library",  "thread",       "backtraces"};
     const struct random_trace_options options = {
-        .seed = 9, .events = 400000, .time_factor = 1000, .allocator = RANDOM_GLIBC};
+        .seed = 9, .events = 300000, .time_factor = 1000, .allocator = RANDOM_GLIBC};
     struct random_state random = {test_seed("filter") + 2};
     struct opened opened;
     size_t zones;
@@ -250,7 +250,7 @@ START_TEST(zones_are_skipped_rightly)
     open_random(&opened, &options);
     hs_store__zones(opened.store, &zones);
     ck_assert_uint_gt(zones, 2);
-    for (unsigned round = 0; round < 60; round++) {
+    for (unsigned round = 0; round < 40; round++) {
         struct slow_filter filter = {.count = 0};
         for (unsigned i = 0; i < 2; i++)
             add_condition(&filter, names[random_below(&random, sizeof(names) / sizeof(names[0]))], &opened, &random);
@@ -400,7 +400,7 @@ START_TEST(rows_in_every_order)
         make_folder();
         open_random(&opened, &traces[i]);
         expect_orders(&(struct slow_filter){.count = 0}, &opened, &random);
-        for (unsigned round = 0; round < 20; round++) {
+        for (unsigned round = 0; round < 12; round++) {
             struct slow_filter filter;
             make_filter(&filter, &opened, &random);
             expect_orders(&filter, &opened, &random);
@@ -538,7 +538,7 @@ START_TEST(totals_and_their_orders)
         make_folder();
         open_random(&opened, &traces[i]);
         expect_totals(&(struct slow_filter){.count = 0}, &opened);
-        for (unsigned round = 0; round < 40; round++) {
+        for (unsigned round = 0; round < 25; round++) {
             struct slow_filter filter;
             make_filter(&filter, &opened, &random);
             expect_totals(&filter, &opened);
