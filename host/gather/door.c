@@ -300,7 +300,7 @@ static void take_heard(struct hs_door *door, const struct hs_heard *heard, uint6
         return;
     bool selected = hs_device__is_selected(&heard->device, door->options.select);
     if (!selected)
-        target->state = HS_TARGET_DONE;
+        target->state = HS_TARGET_REFUSED;
     hs_notices__heard(door->options.notices, &heard->device, &heard->address, selected);
 }
 
@@ -333,11 +333,7 @@ static void take_closings(struct hs_door *door)
     pthread_mutex_unlock(&door->mutex);
     while (closing) {
         struct closing *next = closing->next;
-        struct hs_target *target = closing->target;
-        bool over = closing->outcome == HS_OUTCOME_OVER;
-        target->over |= over;
-        // At a given address another program may be next.
-        target->state = over && !target->given ? HS_TARGET_DONE : HS_TARGET_WAITS;
+        hs_targets__closed(closing->target, closing->outcome, hs_clock__now());
         free(closing);
         closing = next;
     }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORGOTTEN_AFTER (10 * HS_SECOND)
+#define FORGOTTEN_AFTER  (10 * HS_SECOND)
+#define TOLD_AGAIN_AFTER (3 * HS_SECOND)
 
 static struct hs_target *add(struct hs_targets *targets)
 {
@@ -39,6 +40,16 @@ static void add_address(struct hs_target *target, const struct hs_address *addre
     target->address[place] = *address;
 }
 
+static void hear_again(struct hs_target *target, const struct hs_heard *heard, uint64_t now)
+{
+    target->heard_at = now;
+    add_address(target, &heard->address);
+    if (target->state != HS_TARGET_ENDED || now - target->ended_at < TOLD_AGAIN_AFTER)
+        return;
+    target->state = HS_TARGET_WAITS;
+    target->dial_at = now;
+}
+
 struct hs_target *hs_targets__hear(struct hs_targets *targets, const struct hs_heard *heard, uint64_t now)
 {
     unsigned neighbours = 0;
@@ -48,8 +59,7 @@ struct hs_target *hs_targets__hear(struct hs_targets *targets, const struct hs_h
         neighbours += hs_address__same_neighbour(&target->address[0], &heard->address);
         if (memcmp(target->trace_id, heard->device.trace_id, HS_TRACE_ID_SIZE))
             continue;
-        target->heard_at = now;
-        add_address(target, &heard->address);
+        hear_again(target, heard, now);
         return NULL;
     }
     if (targets->heard >= HS_TARGETS_MOST || neighbours >= HS_TARGETS_NEIGHBOUR)
@@ -84,6 +94,17 @@ const struct hs_address *hs_targets__dial(struct hs_target *target, uint64_t now
     target->state = HS_TARGET_CONNECTED;
     target->dial_at = now + HS_SECOND;
     return &target->address[target->turn++ % target->count];
+}
+
+void hs_targets__closed(struct hs_target *target, enum hs_outcome outcome, uint64_t now)
+{
+    target->over |= outcome != HS_OUTCOME_LOST;
+    target->ended_at = now;
+    // At a given address another program may be next.
+    if (outcome == HS_OUTCOME_LOST || target->given)
+        target->state = HS_TARGET_WAITS;
+    else
+        target->state = outcome == HS_OUTCOME_ENDED ? HS_TARGET_ENDED : HS_TARGET_REFUSED;
 }
 
 void hs_targets__expire(struct hs_targets *targets, uint64_t now)

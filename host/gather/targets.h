@@ -6,13 +6,15 @@
 #define HEAPSONDE_HOST_GATHER_TARGETS_H
 
 #include "host/gather/hearing.h"
+#include "host/gather/worker.h"
 
 enum { HS_TARGET_ADDRESSES = 4 };
 
 enum hs_target_state {
     HS_TARGET_WAITS,     // until `dial_at`
     HS_TARGET_CONNECTED, // or on the way to it
-    HS_TARGET_DONE       // its stream is over
+    HS_TARGET_ENDED,     // its stream has ended; a device that still announces it has not heard so
+    HS_TARGET_REFUSED    // for good
 };
 
 struct hs_target {
@@ -20,7 +22,7 @@ struct hs_target {
     enum hs_target_state state;
     bool given; // on the command line
     bool over;  // a stream of it has been, and is over
-    uint64_t dial_at, heard_at;
+    uint64_t dial_at, heard_at, ended_at;
     uint8_t trace_id[HS_TRACE_ID_SIZE]; // of one that was heard of
     struct hs_address address[HS_TARGET_ADDRESSES];
     unsigned count, turn; // addresses take turns
@@ -44,6 +46,9 @@ struct hs_target *hs_targets__hear(struct hs_targets *targets, const struct hs_h
 struct hs_target *hs_targets__due(struct hs_targets *targets, uint64_t now);
 // Its address of this turn; it is connected from now on, and its next turn is in a second.
 const struct hs_address *hs_targets__dial(struct hs_target *target, uint64_t now);
+
+// Its connection is over.
+void hs_targets__closed(struct hs_target *target, enum hs_outcome outcome, uint64_t now);
 
 // Forgets those that have not been heard of for ten seconds and are not connected.
 void hs_targets__expire(struct hs_targets *targets, uint64_t now);

@@ -67,27 +67,27 @@ struct hs_workers {
 
 // ---- the life of a connection ---------------------------------------------------------------------------------------
 
-static bool is_over(const struct connection *connection, enum hs_refusal why)
+static enum hs_outcome outcome_of(const struct connection *connection, enum hs_refusal why)
 {
     switch (why) {
     case HS_REFUSAL_NONE:
-        return connection->stream.ended;
+        return connection->stream.done ? HS_OUTCOME_ENDED : HS_OUTCOME_LOST;
     case HS_REFUSAL_DEVICE:
     case HS_REFUSAL_HEADER:
     case HS_REFUSAL_QUOTA:
     case HS_REFUSAL_QUOTA_DEVICE:
     case HS_REFUSAL_NOT_SELECTED:
     case HS_REFUSAL_LESS:
-        return true;
+        return HS_OUTCOME_REFUSED;
     default:
-        return false;
+        return HS_OUTCOME_LOST;
     }
 }
 
 static void close_connection(struct worker *worker, struct connection *connection, enum hs_refusal why)
 {
     const struct hs_workers_options *options = &worker->workers->options;
-    enum hs_outcome outcome = is_over(connection, why) ? HS_OUTCOME_OVER : HS_OUTCOME_LOST;
+    enum hs_outcome outcome = outcome_of(connection, why);
     hs_stream__close(&options->context, &connection->stream, why);
     close(connection->socket);
     hs_wire__wipe(&connection->stream.link, sizeof(connection->stream.link));

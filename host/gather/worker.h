@@ -10,8 +10,9 @@ struct hs_workers;
 
 // How the stream of a connection that was dialled went.
 enum hs_outcome {
-    HS_OUTCOME_LOST, // to be dialled again
-    HS_OUTCOME_OVER  // ended, or refused for good
+    HS_OUTCOME_LOST,   // to be dialled again
+    HS_OUTCOME_ENDED,  // and the device was told that all of it is stored
+    HS_OUTCOME_REFUSED // for good
 };
 
 struct hs_workers_options {

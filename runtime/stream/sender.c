@@ -211,6 +211,12 @@ static bool is_done(void)
     return hs_sender__ends_at(sender.tail);
 }
 
+// The last byte may be acknowledged before the end was told.
+static bool owes_end(void)
+{
+    return sender.owner && !sender.owner->end_told;
+}
+
 // ---- a program that is gone -----------------------------------------------------------------------------------------
 
 // Only a process of its own outlives the program. After an exec the program's pid lives on.
@@ -422,7 +428,7 @@ static void serve(void)
             sender.next_announcement_ns = now + SECOND_NS;
             hs_announce__send(sender.port);
         }
-        if (is_done() || atomic_load(&hs_stream.quit) || patience_has_ended(now))
+        if ((is_done() && !owes_end()) || atomic_load(&hs_stream.quit) || patience_has_ended(now))
             return;
         rest(seen);
     }

@@ -146,6 +146,18 @@ def announced():
     devices.end()
 
 
+def told_again():
+    """A device that was not told that its stream is stored goes on announcing it, and is told."""
+    key = make_key()
+    for where in ('end', 'ack'):
+        port = free_udp_port()
+        gather = Gather('--key-file', key, '--select', 'device =~ "^device-"', listen=None,
+                        environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
+        succeed(start_devices('--count', 3, '--key', key, '--announce', port, '--leave-at', where))
+        summary = gather.stop()
+        expect(summary['streams'] == 3 and summary['unfinished'] == 0, f'{summary}')
+
+
 def controlled():
     """ctl by address and by name, with and without a key."""
     key = make_key()

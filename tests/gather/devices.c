@@ -14,6 +14,7 @@
 //     --seconds N              whoever has ended begins anew as another device, until then
 //     --verify FOLDER          at the end the gathered files have to have the same bytes
 //     --refuse TEXT            answer WANT with REFUSED
+//     --leave-at end|ack       break the first connection once END was sent, or when its ACK comes, unheard
 //     --stay                   do not end the streams
 //
 // Exit status 0: every stream was acknowledged to its end (and verified).
@@ -56,6 +57,7 @@ struct device {
     uint8_t *in, *out;
     size_t have, out_length, out_sent;
     bool wanted, end_sent, done, pong_due;
+    bool has_left; // as --leave-at says
     uint64_t offset, acknowledged;
     uint64_t cut_at; // bytes of data of this connection; 0: not
     unsigned cuts_left;
@@ -68,7 +70,7 @@ static struct {
     unsigned count;
     uint64_t seed, size, pause, seconds;
     unsigned cuts;
-    const char *file, *verify, *refuse;
+    const char *file, *verify, *refuse, *leave_at;
     uint16_t announce;
     uint8_t key[HS_WIRE_SHARED_KEY_MAX];
     size_t key_length;
@@ -362,6 +364,15 @@ static void fill(struct device *device)
     }
 }
 
+// Whether this is where --leave-at wants the connection to break, once.
+static bool leaves(struct device *device, const char *where)
+{
+    if (device->has_left || !options.leave_at || strcmp(options.leave_at, where))
+        return false;
+    device->has_left = true;
+    return true;
+}
+
 static void send_out(struct device *device)
 {
     for (;;) {
@@ -394,6 +405,8 @@ static void send_out(struct device *device)
     }
     if (device->writable_wanted)
         watch(device, EPOLL_CTL_MOD, false);
+    if (device->end_sent && leaves(device, "end"))
+        hang_up(device);
 }
 
 // ---- what is received -----------------------------------------------------------------------------------------------
@@ -412,18 +425,22 @@ static void take_want(struct device *device, uint64_t offset)
     device->wanted = true;
 }
 
-static void take_ack(struct device *device, uint64_t offset)
+// False: the device leaves and has not heard it.
+static bool take_ack(struct device *device, uint64_t offset)
 {
     if (offset > device->offset || offset < device->acknowledged)
         fail("the host acknowledges what it cannot have%s", "");
     device->acknowledged = offset;
     if (offset != device->size || !device->end_sent || device->done)
-        return;
+        return true;
+    if (leaves(device, "ack"))
+        return false;
     device->done = true;
     ended++;
+    return true;
 }
 
-static void take_frame(struct device *device, enum hs_wire_kind kind, const uint8_t *payload, size_t length)
+static bool take_frame(struct device *device, enum hs_wire_kind kind, const uint8_t *payload, size_t length)
 {
     uint64_t number = length >= 8 ? hs_wire__get(payload, 8) : 0;
     static const char answer[] = "state: recording\nevents: 12\n";
@@ -431,7 +448,7 @@ static void take_frame(struct device *device, enum hs_wire_kind kind, const uint
     if (kind == HS_WIRE_WANT) {
         take_want(device, number);
     } else if (kind == HS_WIRE_ACK) {
-        take_ack(device, number);
+        return take_ack(device, number);
     } else if (kind == HS_WIRE_PING) {
         device->pong_due = true;
     } else if (kind == HS_WIRE_REQUEST && length >= 4) {
@@ -442,6 +459,7 @@ static void take_frame(struct device *device, enum hs_wire_kind kind, const uint
         memcpy(bytes + 8, known ? (const uint8_t *)answer : payload + 4, text);
         queue(device, HS_WIRE_ANSWER, bytes, text + 8);
     }
+    return true;
 }
 
 // How many bytes the next piece has; 0: not known yet.
@@ -476,8 +494,7 @@ static bool take_piece(struct device *device, size_t size)
         queue_stream(device);
         return true;
     }
-    take_frame(device, kind, device->in + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE, length);
-    return true;
+    return take_frame(device, kind, device->in + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE, length);
 }
 
 static void receive(struct device *device)
@@ -689,21 +706,15 @@ static void read_address(const char *text)
 
 static void read_options(int argc, char **argv)
 {
-    static const struct option longs[] = {{"connect", required_argument, NULL, 'c'},
-                                          {"count", required_argument, NULL, 'n'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"size", required_argument, NULL, 'b'},
-                                          {"file", required_argument, NULL, 'f'},
-                                          {"key", required_argument, NULL, 'k'},
-                                          {"same", no_argument, NULL, 'e'},
-                                          {"cuts", required_argument, NULL, 'x'},
-                                          {"pause", required_argument, NULL, 'p'},
-                                          {"announce", required_argument, NULL, 'a'},
-                                          {"seconds", required_argument, NULL, 't'},
-                                          {"verify", required_argument, NULL, 'v'},
-                                          {"refuse", required_argument, NULL, 'r'},
-                                          {"stay", no_argument, NULL, 'y'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"connect", required_argument, NULL, 'c'}, {"count", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'},    {"size", required_argument, NULL, 'b'},
+        {"file", required_argument, NULL, 'f'},    {"key", required_argument, NULL, 'k'},
+        {"same", no_argument, NULL, 'e'},          {"cuts", required_argument, NULL, 'x'},
+        {"pause", required_argument, NULL, 'p'},   {"announce", required_argument, NULL, 'a'},
+        {"seconds", required_argument, NULL, 't'}, {"verify", required_argument, NULL, 'v'},
+        {"refuse", required_argument, NULL, 'r'},  {"leave-at", required_argument, NULL, 'l'},
+        {"stay", no_argument, NULL, 'y'},          {0}};
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         unsigned long long number = optarg ? strtoull(optarg, NULL, 10) : 0;
         switch (option) {
@@ -745,6 +756,9 @@ static void read_options(int argc, char **argv)
             break;
         case 'r':
             options.refuse = optarg;
+            break;
+        case 'l':
+            options.leave_at = optarg;
             break;
         case 'y':
             options.stay = true;

@@ -20,12 +20,21 @@ def sample(gather, devices, seconds):
     return samples
 
 
+def settled(gather):
+    """Its descriptors, once all of its threads have theirs."""
+    before, now = -1, descriptors_of(gather)
+    while before != now:
+        time.sleep(0.5)
+        before, now = now, descriptors_of(gather)
+    return now
+
+
 def soak():
     key = make_key()
     port = free_udp_port()
     gather = Gather('--key-file', key, '--select', 'device =~ "^device-"', '--quota', '2G', '--quota-remove-oldest',
                     environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
-    idle = descriptors_of(gather)
+    idle = settled(gather)
     devices = start_devices('--count', COUNT, '--key', key, '--announce', port, '--seconds', SECONDS, '--size', 200000,
                             '--cuts', 1)
     samples = sample(gather, devices, SECONDS + 60)
