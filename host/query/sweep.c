@@ -202,6 +202,9 @@ static void walk(const struct sweep *sweep, struct hs_timeline *timeline, uint64
     end_point(&progress);
 }
 
+// A point of the answer is made from at least so many, so that rounding its width up to whole ones changes little.
+#define LEAST_PARTS 32
+
 // From the coarsest level that is still fine enough; false when none is.
 static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timeline)
 {
@@ -210,7 +213,7 @@ static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timel
     if (timeline->from || !count || timeline->width < levels[0].interval)
         return false;
     size_t level = 0;
-    while (level + 1 < count && levels[level + 1].interval <= timeline->width)
+    while (level + 1 < count && levels[level + 1].interval * LEAST_PARTS <= timeline->width)
         level++;
     // Whole intervals only: the width is rounded up to them.
     const struct hs_timeline_level *from = &levels[level];

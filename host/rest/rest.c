@@ -87,7 +87,10 @@ static int write_and_keep(struct answering *answering, FILE *out)
     struct tee tee = {.out = out, .kept = calloc(1, sizeof(struct kept) + BUFSIZ), .size = BUFSIZ};
     FILE *both = fopencookie(&tee, "w", (cookie_io_functions_t){.write = write_both});
     int result = both ? question->endpoint->write(question, both) : -ENOMEM;
-    bool good = both && !fclose(both) && !result;
+    // What stopped because nobody read any more is no whole answer.
+    bool good = both && !result && !fflush(both) && !ferror(both);
+    if (both && fclose(both))
+        good = false;
     if (good && question->trace)
         good = !hs_rest_trace__check(question->trace, question->state, &question->error);
     if (good && tee.kept)
@@ -117,6 +120,8 @@ static unsigned status_of(int result)
         return 404;
     case -ESTALE:
         return 410;
+    case -ENOTSUP: // of a trace that holds nothing but sums
+        return 422;
     case -ECANCELED:
     case -EBUSY:
         return 503;

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Lists against the slow model: blocks, groups, stacks, regions, peaks, over random traces and a recorded one."""
+import os
+import sys
+import unittest
+
+from client import TestCase, seeded
+from model import Model, NS, ns
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "format"))
+import read_trace  # noqa: E402
+
+GROUP_KEYS = [f"{half}.{member}" for half in ("only_matched", "all") for member in (
+    "min_timestamp", "max_timestamp", "interval", "allocated_count", "leaked_count", "size")]
+GROUP_KEYS.append("all.max_total_usage_first_seen_at")
+
+
+def blocks_of_trace(path):
+    """(address, size, usable, return addresses, whether it was freed) of every block in the order of time."""
+    with open(path, "rb") as file:
+        data = file.read()
+    header = read_trace.Header(data)
+    chunks = read_trace.use_slots(read_trace.read_chunks(data, header), header)
+    nodes, blocks, live = {}, [], {}
+    for chunk in sorted((c for c in chunks if c["kind"] == read_trace.META), key=lambda c: c["sequence"]):
+        for tag, body in read_trace.meta_of(chunk):
+            if tag == 0x81:
+                nodes[body[0]] = (body[1], body[2])
+    events = [c for c in chunks if c["kind"] == read_trace.EVENTS]
+    for _, _, _, _, phase, event in read_trace.history(events, header):
+        ended = None
+        if event["kind"] == read_trace.FREE or phase == "end":
+            ended = live.pop(event["address"] if event["kind"] == read_trace.FREE else event["old"], None)
+        elif event["kind"] in (read_trace.MALLOC, read_trace.CALLOC, read_trace.ALIGNED, read_trace.REALLOC):
+            stack = event["stack"] if event["stack"] in nodes else 0
+            block = [event["address"], event["size"], event["usable"], read_trace.frames_of(stack, nodes), False]
+            ended = live.pop(event["address"], None)
+            live[event["address"]] = block
+            blocks.append(block)
+        if ended:
+            ended[4] = True
+    return [tuple(block) for block in blocks]
+
+
+class Answers:
+    """The tests, for classes that make a trace."""
+    ROUNDS = 40
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.make()
+        cls.server = cls.serve(cls.trace)
+        cls.model = Model(cls.server)
+
+    def setUp(self):
+        self.random = seeded()
+
+    def filters(self):
+        for i in range(self.ROUNDS):
+            parameters = {} if i == 0 else self.model.random_filter(self.random)
+            yield parameters, self.model.matching(parameters)
+
+    def test_blocks_are_those_of_the_second_reader(self):
+        def addresses(row):
+            return tuple(frame["address"] + 1 for frame in reversed(row.frames) if not frame["is_inline"])
+        mine = [(row.address, row.size, row.usable, addresses(row), row.freed is not None) for row in self.model.rows]
+        self.assertEqual(len(mine), len(blocks_of_trace(self.trace)))
+        # Blocks of one instant may be in either order.
+        self.assertEqual(sorted(mine), sorted(blocks_of_trace(self.trace)))
+        times = [row.time for row in self.model.rows]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual([row.id for row in self.model.rows], sorted(row.id for row in self.model.rows))
+
+    def test_pages_of_blocks(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                key = self.random.choice(["timestamp", "address", "size", "lifetime"])
+                order = self.random.choice(["asc", "dsc"])
+                skip, count = self.random.choice([(0, 5), (3, 10), (len(rows), 2), (1, 10**6)])
+                answer = self.server.data("allocations", sort_by=key, order=order, skip=skip, count=count, **parameters)
+                expected = self.model.sorted_rows(rows, key, order)[skip:skip + count]
+                self.assertEqual(answer["total_count"], len(rows))
+                self.assertEqual([block["id"] for block in answer["allocations"]], [row.id for row in expected])
+                self.assertEqual(answer["allocations"], [row.block for row in expected])
+
+    def test_every_order_of_blocks(self):
+        for key in ("timestamp", "address", "size", "lifetime"):
+            for order in ("asc", "dsc"):
+                with self.subTest(key=key, order=order):
+                    answer = self.server.data("allocations", sort_by=key, order=order)
+                    self.assertEqual([block["id"] for block in answer["allocations"]],
+                                     [row.id for row in self.model.sorted_rows(self.model.rows, key, order)])
+
+    def check_half(self, half, group):
+        self.assertEqual((half["size"], half["usable_size"], half["min_size"], half["max_size"]),
+                         (group.size, group.usable, group.smallest, group.largest))
+        self.assertEqual((half["allocated_count"], half["leaked_count"]), (group.count, group.leaked))
+        self.assertEqual((ns(half["min_timestamp_relative"]), ns(half["max_timestamp_relative"]), ns(half["interval"])),
+                         (group.first, group.last, group.interval))
+
+    def test_pages_of_groups(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                key, order = self.random.choice(GROUP_KEYS), self.random.choice(["asc", "dsc"])
+                skip, count = self.random.choice([(0, 3), (2, 5), (0, 10**6)])
+                answer = self.server.data("allocation_groups", sort_by=key, order=order, skip=skip, count=count,
+                                          **parameters)
+                stacks, matched = self.model.sorted_groups(rows, key, order)
+                self.assertEqual(answer["total_count"], len(stacks))
+                self.assertEqual([group["backtrace_id"] for group in answer["allocations"]], stacks[skip:skip + count])
+                for group in answer["allocations"]:
+                    stack = group["backtrace_id"]
+                    self.check_half(group["only_matched"], matched[stack])
+                    self.check_half(group["all"], self.model.groups[stack])
+                    self.assertEqual(ns(group["all"]["max_total_usage_first_seen_at_relative"]),
+                                     self.model.groups[stack].largest_usage_time())
+                    self.assertEqual(group["backtrace"], matched[stack].rows[0].frames)
+
+    def test_every_order_of_groups(self):
+        for key in GROUP_KEYS:
+            for order in ("asc", "dsc"):
+                with self.subTest(key=key, order=order):
+                    answer = self.server.data("allocation_groups", sort_by=key, order=order)
+                    self.assertEqual([group["backtrace_id"] for group in answer["allocations"]],
+                                     self.model.sorted_groups(self.model.rows, key, order)[0])
+
+    def test_stacks(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                answer = self.server.data("backtraces", **parameters)
+                stacks = {row.stack: row.frames for row in rows}
+                self.assertEqual(answer["total_count"], len(stacks))
+                self.assertEqual(answer["backtraces"], [stacks[stack] for stack in sorted(stacks)])
+        for row in self.random.sample(self.model.rows, 20):
+            self.assertEqual(self.server.data(f"backtrace/{row.stack}"), {"frames": row.frames})
+
+    def test_frames_count_allocations(self):
+        passing = {}
+        for row in self.model.rows:
+            for address in {frame["address"] for frame in row.frames}:
+                passing[address] = passing.get(address, 0) + 1
+        for row in self.model.rows:
+            for frame in row.frames:
+                if frame["address"]:
+                    self.assertEqual(frame["count"], passing[frame["address"]])
+
+    def test_regions(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                if any(row.block["is_mmaped"] for row in rows):
+                    continue
+                answer = self.server.data("regions", **parameters)
+                self.assertEqual(answer["regions"], self.model.regions(rows, 8))
+                self.assertEqual(answer["main_heap_start_s"], f"{answer['main_heap_start']:016X}")
+
+    def test_peak(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                answer = self.server.data("peak", **parameters)
+                self.assertEqual((answer["size"], ns(answer["timestamp_relative"])), self.model.peak(rows))
+
+    def test_at_the_peak(self):
+        _, time = self.model.peak(self.model.rows)
+        blocks = self.server.data("allocations", at="peak")["allocations"]
+        self.assertEqual(sum(block["size"] for block in blocks), self.server.data("peak")["size"])
+        self.assertEqual([block["id"] for block in blocks],
+                         [row.id for row in self.model.rows
+                          if row.time <= time and (row.freed is None or row.freed > time)])
+
+    def test_raw(self):
+        self.assertEqual(self.server.data("raw_allocations"),
+                         [{"backtrace": [frame["address_s"] for frame in row.frames if not frame["is_inline"]]}
+                          for row in self.model.rows])
+
+    def test_generations(self):
+        for parameters, rows in self.filters():
+            with self.subTest(**parameters):
+                parts = self.random.choice([1, 2, 7])
+                for generation in self.server.data("generations", parts=parts, **parameters)["generations"]:
+                    start, end = ns(generation["from_relative"]), ns(generation["to_relative"])
+                    made = [row for row in rows if start <= row.time < end or (row.time == end == self.model.end)]
+                    stayed = [row for row in made if row.freed is None or row.freed > end]
+                    leaked = [row for row in made if row.freed is None]
+                    for key, those in (("allocated", made), ("there_at_its_end", stayed), ("there_at_the_end", leaked)):
+                        self.assertEqual(generation[key], {"size": sum(row.size for row in those), "count": len(those)})
+
+    def test_difference(self):
+        for at, base in (("50%", "20%"), ("peak", "90%"), ("30%", "30%")):
+            answer = self.server.data("diff", at=at, base_at=base)
+            sides = {}
+            for key, instant in (("now", at), ("base", base)):
+                blocks = self.server.data("allocations", at=instant)["allocations"]
+                self.assertEqual(answer[key], {"size": sum(b["size"] for b in blocks),
+                                               "usable_size": sum(b["usable_size"] for b in blocks),
+                                               "count": len(blocks)})
+                sides[key] = blocks
+            self.assertEqual(sum(stack["size_delta"] for stack in answer["stacks"]), answer["size_delta"])
+            self.assertEqual(sum(stack["count_delta"] for stack in answer["stacks"]), answer["count_delta"])
+            changes = [abs(stack["size_delta"]) for stack in answer["stacks"]]
+            self.assertEqual(changes, sorted(changes, reverse=True))
+
+            def key(frames):
+                return tuple((f.get("function") or (f.get("library", f["address"])), f.get("library")) for f in frames)
+            for stack in answer["stacks"]:
+                if any("function" not in frame for frame in stack["backtrace"]):
+                    continue
+                for side in ("now", "base"):
+                    those = [b for b in sides[side] if key(b["backtrace"]) == key(stack["backtrace"])]
+                    self.assertEqual(stack[side]["size"], sum(b["size"] for b in those))
+
+
+class RandomTrace(Answers, TestCase):
+    @classmethod
+    def make(cls):
+        return cls.random_trace("random.dat", seeded().randint(1, 10**6), 3000)
+
+    def test_marks_divide_generations(self):
+        answer = self.server.data("generations")["generations"]
+        self.assertEqual([generation["mark"] for generation in answer], [None, "mark", "mark", "mark"])
+        self.assertEqual([generation["value"] for generation in answer], [0, 1, 2, 3])
+        self.assertEqual(sum(generation["allocated"]["count"] for generation in answer), len(self.model.rows))
+
+    def test_mappings(self):
+        maps = self.server.data("maps")
+        self.assertEqual(maps["total_count"], len(maps["maps"]))
+        operations = self.server.data("mmaps")["operations"]
+        made = [entry["mmap"] for entry in operations if "mmap" in entry]
+        gone = [entry["munmap"] for entry in operations if "munmap" in entry]
+        self.assertEqual(len(made), 40)
+        self.assertTrue(gone)
+        times = [ns(next(iter(entry.values()))["timestamp"]) for entry in operations]
+        self.assertEqual(times, sorted(times))
+        left = sum(entry["length"] for entry in made) - sum(entry["length"] for entry in gone)
+        self.assertEqual(left, sum(entry["size"] for entry in maps["maps"] if "deallocation" not in entry))
+        for entry in made + gone:
+            self.assertEqual(entry["pointer_s"], f"{entry['pointer']:016X}")
+        for flag in ("readable", "writable", "executable"):
+            chosen = self.server.data("maps", **{flag: "only_true"})["maps"]
+            self.assertEqual([entry["id"] for entry in chosen],
+                             [entry["id"] for entry in maps["maps"] if entry["is_" + flag]])
+        one = maps["maps"][3]
+        self.assertEqual(self.server.data("maps", id=one["id"])["maps"], [one])
+        self.assertEqual([entry["size"] for entry in self.server.data("maps", sort_by="size", order="dsc")["maps"]],
+                         sorted((entry["size"] for entry in maps["maps"]), reverse=True))
+        self.assertEqual(self.server.data("timeline_maps", width=10)["address_space"][-1], left)
+
+    def test_options_of_malloc(self):
+        options = self.server.data("mallopts")
+        self.assertEqual([(option["raw_param"], option.get("param")) for option in options],
+                         [(0, None), (-2, "M_TOP_PAD"), (-4, "M_MMAP_MAX"), (-6, "M_PERTURB"), (-8, "M_ARENA_MAX")])
+        self.assertEqual({(option["value"], option["result"]) for option in options}, {(7, 1)})
+
+
+class RecordedTrace(Answers, TestCase):
+    ROUNDS = 15
+
+    @classmethod
+    def make(cls):
+        statement = ("create table t(a, b); with recursive c(x) as (values(1) union all select x + 1 from c "
+                     "where x < 300) insert into t select x, hex(x) from c; select count(*) from t order by b;")
+        return cls.recorded_trace("recorded.dat", "sqlite3", ":memory:", statement)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Clients that are wrong, slow, stuck, too many, or have no business here."""
+import json
+import socket
+import threading
+import unittest
+
+from client import Server, TestCase, seeded
+
+PATIENCE = 60
+
+
+class Clients(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.random_trace("random.dat", 1, 3000)
+        cls.server = cls.serve(cls.trace)
+
+    def connect(self, text=None):
+        connection = socket.create_connection((self.server.host, self.server.port), timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        if text is not None:
+            connection.sendall(text)
+        return connection
+
+    def status(self, connection):
+        """Of the answer that comes; 0 when the connection is closed without one."""
+        data = b""
+        while b"\r\n" not in data:
+            try:
+                piece = connection.recv(4096)
+            except ConnectionResetError:
+                piece = b""
+            if not piece:
+                return 0
+            data += piece
+        return int(data.split()[1])
+
+    def works(self):
+        self.assertEqual(self.server.ask("/list")[0], 200)
+
+    # ---- wrong questions
+
+    def test_wrong_values_are_named(self):
+        wrong = {
+            "allocations": [("count", "x"), ("count", "-1"), ("count", ""), ("skip", "1.5"), ("sort_by", "colour"),
+                            ("order", "up"), ("strip_template_args", "yes"), ("size_min", "many"), ("from", "12 o'clock"),
+                            ("from", "x%"), ("lifetime", "sometimes"), ("lifetime_min", "3 parsecs"), ("mmaped", "maybe"),
+                            ("backtraces", "first"), ("at", "noon"), ("count", "99999999999999999999"),
+                            ("group_leaked_allocations_min", "half")],
+            "allocation_groups": [("sort_by", "only_matched"), ("sort_by", "size"), ("generate_graphs", "1")],
+            "timeline": [("width", "0"), ("width", "100001"), ("from", "y")],
+            "call_tree": [("depth", "0"), ("least", "-1"), ("cost", "money")],
+            "maps": [("readable", "true"), ("id", "first")],
+            "generations": [("parts", "0")],
+            "diff": [("base_at", "never"), ("base", "0123")],
+            "live": [("interval", "1")],
+        }
+        for what, values in wrong.items():
+            for name, value in values:
+                with self.subTest(what=what, name=name, value=value):
+                    status, _, body = self.server.ask(f"/data/last/{what}", **{name: value})
+                    self.assertEqual(status, 400)
+                    self.assertIn(name, body.decode())
+                    self.assertGreater(len(body), len(name) + 12)
+        for field in ("function_regex", "source_regex", "negative_function_regex", "negative_source_regex"):
+            status, _, body = self.server.ask("/data/last/allocations", **{field: "("})
+            self.assertEqual(status, 400)
+            self.assertIn(f"invalid '{field}'", body.decode())
+        status, _, body = self.server.ask("/data/last/sandwich")
+        self.assertEqual((status, b"function" in body), (400, True))
+        self.works()
+
+    def test_repeated_parameters(self):
+        for query in ("count=1&count=2", "size_min=1&size_min=2", "from=1%&from=2%"):
+            status, _, body = self.server.ask("/data/last/allocations?" + query)
+            self.assertEqual(status, 400, query)
+            self.assertIn(query.split("=")[0], body.decode())
+
+    def test_unknown_parameters_are_left_alone(self):
+        self.assertEqual(self.server.data("peak", colour="blue"), self.server.data("peak"))
+
+    def test_what_is_not_there(self):
+        for path in ("/data/0123456789abcdef0123456789abcdef/timeline", "/data/xyz/timeline", "/data/last/backtrace/x",
+                     "/data/last/backtrace/999999999", "/data/last/backtrace/-1",
+                     "/data/last/backtrace/99999999999999999999999", "/data/last/export/nothing", "/data/last/nothing",
+                     "/data", "/data/last", "/data//timeline", "/list/", "/nothing"):
+            self.assertEqual(self.server.ask(path)[0], 404, path)
+        self.assertEqual(self.server.ask("/data/xyz/timeline")[2].strip(), b"data not found")
+
+    def test_other_methods(self):
+        for method in ("POST", "PUT", "DELETE"):
+            self.assertEqual(self.server.ask("/list", method=method)[0], 405)
+        status, _, body = self.server.ask("/list", method="HEAD")
+        self.assertEqual((status, body), (200, b""))
+        self.assertEqual(self.server.ask("/list", method="POST", body=b"x" * 100000)[0], 413)
+
+    def test_odd_requests(self):
+        for text, statuses in ((b"GET /a%00b HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
+                               (b"GET list HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
+                               (b"GET /list?" + b"a=b&" * 300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
+                               (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (0, 413, 414, 431)),
+                               (b"GET /list HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100000, (0, 413, 431)),
+                               (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), (0, 400)),
+                               (b"\r\n" * 1000 + b"nonsense\r\n\r\n", (0, 400))):
+            connection = self.connect()
+            try:
+                connection.sendall(text)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it was turned away before it had said everything
+            self.assertIn(self.status(connection), statuses, text[:40])
+        self.works()
+
+    def test_random_requests(self):
+        random = seeded()
+        for _ in range(300):
+            length = random.randint(1, 60)
+            path = "".join(random.choice("/datlst%=&?+0123456789.{}") for _ in range(length))
+            connection = self.connect(f"GET /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            self.assertIn(self.status(connection), (200, 400, 404), path)
+        self.works()
+
+    # ---- slow and stuck ones
+
+    def test_half_open_clients_make_room(self):
+        halves = [self.connect(b"GET /list HTTP/1.1\r\nHost: localhost\r\nX: ") for _ in range(200)]
+        self.works()
+        halves[-1].sendall(b"now\r\n\r\n")
+        self.assertEqual(self.status(halves[-1]), 200)
+
+    def test_silent_clients_make_room(self):
+        for _ in range(200):
+            self.connect()
+        self.works()
+
+    def test_clients_that_never_read(self):
+        for _ in range(60):
+            self.connect(b"GET /data/last/allocations HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
+        for _ in range(5):
+            self.works()
+            self.assertEqual(self.server.data("allocations", count=1)["total_count"],
+                             len(self.server.data("allocations")["allocations"]))
+
+    def test_clients_that_go_away(self):
+        for _ in range(50):
+            connection = self.connect(b"GET /data/last/allocations HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.recv(10)
+            connection.close()
+        self.works()
+
+    def test_followers_leave_room(self):
+        server = self.serve(self.random_trace("growing.dat", 2, 100, "a", growing=True))
+        followers = []
+        for _ in range(16):
+            connection = socket.create_connection((server.host, server.port), timeout=PATIENCE)
+            self.addCleanup(connection.close)
+            connection.sendall(b"GET /data/last/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(self.status(connection), 200)
+            followers.append(connection)
+        self.assertEqual(server.ask("/data/last/live")[0], 503)
+        self.assertEqual(server.ask("/list")[0], 200)
+
+    # ---- many
+
+    def test_32_at_once(self):
+        questions = [("allocations", {"sort_by": key, "order": order, "count": 20, "skip": skip})
+                     for key in ("timestamp", "size", "address") for order in ("asc", "dsc") for skip in (0, 100)]
+        questions += [("allocation_groups", {"sort_by": "all.size", "order": "dsc"}), ("tree", {}), ("peak", {}),
+                      ("timeline", {}), ("timeline", {"lifetime": "only_leaked"}), ("backtraces", {}),
+                      ("allocations", {"function_regex": "f|g"}), ("call_tree", {}), ("regions", {})]
+        fresh = self.serve(self.trace)
+        expected = {i: self.server.data(what, **parameters) for i, (what, parameters) in enumerate(questions)}
+        wrong = []
+
+        def ask(number):
+            try:
+                for i in range(len(questions)):
+                    k = (i * 7 + number) % len(questions)
+                    what, parameters = questions[k]
+                    if fresh.data(what, **parameters) != expected[k]:
+                        wrong.append(questions[k])
+            except Exception as problem:  # pylint: disable=broad-except
+                wrong.append(problem)
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(32)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_the_server_ends_while_it_is_asked(self):
+        server = Server(self.trace)
+        connections = []
+        for _ in range(10):
+            connection = socket.create_connection((server.host, server.port), timeout=PATIENCE)
+            self.addCleanup(connection.close)
+            connection.sendall(b"GET /data/last/allocations HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connections.append(connection)
+        server.stop()
+
+
+class Strangers(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.example()
+
+    def test_other_names_and_other_sites(self):
+        server = self.serve(self.trace)
+        port = server.port
+        for headers, status in (({"Host": "localhost"}, 200), ({"Host": f"127.0.0.1:{port}"}, 200),
+                                ({"Host": "evil.example"}, 403), ({"Host": f"evil.example:{port}"}, 403),
+                                ({"Host": "localhost.evil.example"}, 403), ({"Host": "127.0.0.1.evil.example"}, 403),
+                                ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403),
+                                ({"Origin": f"http://localhost:{port}"}, 200), ({"Sec-Fetch-Site": "cross-site"}, 403),
+                                ({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "same-origin"}, 200),
+                                ({"Sec-Fetch-Site": "none"}, 200)):
+            self.assertEqual(server.ask("/list", headers=headers)[0], status, headers)
+
+    def test_token(self):
+        server = self.serve(self.trace, "--token", "sesame")
+        for headers, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Authorization": "Basic sesame"}, 401),
+                                ({"Authorization": "Bearer sesame"}, 200), ({"Authorization": "bearer sesame"}, 200)):
+            self.assertEqual(server.ask("/list", headers=headers)[0], status, headers)
+        self.assertEqual(server.ask("/list?token=sesame")[0], 200)
+        self.assertEqual(server.ask("/list?token=sesam")[0], 401)
+        self.assertEqual(server.ask("/list", token="sesame ")[0], 401)
+        self.assertEqual(server.ask("/nothing")[0], 401)
+        self.assertEqual(json.loads(server.ask("/data/last/peak?token=sesame")[2])["size"], 220)
+
+    def test_token_from_the_environment(self):
+        server = self.serve(self.trace, environment={"HEAPSONDE_TOKEN": "sesame"})
+        self.assertEqual(server.ask("/list")[0], 401)
+        self.assertEqual(server.ask("/list", token="sesame")[0], 200)
+
+    def test_other_machines_need_a_token(self):
+        with self.assertRaisesRegex(RuntimeError, "token"):
+            Server("--interface", "0.0.0.0", self.trace)
+        server = self.serve("--interface", "0.0.0.0", "--token", "sesame", self.trace)
+        server.host = "127.0.0.1"
+        self.assertEqual(server.ask("/list")[0], 401)
+        self.assertEqual(server.ask("/list", headers={"Host": "board.example"}, token="sesame")[0], 200)
+
+    def test_ipv6(self):
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            self.skipTest("there is no IPv6 here")
+        server = self.serve("--interface", "::1", self.trace)
+        self.assertEqual(server.ask("/list")[0], 200)
+
+
+class CommandLine(TestCase):
+    def test_what_cannot_be_served(self):
+        with self.assertRaisesRegex(RuntimeError, "needs a trace"):
+            Server()
+        with self.assertRaisesRegex(RuntimeError, "nothing.dat"):
+            Server(self.path("nothing.dat"))
+        with self.assertRaisesRegex(RuntimeError, "port"):
+            Server("--port", "70000", self.example())
+
+    def test_the_same_trace_twice(self):
+        server = Server(self.example(), self.random_trace("other.dat", 3, 100), self.path("example.dat"))
+        self.assertEqual(len(server.json("/list")), 2)
+        self.assertEqual(server.data("peak")["size"], server.data("peak", server.json("/list")[1]["id"])["size"])
+        self.assertIn("served already", server.stop())
+
+
+if __name__ == "__main__":
+    unittest.main()
