@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 16, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
+enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 448, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
 enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
@@ -21,6 +21,7 @@ struct visitor {
     struct visitor *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
+    bool shown_out;   // in no ring any more; its thread will notice
 };
 
 // An answer that is being sent.
@@ -99,8 +100,10 @@ static void note(struct hs_http_server *server, struct MHD_Connection *connectio
         return;
     pthread_mutex_lock(&server->lock);
     visitor->gets_answer = gets_answer;
-    unlink_visitor(visitor);
-    put_last(server, visitor);
+    if (!visitor->shown_out) {
+        unlink_visitor(visitor);
+        put_last(server, visitor);
+    }
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -113,12 +116,21 @@ static struct visitor *longest_waiting(struct hs_http_server *server)
     return server->visitors.behind;
 }
 
-// Whoever sends a byte now and then could otherwise keep everybody out. The daemon notices, and closes.
+static void forget(struct hs_http_server *server, struct visitor *visitor)
+{
+    if (visitor->shown_out)
+        return;
+    unlink_visitor(visitor);
+    server->visitor_count--;
+}
+
+// Whoever sends a byte now and then could otherwise keep everybody out. Until its thread has closed the connection, it
+// takes the place of nobody else.
 static void show_out(struct hs_http_server *server, struct visitor *visitor)
 {
     shutdown(visitor->fd, SHUT_RDWR);
-    unlink_visitor(visitor);
-    put_last(server, visitor);
+    forget(server, visitor);
+    visitor->shown_out = true;
 }
 
 static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connection *connection)
@@ -146,8 +158,7 @@ static void come_or_go(void *context, struct MHD_Connection *connection, void **
         *socket_context = welcome(server, connection);
     } else if (*socket_context) {
         pthread_mutex_lock(&server->lock);
-        unlink_visitor(*socket_context);
-        server->visitor_count--;
+        forget(server, *socket_context);
         pthread_mutex_unlock(&server->lock);
         free(*socket_context);
         *socket_context = NULL;
