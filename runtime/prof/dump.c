@@ -98,11 +98,12 @@ static const char *word_for(enum hs_dump_kind kind)
     }
 }
 
+// Who sends may have rights that the program has given up: it writes no files.
 static bool next_name(struct hs_dump_job *job, enum hs_dump_kind kind)
 {
     struct hs_signal_set signals;
     hs_system_block_signals(&signals);
-    bool found = hs_dump_name__next(kind, job->name, &job->facts.number);
+    bool found = !hs_streaming__is_sender() && hs_dump_name__next(kind, job->name, &job->facts.number);
     hs_system_restore_signals(&signals);
     job->facts.trigger = word_for(kind);
     job->facts.numbered = kind != HS_DUMP_FINAL;

@@ -60,6 +60,9 @@ void hs_requests__carry_out(const char *text, struct hs_answer *answer)
     carried_out.body = -1;
     if (wrong)
         hs_control_answer__error(&carried_out, "request", wrong);
+    else if (request.kind == HS_CONTROL_DUMP && request.path)
+        hs_control_answer__error(&carried_out, "request",
+                                 "a file is for who is on that machine; get-dump brings a dump");
     else if (hs_stream__has_ended()) // what is left of it is only sent
         hs_control_answer__error(&carried_out, "busy", "the program has ended");
     else

@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { STACK_SIZE = 64 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30, LEAST_KEPT = 4 << 20 };
+enum { STACK_SIZE = 256 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30, LEAST_KEPT = 4 << 20 };
 #define LIVE_PART_APART_NS 1000000000ull
 #define WAIT_NS            100000000ll
 #define JOIN_NS            5000000000ll
