@@ -196,7 +196,7 @@ START_TEST(test_usage)
     expect("$HEAPSONDE ctl 1 status now", 2, "", "'now'");
     expect("$HEAPSONDE ctl 1 status --all", 2, "", "status does not take --all");
     expect("$HEAPSONDE ctl list 1", 2, "", "list takes nothing");
-    expect("$HEAPSONDE ctl x reset", 2, "", "reset is for a process on this machine, by its number");
+    expect("$HEAPSONDE ctl x serve", 2, "", "serve is for a process on this machine, by its number");
     expect("$HEAPSONDE ctl 99999999 status", 1, "", "is no process number");
     expect("$HEAPSONDE ctl 1 status --socket missing", 1, "", "missing: No such file");
     expect("$HEAPSONDE ctl 1 dump -f gif", 2, "", "'gif'");
