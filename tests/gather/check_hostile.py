@@ -201,7 +201,7 @@ def names():
         peer.data(0, content)
         peer.finish(len(content))
         peer.acknowledged(len(content))
-        peer.close()
+        peer.leave()
         gather.event('ended')
     wanted = trace_id()
     name = f'20231114_221320_7_peer_{wanted[:4].hex()}.dat'
@@ -254,7 +254,7 @@ def dumps():
         dump(1, b'first'), dump(2, b'broken off', last=False), dump(3, b'third' * 20000, 'f'), dump(1, b'another first'),
         dump(4, b'no such kind', '/'), bytes(damaged), dump(6, b'from the middle', start=10), wire.chunk(77, b'unknown'),
         dump(4294967295, b'the last number', 'i'), dump(7, b''), wire.chunk(9, b'7 with bytes', 16, 7, 109, 0), dump(8, b'eighth', 'u')])
-    send_stream(gather, wanted, content).close()
+    send_stream(gather, wanted, content).leave()
     ended = gather.event('ended')
     expect(ended['file'] == os.path.basename(folder), f'{ended}')
     found = {}
@@ -292,6 +292,7 @@ def dumps_elsewhere():
     peer.data(have + 16000, content[have + 16000:])
     peer.finish(len(content))
     peer.acknowledged(len(content))
+    peer.leave()
     gather.event('ended')
     expect(sorted(os.listdir(folder)) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
     gather.stop()
@@ -309,11 +310,11 @@ def dumps_resumed():
     first.end(signal.SIGKILL)
     os.unlink(os.path.join(folder, '1.m.heap'))
     second = Gather('--quota', str(len(content) + 2000), '--quota-remove-oldest')
-    send_stream(second, wanted, content, have=cut).close()
+    send_stream(second, wanted, content, have=cut).leave()
     expect(second.event('ended')['dumps'] == 2, 'not two')
     expect(os.listdir(folder) == ['2.m.heap'], f'{os.listdir(folder)}')
     other = trace_id()
-    send_stream(second, other, make_header(other, content=1) + dump(1, b'of another' * 5000)).close()
+    send_stream(second, other, make_header(other, content=1) + dump(1, b'of another' * 5000)).leave()
     second.event('ended')
     expect(not os.path.exists(folder) and not os.path.exists(folder + '.stream'), 'the quota does not remove dumps')
     second.stop()

@@ -115,7 +115,7 @@ def replaced():
     new.data(6000, content[6000:])
     new.finish(len(content))
     new.acknowledged(len(content))
-    new.close()
+    new.leave()
     summary = gather.stop()
     expect(summary['refused'].get('replaced') == 1 and summary['unfinished'] == 0, f'{summary}')
     with open(os.path.join(gather.folder, gather.traces()[0]), 'rb') as file:

@@ -236,6 +236,11 @@ class Peer:
     def close(self):
         self.socket.close()
 
+    def leave(self):
+        """Closes once the host has read everything, so that nothing of it is lost."""
+        self.socket.shutdown(socket.SHUT_WR)
+        self.is_closed()
+
 
 def make_header(trace_id, pid=7, content=0):
     """The first page of a trace; with content 1 of a sampled process's stream."""
