@@ -13,6 +13,7 @@ extern const struct hs_command hs_command_diff;
 extern const struct hs_command hs_command_symbolize;
 extern const struct hs_command hs_command_import;
 extern const struct hs_command hs_command_extract;
+extern const struct hs_command hs_command_strip;
 extern const struct hs_command hs_command_gather;
 extern const struct hs_command hs_command_ctl;
 extern const struct hs_command hs_command_server;

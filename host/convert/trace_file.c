@@ -44,7 +44,6 @@ int hs_trace_file__start(struct hs_trace_file *file, FILE *out, const struct hs_
     own->version_minor = HS_FILE_VERSION_MINOR;
     own->address_shift = ADDRESS_SHIFT;
     own->header_size = HS_FILE_HEADER_SIZE;
-    memset(&own->live, 0, sizeof(own->live));
     file->target = (struct hs_codec_target){own->byte_order, own->pointer_size, ADDRESS_SHIFT};
     file->meta_bytes = malloc(META_BYTES);
     file->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
@@ -279,11 +278,13 @@ static void write_header(struct hs_trace_file *file, uint64_t footer, uint64_t e
     memset(page, 0, sizeof(page));
     hs_file_header_seal(&file->header, page);
     uint8_t *live = page + offsetof(struct hs_file_header, live);
+    uint64_t words[sizeof(file->header.live) / 8]; // what was dropped and cut stays
+    memcpy(words, &file->header.live, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / 8; i++)
+        put_target(file, live + 8 * i, words[i]);
     put_target(file, live + offsetof(struct hs_live, state), HS_STATE_CLOSED);
     put_target(file, live + offsetof(struct hs_live, footer_offset), footer);
     put_target(file, live + offsetof(struct hs_live, end_time), end_time);
-    for (size_t i = 0; i < sizeof(file->header.live.dropped) / 8; i++)
-        put_target(file, live + offsetof(struct hs_live, dropped) + 8 * i, file->header.live.dropped[i]);
     if (fseek(file->out, 0, SEEK_SET))
         fail(file, -errno);
     put(file, page, sizeof(page));

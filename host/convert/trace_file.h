@@ -33,7 +33,8 @@ struct hs_trace_file {
     uint32_t name_files, named_node;
 };
 
-// `out` is seekable and stays the caller's. The header says what the trace is of; sizes and versions are filled in.
+// `out` is seekable and stays the caller's. The header says what the trace is of and what was dropped;
+// sizes and versions are filled in.
 int hs_trace_file__start(struct hs_trace_file *file, FILE *out, const struct hs_file_header *header);
 // Returns 0 or the first error.
 int hs_trace_file__finish(struct hs_trace_file *file, uint64_t end_time);

@@ -3,6 +3,7 @@
 // Other tools' recordings, reported as traces: what heaptrack itself records, and what write_recording.py writes as
 // memory-profiler does.
 #include "command.h"
+#include "tests/store/trace_writer.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -185,6 +186,100 @@ START_TEST(test_extract)
 }
 END_TEST
 
+// ---- strip ---------------------------------------------------------------------------------------------------------
+
+static void expect_same(const char *one, const char *other, const char *key)
+{
+    long long number = reported(text("$HEAPSONDE report --json %s", one), key);
+    expect_report(other, key, number);
+}
+
+START_TEST(test_strip)
+{
+    static const char *const kept[] = {"live_bytes",      "live_count",  "live_usable_bytes", "allocations",
+                                       "allocated_bytes", "duration_ns", "threads",           "pid"};
+    shell("gcc -g -O1 '%s/../readers/program.c' -pthread -o program && $HEAPSONDE run -q -o whole.dat -- ./program && "
+          "$HEAPSONDE strip -o short.dat whole.dat && $HEAPSONDE strip -t 0ns -o same.dat whole.dat && "
+          "$HEAPSONDE strip -t 1h -o hour.dat whole.dat",
+          source);
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        expect_same("whole.dat", "short.dat", kept[i]);
+        expect_same("whole.dat", "hour.dat", kept[i]);
+        expect_same("whole.dat", "same.dat", kept[i]);
+    }
+    expect_same("whole.dat", "same.dat", "peak_bytes");
+    expect_same("whole.dat", "same.dat", "reallocations");
+    expect_report("same.dat", "culled_count", 0);
+    long long frees = reported("$HEAPSONDE report --json whole.dat", "allocations") -
+                      reported("$HEAPSONDE report --json whole.dat", "live_count");
+    expect_report("short.dat", "culled_count", frees);
+    expect_report("short.dat", "missed_frees", 0);
+    expect_report("short.dat", "unknown_frees", 0);
+    shell("for file in whole same; do $HEAPSONDE export --format csv $file.dat | sort >$file.csv; done; "
+          "cmp whole.csv same.csv && test $(stat -c %%s short.dat) -lt $(stat -c %%s whole.dat) && "
+          "$HEAPSONDE diff whole.dat short.dat | grep -q '^difference *none'");
+    // The whole trace of the stacks: what is left out is counted where it was allocated.
+    expect_report("--function use_briefly short.dat", "allocations", 1000);
+    expect_report("--function use_briefly short.dat", "live_count", 0);
+}
+END_TEST
+
+#define MILLISECOND 1000000u
+
+struct events {
+    struct hs_event event[400];
+    size_t count;
+};
+
+static void add(struct events *events, uint8_t kind, uint64_t ms, uint64_t address, uint64_t size, uint64_t old_address)
+{
+    struct hs_event event = {.kind = kind, .time = ms * MILLISECOND, .address = address, .size = size};
+    event.usable = hs_usable_model(size, 8);
+    if (kind == HS_EVENT_REALLOC) {
+        event.old_address = old_address;
+        event.begin_time = event.time - 1000;
+    }
+    events->event[events->count++] = event;
+}
+
+static void write_growing(const char *path)
+{
+    static struct events events;
+    struct trace_writer writer;
+    events.count = 0;
+    add(&events, HS_EVENT_MALLOC, 1, 0x1000, 10, 0);
+    add(&events, HS_EVENT_REALLOC, 401, 0x2000, 5000, 0x1000);
+    add(&events, HS_EVENT_REALLOC, 402, 0x2000, 6000, 0x2000);
+    add(&events, HS_EVENT_REALLOC, 802, 0x9000, 100000, 0x2000);
+    add(&events, HS_EVENT_MALLOC, 803, 0x1000, 7, 0);
+    add(&events, HS_EVENT_REALLOC, 1203, 0x50000, 90000, 0x1000);
+    add(&events, HS_EVENT_FREE, 1204, 0x50000, 0, 0);
+    for (uint64_t ms = 1300; ms < 1600; ms += 3) {
+        add(&events, HS_EVENT_MALLOC, ms, 0x1000, 33, 0);
+        add(&events, HS_EVENT_REALLOC, ms + 1, 0x70000, 3300, 0x1000);
+        add(&events, HS_EVENT_FREE, ms + 2, 0x70000, 0, 0);
+    }
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__events(&writer, 1, events.event, events.count, false);
+    trace_writer__close(&writer, true, (uint64_t)2000 * MILLISECOND);
+}
+
+// Blocks that grow, some of them kept: the halves of a realloc.
+START_TEST(test_strip_reallocs)
+{
+    write_growing(text("%s/whole.dat", work));
+    shell("$HEAPSONDE strip -t 200ms -o short.dat whole.dat");
+    // Kept: 10, 6000, 100000 and 7 bytes; 10 -> 5000 and 7 -> 90000 end in what is left out, 6000 -> 100000 stays one.
+    expect_report("short.dat", "culled_count", 202);
+    expect_report("short.dat", "reallocations", 1);
+    expect_report("short.dat", "live_bytes", 100000);
+    expect_report("short.dat", "peak_bytes", 100007);
+    expect_report("short.dat", "missed_frees", 0);
+    expect_report("short.dat", "unknown_frees", 0);
+    expect_same("whole.dat", "short.dat", "allocated_bytes");
+}
+END_TEST
+
 int main(void)
 {
     if (!getcwd(source, sizeof(source)))
@@ -198,5 +293,7 @@ int main(void)
     tcase_add_test(tests, test_recordings);
     tcase_add_test(tests, test_recording_damage);
     tcase_add_test(tests, test_extract);
+    tcase_add_test(tests, test_strip);
+    tcase_add_test(tests, test_strip_reallocs);
     return run_cases("convert", tests);
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/output.h"
+#include "host/convert/strip.h"
+#include "host/report/text.h"
+
+static int write_stripped(const struct hs_arguments *arguments, const struct hs_store *store, const char *path)
+{
+    struct hs_output output;
+    struct hs_error error = {.message = ""};
+    struct hs_strip strip = {.shortest_ns = hs_arguments__number(arguments, "threshold", HS_NEVER)};
+    int status = hs_output__open(&output, arguments, path);
+    if (status)
+        return status;
+    int result = hs_strip__write(arguments->operands[0], store, output.out, &strip, &error);
+    if (result)
+        hs_complain(arguments->command, "%s", error.message);
+    status = hs_output__close(&output, arguments, !result);
+    if (!result && !status)
+        printf("%s: %s left out, their sums kept\n", path, hs_text__blocks(strip.left_out).text);
+    return result ? HS_EXIT_FAILURE : status;
+}
+
+static int strip(const struct hs_arguments *arguments)
+{
+    const char *path = hs_arguments__text(arguments, "output", NULL);
+    struct hs_error error = {.message = ""};
+    struct hs_store *store = NULL;
+    if (!path || hs_output__is_standard(path)) {
+        hs_complain(arguments->command, "needs -o FILE: a trace is no stream");
+        return HS_EXIT_USAGE;
+    }
+    if (hs_same_file(path, arguments->operands[0])) {
+        hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
+        return HS_EXIT_USAGE;
+    }
+    if (hs_import__open(arguments->operands[0], NULL, &store, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    int status = write_stripped(arguments, store, path);
+    hs_store__close(store);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    {.name = "output", .letter = 'o', .kind = HS_OPTION_FILE, .argument = "FILE", .help = "the trace to write"},
+    {.name = "threshold",
+     .letter = 't',
+     .kind = HS_OPTION_DURATION,
+     .argument = "TIME",
+     .help = "leave out blocks that were freed sooner than this after they were allocated, such as 1s; all that were "
+             "freed when not given"},
+    {0},
+};
+
+const struct hs_command hs_command_strip = {
+    .name = "strip",
+    .synopsis = "-o TRACE [-t TIME] TRACE",
+    .summary = "make a trace smaller: leave out blocks that lived shortly",
+    .description =
+        "Writes the trace again without the blocks that were freed soon. How many there were from each stack and "
+        "how much memory they had is kept: report says 'culled' of them and counts them as allocated. Peaks "
+        "and what is live over time are then those of the blocks that are left.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = options,
+    .run = strip,
+};

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The store knows how long each block lived; the trace's events are gone through in their order beside its rows, and
+// those of blocks that are kept are written again. All else of the trace is copied.
+#include "host/convert/strip.h"
+
+#include "host/convert/trace_file.h"
+#include "host/import/live_map.h"
+#include "host/query/query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sums {
+    uint64_t count, size, usable, lifetime;
+};
+
+struct stripping {
+    struct hs_trace_file file;
+    const struct hs_store *store;
+    const struct hs_columns *columns;
+    struct hs_live_map live; // blocks that are kept: address and row
+    uint64_t row;            // the next one of the heap
+    uint64_t shortest;
+    struct sums *sums; // by stack
+    size_t stacks;
+    double ticks; // per nanosecond
+};
+
+static bool is_kept(const struct stripping *with, uint64_t row)
+{
+    uint64_t freed = hs_row__free_time(with->columns, row);
+    return freed == HS_NEVER || freed - hs_row__time(with->columns, row) >= with->shortest;
+}
+
+// The row of an allocation that the trace tells of next; HS_NEVER where the store has none of it.
+static uint64_t take_row(struct stripping *with, const struct hs_event *event)
+{
+    while (with->row < with->columns->rows && hs_kind_domain(hs_row__kind(with->columns, with->row)) != HS_DOMAIN_HEAP)
+        with->row++;
+    if (with->row == with->columns->rows || hs_row__address(with->columns, with->row) != event->address)
+        return HS_NEVER;
+    return with->row++;
+}
+
+static int keep(struct stripping *with, uint64_t address, uint64_t row)
+{
+    const struct hs_live_entry block = {.address = address, .row_plus_1 = (uint32_t)row + 1};
+    if (hs_live_map__is_full(&with->live) && hs_live_map__grow(&with->live))
+        return -ENOMEM;
+    struct hs_live_entry *entry = hs_live_map__find(&with->live, address, HS_LIVE_HEAP);
+    if (entry->row_plus_1)
+        *entry = block; // its free is missing
+    else
+        hs_live_map__fill(&with->live, entry, &block);
+    return 0;
+}
+
+// Takes a block out of those that are kept; HS_NEVER when it is not.
+static uint64_t release(struct stripping *with, uint64_t address)
+{
+    struct hs_live_entry *entry = hs_live_map__find(&with->live, address, HS_LIVE_HEAP);
+    if (!entry->row_plus_1)
+        return HS_NEVER;
+    uint64_t row = entry->row_plus_1 - 1;
+    hs_live_map__remove(&with->live, entry);
+    return row;
+}
+
+static int allocate(struct stripping *with, uint32_t stream, const struct hs_event *event)
+{
+    uint64_t row = take_row(with, event);
+    if (row == HS_NEVER || !is_kept(with, row))
+        return 0;
+    int result = keep(with, event->address, row);
+    hs_trace_file__event(&with->file, stream, event);
+    return result ? result : with->file.failed;
+}
+
+// The old block ends here unless the new one is kept, too, and both are one event at the end of the call.
+static int begin_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
+{
+    struct hs_live_entry *entry = hs_live_map__find(&with->live, event->old_address, HS_LIVE_HEAP);
+    if (!entry->row_plus_1)
+        return 0;
+    uint32_t next = hs_row__next(with->columns, entry->row_plus_1 - 1);
+    if (next && is_kept(with, next))
+        return 0;
+    hs_live_map__remove(&with->live, entry);
+    struct hs_event end = {
+        .kind = HS_EVENT_FREE, .time = event->begin_time, .address = event->old_address, .stack = event->stack};
+    hs_trace_file__event(&with->file, stream, &end);
+    return with->file.failed;
+}
+
+static int end_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
+{
+    struct hs_event plain = *event;
+    struct hs_live_entry *entry = hs_live_map__find(&with->live, event->old_address, HS_LIVE_HEAP);
+    // Another block may have got the address meanwhile: the old one is that which is continued by this row.
+    bool goes_on = entry->row_plus_1 && hs_row__next(with->columns, entry->row_plus_1 - 1) == with->row && with->row;
+    if (goes_on) {
+        hs_live_map__remove(&with->live, entry);
+    } else {
+        plain.kind = HS_EVENT_MALLOC;
+        plain.old_address = plain.begin_time = 0;
+    }
+    return allocate(with, stream, &plain);
+}
+
+static int visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+{
+    struct stripping *with = context;
+    (void)time;
+    switch (event->kind) {
+    case HS_EVENT_MALLOC:
+    case HS_EVENT_CALLOC:
+    case HS_EVENT_ALIGNED:
+        return allocate(with, stream, event);
+    case HS_EVENT_REALLOC:
+        if (!event->old_address && phase == HS_PHASE_BEGIN)
+            return 0;
+        return phase == HS_PHASE_BEGIN ? begin_realloc(with, stream, event) : end_realloc(with, stream, event);
+    case HS_EVENT_FREE:
+        if (release(with, event->address) == HS_NEVER)
+            return 0;
+        break;
+    default:
+        break;
+    }
+    hs_trace_file__event(&with->file, stream, event);
+    return with->file.failed;
+}
+
+// ---- sums ----------------------------------------------------------------------------------------------------------
+
+static int add_up(void *context, const struct hs_store *store, uint64_t row)
+{
+    struct stripping *with = context;
+    (void)store;
+    if (is_kept(with, row))
+        return 0;
+    uint32_t stack = hs_row__stack(with->columns, row);
+    uint64_t size = hs_row__size(with->columns, row);
+    struct sums *sums = &with->sums[stack < with->stacks ? stack : 0];
+    sums->count++;
+    sums->size += size;
+    sums->usable += size + hs_row__slack(with->columns, row);
+    sums->lifetime += hs_row__free_time(with->columns, row) - hs_row__time(with->columns, row);
+    return 0;
+}
+
+static int write_sums(struct stripping *with, struct hs_strip *strip)
+{
+    hs_store__nodes(with->store, &with->stacks);
+    with->sums = calloc(with->stacks + 1, sizeof(*with->sums));
+    int result = with->sums ? hs_query__each(with->store, NULL, NULL, add_up, with, NULL) : -ENOMEM;
+    for (size_t i = 0; !result && i < with->stacks; i++) {
+        const struct sums *sums = &with->sums[i];
+        strip->left_out += sums->count;
+        if (sums->count)
+            hs_trace_file__culled(&with->file, (uint32_t)i, sums->count, sums->size, sums->usable,
+                                  (uint64_t)((double)sums->lifetime * with->ticks));
+    }
+    return result;
+}
+
+// ---- the trace -----------------------------------------------------------------------------------------------------
+
+static int copy_chunks(struct stripping *with, const struct hs_trace *trace)
+{
+    size_t count;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *payload;
+        size_t length;
+        if (chunks[i].kind != HS_CHUNK_META && chunks[i].kind != HS_CHUNK_FILE)
+            continue;
+        int result = hs_trace__payload(trace, &chunks[i], &payload, &length);
+        if (result == -ENOMEM)
+            return result;
+        if (result)
+            continue;
+        hs_trace_file__chunk(&with->file, chunks[i].kind, payload, length);
+        free(payload);
+    }
+    return with->file.failed;
+}
+
+static int write_trace(struct stripping *with, const struct hs_trace *trace, FILE *out, struct hs_strip *strip)
+{
+    const struct hs_trace_info *info = hs_trace__info(trace);
+    uint64_t end_ns = hs_store__summary(with->store)->end_time, end = info->header.live.end_time;
+    with->ticks = end && end_ns ? (double)end / (double)end_ns : 1;
+    int result = hs_live_map__create(&with->live);
+    if (!result)
+        result = hs_trace_file__start(&with->file, out, &info->header);
+    if (!result)
+        result = copy_chunks(with, trace);
+    if (!result)
+        result = hs_trace__replay(trace, visit, with, &(struct hs_replay_counts){0});
+    if (!result)
+        result = write_sums(with, strip);
+    return result ? result : hs_trace_file__finish(&with->file, end);
+}
+
+int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, struct hs_strip *strip,
+                    struct hs_error *error)
+{
+    struct stripping with = {.store = store, .columns = hs_store__columns(store), .shortest = strip->shortest_ns};
+    struct hs_trace *trace = NULL;
+    strip->left_out = 0;
+    int result = hs_trace__open(path, &trace, error);
+    if (result)
+        return result;
+    result = write_trace(&with, trace, out, strip);
+    hs_trace_file__free(&with.file);
+    hs_live_map__free(&with.live);
+    free(with.sums);
+    hs_trace__close(trace);
+    return result ? hs_error__set(error, -result, "%s: %s", path, strerror(-result)) : 0;
+}
