@@ -754,13 +754,16 @@ int main(void)
     tcase_add_test(cases, every_parameter_alone);
     tcase_add_test(cases, parameters_together);
     tcase_add_test(cases, zones_are_skipped_rightly);
-    tcase_add_test(cases, threads_share_a_scope);
     tcase_add_test(cases, rows_in_every_order);
     tcase_add_test(cases, totals_and_their_orders);
     tcase_add_test(cases, groups_know_their_peak);
     tcase_add_test(cases, three_allocations);
     tcase_add_test(cases, a_recorded_program);
     suite_add_tcase(suite, cases);
+    TCase *threads = tcase_create("threads");
+    tcase_set_timeout(threads, 600);
+    tcase_add_test(threads, threads_share_a_scope);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
