@@ -7,6 +7,7 @@
 #include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/meta_codec.h"
+#include "format/sums.h"
 #include "host/import/run.h"
 #include "host/store/attach.h"
 
@@ -105,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                            variant >> 2 & 7};
     int damaged;
     data += 2, size -= 2;
-    switch (mode % 6) {
+    switch (mode % 7) {
     case 0:
         hs_events_decode(&target, data, size, scratch, events, HS_CODEC_MAX_EVENTS, &damaged);
         break;
@@ -126,8 +127,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 4:
         read_file(data, size, 0);
         break;
-    default:
+    case 5:
         read_file(data, size, 1);
+        break;
+    default: {
+        struct hs_sums_reader reader;
+        struct hs_sums_head head;
+        struct hs_sums_record record;
+        for (int more = hs_sums_open(&reader, data, size, &head); more > 0;)
+            more = hs_sums_next(&reader, &record);
+    }
     }
     return 0;
 }
