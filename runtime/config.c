@@ -209,14 +209,17 @@ static void take_descriptor(void)
     hs_config.output[0] = 0;
 }
 
+static void keep_within(uint64_t *number, uint64_t least, uint64_t most)
+{
+    *number = *number < least ? least : *number > most ? most : *number;
+}
+
 // What speaks of single blocks has no place among sums.
 static void leave_to_sums(void)
 {
     hs_config.cull = hs_config.free_stacks = hs_config.maps = false;
-    if (hs_config.aggregate_interval == 0)
-        hs_config.aggregate_interval = 1;
-    if (hs_config.aggregate_interval > 86400)
-        hs_config.aggregate_interval = 86400;
+    keep_within(&hs_config.aggregate_interval, 1, 86400);
+    keep_within(&hs_config.aggregate_stacks, 16, 1 << 16);
 }
 
 void hs_config__read_nothing(void)
@@ -235,7 +238,7 @@ void hs_config__read_nothing(void)
     hs_config.cull_pending = 1u << 20;
     hs_config.max_depth = 4096;
     hs_config.aggregate_interval = 10;
-    hs_config.aggregate_stacks = 2048;
+    hs_config.aggregate_stacks = 1024;
     hs_config.aggregate_memory = 64 << 20;
     hs_config.chown_to = -1;
 }
@@ -248,10 +251,7 @@ void hs_config__read(void)
     take_descriptor();
     if (hs_config.aggregate)
         leave_to_sums();
-    if (hs_config.max_depth < 16)
-        hs_config.max_depth = 16;
-    if (hs_config.max_depth > 65536)
-        hs_config.max_depth = 65536;
+    keep_within(&hs_config.max_depth, 16, 65536);
 }
 
 static bool names_heapsonde(const char *entry, size_t length)

@@ -5,7 +5,7 @@
 #include "runtime/config.h"
 #include "runtime/live_blocks.h"
 #include "runtime/memory.h"
-#include "runtime/record_words.h"
+#include "runtime/slot_record.h"
 
 enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
 
@@ -43,44 +43,9 @@ uint32_t hs_cull__held(void)
 // ---- one record
 // -------------------------------------------------------------------------------------------------------
 
-struct record {
-    uint32_t kind; // without the usable bit
-    uint32_t words;
-    bool has_usable;
-    uint64_t address;
-    uint64_t time;
-};
-
-// `clock`: recorded time of the previous record; moved on.
-static struct record read_record(const uint64_t *at, uint64_t *clock)
-{
-    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
-    if (record.kind == HS_RECORD_TIME) {
-        *clock = at[0] >> HS_RECORD_ADDRESS_POS;
-        return record;
-    }
-    *clock += at[0] >> HS_RECORD_DELTA_POS;
-    record.time = *clock;
-    record.has_usable = record.kind > HS_RECORD_FREE_STACK;
-    if (record.has_usable)
-        record.kind -= HS_RECORD_USABLE;
-    record.address = (at[0] >> HS_RECORD_ADDRESS_POS & ((1ull << HS_RECORD_ADDRESS_BITS) - 1)) << HS_ARCH_ADDRESS_SHIFT;
-    return record;
-}
-
-static bool allocates(const struct record *record)
+static bool allocates(const struct hs_slot_record *record)
 {
     return record->kind >= HS_RECORD_MALLOC && record->kind <= HS_RECORD_REALLOC;
-}
-
-static uint64_t size_in(const uint64_t *at)
-{
-    return (uint32_t)at[1];
-}
-
-static uint64_t usable_in(const uint64_t *at, const struct record *record)
-{
-    return record->has_usable ? at[record->words - 1] : hs_usable_model(size_in(at), sizeof(void *));
 }
 
 // ---- striking out
@@ -167,9 +132,10 @@ static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t
     if (hs_slot__header(held->slot)->stream != stream)
         return false;
     const uint64_t *at = hs_slot__records(held->slot) + block.word;
-    struct record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
+    struct hs_slot_record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
     record.has_usable = record.kind > HS_RECORD_FREE_STACK;
-    if (!count_culled((uint32_t)(at[1] >> 32), size_in(at), usable_in(at, &record), time - block.time))
+    if (!count_culled((uint32_t)(at[1] >> 32), hs_slot_record__size(at), hs_slot_record__usable(at, &record),
+                      time - block.time))
         return false;
     strike(held, block.word, STRUCK_NEW);
     return true;
@@ -193,7 +159,7 @@ static void scan(struct held *held, uint32_t holder)
     uint64_t clock = hs_slot__header(held->slot)->base_time, limit = threshold();
     uint32_t stream = hs_slot__header(held->slot)->stream;
     for (uint32_t word = 0; word < SLOT_WORDS && records[word];) {
-        struct record record = read_record(records + word, &clock);
+        struct hs_slot_record record = hs_slot_record__read(records[word], &clock);
         const uint64_t *at = records + word;
         if (record.kind == HS_RECORD_FREE || record.kind == HS_RECORD_FREE_STACK) {
             if (ends_early(record.address, record.time, limit, stream))
@@ -250,7 +216,7 @@ static void put_record(struct squeezed *out, const uint64_t *words, uint32_t cou
 }
 
 // A realloc of which one half is struck out becomes the other half.
-static void put_half(struct squeezed *out, const uint64_t *at, const struct record *record, unsigned gone)
+static void put_half(struct squeezed *out, const uint64_t *at, const struct hs_slot_record *record, unsigned gone)
 {
     uint64_t middle = ((1ull << HS_RECORD_ADDRESS_BITS) - 1) << HS_RECORD_ADDRESS_POS;
     if (gone == STRUCK_OLD) {
@@ -270,7 +236,7 @@ static void squeeze(const struct held *held, uint32_t holder, uint64_t *records)
     uint64_t clock = hs_slot__header(held->slot)->base_time;
     struct squeezed out = {records, clock};
     for (uint32_t word = 0; word < SLOT_WORDS && from[word];) {
-        struct record record = read_record(from + word, &clock);
+        struct hs_slot_record record = hs_slot_record__read(from[word], &clock);
         unsigned gone = struck(held, word);
         if (allocates(&record) && !(gone & STRUCK_NEW))
             hs_live_blocks__forget(record.address, holder, word);

@@ -174,7 +174,7 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
         seal_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back(slot);
     } else if (hs_aggregate__is_on()) {
-        hs_aggregate__take_slot(slot, sealer->scratch);
+        hs_aggregate__take_slot(slot);
         hs_slots__give_back(slot);
     } else {
         if (hs_cull__is_on())
@@ -192,7 +192,7 @@ void hs_seal__sums(bool at_once)
 {
     if (!hs_aggregate__is_on() || (!at_once && hs_aggregate__due_in_ns()))
         return;
-    hs_aggregate__tell(sealers[0].scratch, at_once);
+    hs_aggregate__tell(at_once);
     write_clock_point_if_due();
 }
 

@@ -283,7 +283,7 @@ static const struct hs_option options[] = {
      .argument = "N",
      .variable = "AGGREGATE_STACKS",
      .help = "with --aggregate and more than N stacks, tell apart those with one Nth of what is live or was allocated, "
-             "and the rest together; 2048 when not given"},
+             "and the rest together; 1024 when not given"},
     {.name = "follow-children",
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",

@@ -2,7 +2,6 @@
 #include "runtime/aggregate/aggregate.h"
 
 #include "arch/system.h"
-#include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/sums.h"
 #include "runtime/aggregate/blocks.h"
@@ -12,9 +11,9 @@
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
-#include "runtime/record_words.h"
 #include "runtime/seal.h"
 #include "runtime/shared_word.h"
+#include "runtime/slot_record.h"
 #include "runtime/stacks.h"
 #include "runtime/stream/stream.h"
 #include "runtime/threads.h"
@@ -22,8 +21,6 @@
 enum { SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, PART_SIZE = 32 << 10, LAST_CALLS = 256 };
 
 #define SECOND_NS 1000000000ull
-
-_Static_assert(HS_CODEC_MAX_EVENTS * sizeof(struct hs_event) <= HS_CODEC_SCRATCH_SIZE, "a slot's events fit");
 
 // How far a slot was read.
 struct reading {
@@ -53,12 +50,6 @@ static struct {
     uint64_t all_read_until, next_sweep_ns;
     bool in_order; // as long as there was one stream alone
 } aggregate;
-
-static const struct hs_codec_target target = {
-    .byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? HS_BYTE_ORDER_LITTLE : HS_BYTE_ORDER_BIG,
-    .pointer_size = sizeof(void *),
-    .address_shift = HS_ARCH_ADDRESS_SHIFT,
-};
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
@@ -119,13 +110,19 @@ static struct last_call *last_call_of(uint32_t stream)
     return last;
 }
 
-static void allocated(uint32_t stream, const struct hs_event *event)
+// What an allocation says, short or wide.
+struct allocation {
+    uint64_t address, time, size, usable;
+    uint32_t stack;
+};
+
+static void allocated(uint32_t stream, const struct allocation *allocation)
 {
-    uint64_t slack = event->usable - event->size;
-    struct hs_block block = {.time = event->time,
-                             .address = (uintptr_t)event->address,
-                             .size = (size_t)event->size,
-                             .stack = event->stack,
+    uint64_t slack = allocation->usable - allocation->size;
+    struct hs_block block = {.time = allocation->time,
+                             .address = (uintptr_t)allocation->address,
+                             .size = (size_t)allocation->size,
+                             .stack = allocation->stack,
                              .other = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX};
     struct last_call *last = last_call_of(stream);
     begin_block(&block);
@@ -144,111 +141,104 @@ static void freed(uint32_t stream, uint64_t address, uint64_t time)
     last->address = 0;
 }
 
-static void reallocated(uint32_t stream, const struct hs_event *event)
+static void reallocated(uint64_t old_address, uint64_t began)
 {
-    struct hs_block old = {.time = event->begin_time, .address = (uintptr_t)event->old_address};
+    struct hs_block old = {.time = began, .address = (uintptr_t)old_address};
     end_block(&old);
     aggregate.reallocations++;
-    allocated(stream, event);
 }
 
 // A pool's number is not kept: two handles that look the same here would have to hold the same address.
-static void pooled(const struct hs_event *event)
+static void pooled(const uint64_t *at, uint64_t time, bool begins)
 {
-    struct hs_block block = {.time = event->time,
-                             .address = (uintptr_t)event->address,
-                             .size = (size_t)event->size,
-                             .stack = event->stack | HS_BLOCK_OF_POOL,
-                             .other = (uint32_t)(event->pool * 0x9e3779b97f4a7c15ull >> 32)};
-    if (event->kind == HS_EVENT_POOL_ALLOC)
+    struct hs_block block = {.time = time,
+                             .address = (uintptr_t)at[2],
+                             .size = begins ? (size_t)at[3] : 0,
+                             .stack = (begins ? (uint32_t)at[4] : 0) | HS_BLOCK_OF_POOL,
+                             .other = (uint32_t)(at[1] * 0x9e3779b97f4a7c15ull >> 32)};
+    if (begins)
         begin_block(&block);
     else
         end_block(&block);
 }
 
-static void add_event(uint32_t stream, const struct hs_event *event)
+static void add_wide(uint32_t stream, const uint64_t *at, uint64_t time)
 {
-    switch (event->kind) {
-    case HS_EVENT_FREE:
-        freed(stream, event->address, event->time);
-        break;
-    case HS_EVENT_MALLOC:
-    case HS_EVENT_CALLOC:
-    case HS_EVENT_ALIGNED:
-        allocated(stream, event);
-        break;
-    case HS_EVENT_REALLOC:
-        reallocated(stream, event);
-        break;
-    case HS_EVENT_POOL_ALLOC:
-    case HS_EVENT_POOL_FREE:
-        pooled(event);
-        break;
-    default:
-        break;
+    const struct allocation allocation = {at[1], time, at[2], at[3], (uint32_t)at[4]};
+    uint32_t kind = at[0] >> HS_RECORD_ADDRESS_POS & 0xff;
+    if (kind == HS_WIDE_REALLOC)
+        reallocated(at[5], time - at[6]);
+    if (kind == HS_WIDE_ALLOC || kind == HS_WIDE_REALLOC)
+        allocated(stream, &allocation);
+    else if (kind == HS_WIDE_FREE)
+        freed(stream, at[1], time);
+    else if (kind == HS_WIDE_POOL_ALLOC || kind == HS_WIDE_POOL_FREE)
+        pooled(at, time, kind == HS_WIDE_POOL_ALLOC);
+}
+
+static void add_short(uint32_t stream, const uint64_t *at, const struct hs_slot_record *record)
+{
+    if (record->kind == HS_RECORD_FREE || record->kind == HS_RECORD_FREE_STACK) {
+        freed(stream, record->address, record->time);
+        return;
     }
+    const struct allocation allocation = {record->address, record->time, hs_slot_record__size(at),
+                                          hs_slot_record__usable(at, record), (uint32_t)(at[1] >> 32)};
+    if (record->kind == HS_RECORD_REALLOC)
+        reallocated(at[2] & ((1ull << 48) - 1), record->time - (at[2] >> 48));
+    allocated(stream, &allocation);
 }
 
 // ---- slots ----------------------------------------------------------------------------------------------------------
 
-// The words from `from` on that were written, and the time at their end. What they hold may be read after this.
-static uint32_t written_words(const uint64_t *records, uint32_t from, uint64_t *clock)
-{
-    uint32_t at = from;
-    uint64_t first;
-    while (at < SLOT_WORDS && (first = hs_shared_word__load(&records[at])) != 0) {
-        bool is_time = (first & HS_RECORD_KIND_MASK) == HS_RECORD_TIME;
-        *clock = is_time ? first >> HS_RECORD_ADDRESS_POS : *clock + (first >> HS_RECORD_DELTA_POS);
-        at += hs_record_words(first);
-    }
-    return (at < SLOT_WORDS ? at : SLOT_WORDS) - from;
-}
-
-static void add_slot(const struct hs_slot *slot, void *scratch)
+// A record is there once its first word is.
+static void add_slot(const struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     const uint64_t *records = hs_slot__records(slot);
     struct reading *reading = &aggregate.readings[hs_slots__index(slot)];
     if (reading->sequence != header->sequence)
         *reading = (struct reading){.sequence = header->sequence, .clock = header->base_time};
-    uint64_t clock = reading->clock;
-    uint32_t words = written_words(records, reading->words, &clock);
-    struct hs_event *events = scratch;
     aggregate.in_order = hs_threads__streams() <= 1;
-    int damaged;
-    size_t count = hs_records_decode(&target, records + reading->words, words, reading->clock, events,
-                                     HS_CODEC_MAX_EVENTS, &damaged);
-    for (size_t i = 0; i < count; i++)
-        add_event(header->stream, &events[i]);
-    aggregate.events += count;
-    reading->words += words;
-    reading->clock = clock;
+    uint64_t first;
+    while (reading->words < SLOT_WORDS && (first = hs_shared_word__load(&records[reading->words])) != 0) {
+        struct hs_slot_record record = hs_slot_record__read(first, &reading->clock);
+        const uint64_t *at = records + reading->words;
+        reading->words += record.words;
+        if (record.kind == HS_RECORD_TIME)
+            continue;
+        aggregate.events++;
+        if (record.kind == HS_RECORD_WIDE)
+            add_wide(header->stream, at, record.time);
+        else
+            add_short(header->stream, at, &record);
+    }
 }
 
-static void add_slots_in_use(void *scratch)
+static void add_slots_in_use(void)
 {
     for (uint32_t i = 0; i < hs_slots__total(); i++) {
         const struct hs_slot *slot = hs_slots__at(i);
         if (slot->memory && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_EVENTS)
-            add_slot(slot, scratch);
+            add_slot(slot);
     }
 }
 
 // Whoever was about to record something that happened before the slots were read the time before has done so by now.
-static void read_all(void *scratch)
+static void read_all(void)
 {
     uint64_t now = hs_clock__now();
-    add_slots_in_use(scratch);
+    add_slots_in_use();
     hs_blocks__sweep(aggregate.all_read_until);
     aggregate.all_read_until = now;
     aggregate.next_sweep_ns = hs_clock__monotonic_ns() + SECOND_NS;
 }
 
-void hs_aggregate__take_slot(const struct hs_slot *slot, void *scratch)
+void hs_aggregate__take_slot(const struct hs_slot *slot)
 {
-    add_slot(slot, scratch);
+    add_slot(slot);
     if (hs_blocks__are_crowded() && hs_clock__monotonic_ns() > aggregate.next_sweep_ns)
-        read_all(scratch);
+        read_all();
 }
 
 // ---- telling --------------------------------------------------------------------------------------------------------
@@ -363,13 +353,13 @@ int64_t hs_aggregate__due_in_ns(void)
 }
 
 // A stream that has no room now gets the sums later: nothing is lost, they only become larger.
-void hs_aggregate__tell(void *scratch, bool last)
+void hs_aggregate__tell(bool last)
 {
     bool room = last || hs_stream__has_room(4 * PART_SIZE);
     uint64_t wait_ns = room ? hs_config.aggregate_interval * SECOND_NS : SECOND_NS;
     aggregate.next_tick_ns = hs_clock__monotonic_ns() + wait_ns;
     aggregate.tick = hs_clock__now();
-    read_all(scratch);
+    read_all();
     if (room)
         tell_all(last);
 }

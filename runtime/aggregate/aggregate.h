@@ -23,14 +23,14 @@ static inline bool hs_aggregate__is_on(void)
 // Gets memory for what is told. Once per process and again after hs_aggregate__reset().
 bool hs_aggregate__prepare(void);
 
-// Adds up what `slot` holds and was not read yet. `scratch` is HS_CODEC_SCRATCH_SIZE bytes.
-void hs_aggregate__take_slot(const struct hs_slot *slot, void *scratch);
+// Adds up what `slot` holds and was not read yet.
+void hs_aggregate__take_slot(const struct hs_slot *slot);
 
 // Time until the next tick; 0 when it is due.
 int64_t hs_aggregate__due_in_ns(void);
 
 // Tells what changed since the last tick. `last`: there may be no further one, so that nothing is put off.
-void hs_aggregate__tell(void *scratch, bool last);
+void hs_aggregate__tell(bool last);
 
 void hs_aggregate__reset(void);
 

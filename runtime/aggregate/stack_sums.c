@@ -32,12 +32,18 @@ struct domain {
     uint32_t bits, count;
     uint64_t folded; // no longer in the table
     struct told *told;
-    uint32_t told_count, told_room, told_used; // used: places up to the last one in use
-    struct sums all;                           // of all stacks
-    struct sums rest;                          // told as stack 0
+    uint32_t told_count, told_used; // used: places up to the last one in use
+    struct sums all;                // of all stacks
+    struct sums rest;               // told as stack 0
 };
 
 static struct domain domains[HS_SUMS_DOMAINS];
+
+// Few stacks at a time can have a share that is large enough; those that there is no room for are told later.
+static size_t told_room(void)
+{
+    return (size_t)LEAVE_BELOW * hs_config.aggregate_stacks;
+}
 
 static uint32_t mask(const struct domain *domain)
 {
@@ -53,7 +59,7 @@ size_t hs_stack_sums__memory(void)
 {
     size_t size = 0;
     for (unsigned i = 0; i < HS_SUMS_DOMAINS; i++)
-        size += table_size(&domains[i]) + domains[i].told_room * sizeof *domains[i].told;
+        size += table_size(&domains[i]);
     return size;
 }
 
@@ -197,24 +203,13 @@ static bool matters(const struct domain *domain, const struct sums *sums, uint64
            has_share(sums->value[HS_SUM_ALLOCATED_COUNT], all[HS_SUM_ALLOCATED_COUNT], parts);
 }
 
-static bool grow_told(struct domain *domain)
-{
-    uint32_t room = domain->told_room ? domain->told_room * 2 : 64;
-    struct told *told = has_room(domain->told_room * sizeof *told) ? hs_memory__map(room * sizeof *told) : NULL;
-    if (!told)
-        return false;
-    for (uint32_t i = 0; i < domain->told_used; i++)
-        told[i] = domain->told[i];
-    if (domain->told)
-        hs_memory__unmap(domain->told, domain->told_room * sizeof *told);
-    domain->told = told;
-    domain->told_room = room;
-    return true;
-}
-
 static void begin_to_tell(struct domain *domain, struct entry *entry, uint32_t (*name)(uint32_t stack))
 {
-    if (domain->told_used == domain->told_room && !grow_told(domain))
+    if (domain->told_used == told_room())
+        return;
+    if (!domain->told)
+        domain->told = hs_memory__map(told_room() * sizeof *domain->told);
+    if (!domain->told)
         return;
     uint32_t named = name(entry->stack);
     if (!named)
@@ -227,7 +222,7 @@ static void begin_to_tell(struct domain *domain, struct entry *entry, uint32_t (
 void hs_stack_sums__choose(unsigned number, uint32_t (*name)(uint32_t stack))
 {
     struct domain *domain = &domains[number];
-    uint64_t parts = hs_config.aggregate_stacks ? hs_config.aggregate_stacks : 1;
+    uint64_t parts = hs_config.aggregate_stacks;
     bool few = domain->count <= parts;
     for (uint32_t i = 0; domain->table && i <= mask(domain); i++) {
         struct entry *entry = &domain->table[i];
@@ -296,7 +291,7 @@ void hs_stack_sums__reset(void)
         if (domain->table)
             hs_memory__unmap(domain->table, table_size(domain));
         if (domain->told)
-            hs_memory__unmap(domain->told, domain->told_room * sizeof *domain->told);
+            hs_memory__unmap(domain->told, told_room() * sizeof *domain->told);
         *domain = (struct domain){0};
     }
 }
