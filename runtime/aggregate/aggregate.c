@@ -46,7 +46,8 @@ static struct {
     bool nodes_full;
     struct hs_sums_writer sums;
     struct hs_sums_head head;
-    uint64_t tick; // recorded time of the one in progress
+    uint64_t tick;       // recorded time of the one in progress
+    uint64_t not_before; // what happened before the record that is read, in its stream
     uint64_t all_read_until, next_sweep_ns;
     bool in_order; // as long as there was one stream alone
 } aggregate;
@@ -71,6 +72,12 @@ static void end(const struct hs_block *block)
     add(HS_SUM_FREED_COUNT, block);
 }
 
+// One stream's events come in order, whatever its clock says.
+static bool is_later(const struct hs_block *known, const struct hs_block *block)
+{
+    return !aggregate.in_order && known->time > block->time;
+}
+
 static void begin_block(const struct hs_block *block)
 {
     struct hs_block *known = hs_blocks__find(block);
@@ -78,7 +85,7 @@ static void begin_block(const struct hs_block *block)
     if (!known) {
         hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_BLOCK_TABLE], 1);
         end(block);
-    } else if (known->address && known->time > block->time) {
+    } else if (known->address && is_later(known, block)) {
         end(block);
     } else {
         if (known->address && !hs_block__is_over(known))
@@ -92,7 +99,7 @@ static void end_block(struct hs_block *block)
     aggregate.frees += domain_of(block) == HS_SUMS_HEAP;
     block->stack |= HS_BLOCK_OVER;
     struct hs_block *known = hs_blocks__find(block);
-    if (!known || (known->address && known->time > block->time))
+    if (!known || (known->address && is_later(known, block)))
         return;
     if (known->address && !hs_block__is_over(known))
         end(known);
@@ -143,7 +150,9 @@ static void freed(uint32_t stream, uint64_t address, uint64_t time)
 
 static void reallocated(uint64_t old_address, uint64_t began)
 {
-    struct hs_block old = {.time = began, .address = (uintptr_t)old_address};
+    // A counter may run backwards between cores: a stream's events are in order all the same.
+    uint64_t time = began > aggregate.not_before ? began : aggregate.not_before;
+    struct hs_block old = {.time = time, .address = (uintptr_t)old_address};
     end_block(&old);
     aggregate.reallocations++;
 }
@@ -202,6 +211,7 @@ static void add_slot(const struct hs_slot *slot)
     aggregate.in_order = hs_threads__streams() <= 1;
     uint64_t first;
     while (reading->words < SLOT_WORDS && (first = hs_shared_word__load(&records[reading->words])) != 0) {
+        aggregate.not_before = reading->clock;
         struct hs_slot_record record = hs_slot_record__read(first, &reading->clock);
         const uint64_t *at = records + reading->words;
         reading->words += record.words;
@@ -215,13 +225,25 @@ static void add_slot(const struct hs_slot *slot)
     }
 }
 
-static void add_slots_in_use(void)
+// The slot in use with the smallest number above `sequence`, or NULL.
+static const struct hs_slot *next_slot_in_use(uint64_t sequence)
 {
+    const struct hs_slot *next = NULL;
     for (uint32_t i = 0; i < hs_slots__total(); i++) {
         const struct hs_slot *slot = hs_slots__at(i);
-        if (slot->memory && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_EVENTS)
-            add_slot(slot);
+        if (slot->memory && __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_EVENTS &&
+            hs_slot__header(slot)->sequence > sequence &&
+            (!next || hs_slot__header(slot)->sequence < hs_slot__header(next)->sequence))
+            next = slot;
     }
+    return next;
+}
+
+// In the order in which they were taken: a stream may have filled one and begun another.
+static void add_slots_in_use(void)
+{
+    for (const struct hs_slot *slot = NULL; (slot = next_slot_in_use(slot ? hs_slot__header(slot)->sequence : 0));)
+        add_slot(slot);
 }
 
 // Whoever was about to record something that happened before the slots were read the time before has done so by now.
