@@ -40,14 +40,13 @@ static int is_free_column(unsigned column)
 _Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN + 14u * ALLOC_COLUMN <= HS_CODEC_SCRATCH_SIZE,
                "the encoder fits its scratch memory");
 
-static inline void put(struct encoder *encoder, unsigned column, unsigned symbol)
+static inline __attribute__((always_inline)) void put(struct encoder *encoder, unsigned column, unsigned symbol)
 {
     struct hs_symbols *symbols = &encoder->column[column];
     symbols->symbol[symbols->count++] = (uint8_t)symbol;
 }
 
-static inline __attribute__((always_inline)) unsigned put_number(struct encoder *encoder, unsigned column,
-                                                                 uint64_t value)
+static inline unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
 {
     unsigned symbol = hs_number_symbol(value);
     put(encoder, column, symbol);
@@ -63,7 +62,8 @@ static inline uint32_t hash_unit(uint64_t unit)
     return ((uint32_t)unit ^ (uint32_t)(unit >> 32) * 0x85ebca77u) * 0x9e3779b1u >> (32 - BLOCK_HASH_BITS);
 }
 
-static inline uint32_t find_block(const struct encoder *encoder, uint64_t unit, uint32_t *slot)
+static inline __attribute__((always_inline)) uint32_t find_block(const struct encoder *encoder, uint64_t unit,
+                                                                 uint32_t *slot)
 {
     uint32_t at = hash_unit(unit);
     for (;; at = (at + 1) & ((1u << BLOCK_HASH_BITS) - 1)) {
