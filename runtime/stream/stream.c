@@ -381,22 +381,29 @@ static void wait_until_sent(void)
         hs_stream__wait_for_room();
 }
 
+// Where the sender is a thread, the program does not wait for a link: a child offers the rest. The thread ends first:
+// it must not tell the end, nor deliver what the child would then offer for ever.
+static bool goes_to_child(void)
+{
+    return hs_stream.kind != HS_HIDDEN_PROCESS && hs_config.output_descriptor < 0 &&
+           hs_config.policy != HS_POLICY_BLOCK;
+}
+
 void hs_stream__end(void)
 {
     if (!hs_stream.open || atomic_load(&hs_stream.ended))
         return;
+    bool stopped = goes_to_child() && stop_sender();
     if (hs_stream__lock()) {
         put_end();
         hs_stream__unlock();
     }
     atomic_store(&hs_stream.ended, 1);
     hs_stream__wake_sender();
-    if (hs_stream.kind == HS_HIDDEN_PROCESS)
-        return;
-    if (hs_config.output_descriptor >= 0 || hs_config.policy == HS_POLICY_BLOCK)
+    if (stopped && has_more())
+        leave_to_child();
+    else if (hs_stream.kind != HS_HIDDEN_PROCESS && !goes_to_child())
         wait_until_sent();
-    else if (stop_sender() && has_more())
-        leave_to_child(); // the thread must not deliver what the child would then offer for ever
 }
 
 void hs_stream__go_on(void)
