@@ -243,7 +243,7 @@ static void look_after_program(uint64_t now)
 {
     if (atomic_load(&hs_stream.ended))
         return;
-    if (!sender.gone && program_is_gone(now)) {
+    if (!sender.gone && (atomic_load(&hs_stream.finishing) || program_is_gone(now))) {
         sender.gone = true;
         sender.acknowledged_ns = now;
     }

@@ -377,7 +377,7 @@ static bool has_more(void)
 
 static void wait_until_sent(void)
 {
-    while (has_more() && !atomic_load(&hs_stream.broken))
+    while ((!atomic_load(&hs_stream.ended) || has_more()) && !atomic_load(&hs_stream.broken))
         hs_stream__wait_for_room();
 }
 
@@ -391,16 +391,12 @@ static bool goes_to_child(void)
 
 void hs_stream__end(void)
 {
-    if (!hs_stream.open || atomic_load(&hs_stream.ended))
+    if (!hs_stream.open || atomic_load(&hs_stream.finishing))
         return;
     bool stopped = goes_to_child() && stop_sender();
-    if (hs_stream__lock()) {
-        put_end();
-        hs_stream__unlock();
-    }
-    atomic_store(&hs_stream.ended, 1);
+    atomic_store(&hs_stream.finishing, 1);
     hs_stream__wake_sender();
-    if (stopped && has_more())
+    if (stopped)
         leave_to_child();
     else if (hs_stream.kind != HS_HIDDEN_PROCESS && !goes_to_child())
         wait_until_sent();
@@ -438,7 +434,8 @@ void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
 {
     uint32_t seen = atomic_load(&hs_stream.signal);
     atomic_store(&hs_stream.asleep, 1);
-    if (hs_ring__head(&hs_stream.ring) == head_seen && !atomic_load(&hs_stream.quit))
+    bool finishing = atomic_load(&hs_stream.finishing) && !atomic_load(&hs_stream.ended);
+    if (hs_ring__head(&hs_stream.ring) == head_seen && !finishing && !atomic_load(&hs_stream.quit))
         hs_futex__wait(&hs_stream.signal, seen, timeout_ns);
     atomic_store(&hs_stream.asleep, 0);
 }

@@ -26,7 +26,8 @@ struct hs_stream {
     enum hs_hidden_kind kind;   // of the sender
     struct hs_hidden_thread sender;
     _Atomic uint32_t signal, asleep, freed, blocked, ended, quit;
-    _Atomic uint32_t broken; // set by the sender: nobody will ever take what is put
+    _Atomic uint32_t finishing; // the program ends: the sender puts what it leaves behind, and then sets `ended`
+    _Atomic uint32_t broken;    // set by the sender: nobody will ever take what is put
 };
 
 extern struct hs_stream hs_stream;
@@ -60,11 +61,12 @@ bool hs_stream__has_ended(void);
 
 // ---- what each shim has its own of ----
 
-// The program is gone: puts what it left, from *progress on, which begins with 0. False: there is no room for the rest.
+// The program ends or is gone: puts what it left, from *progress on, which begins with 0. False: there is no room for
+// the rest.
 bool hs_stream_source__finish(uint32_t *progress);
 void hs_stream_source__sender_begins(void);
 
-// The program has ended without a word: what the header says now is the end.
+// What the header says now is the end.
 void hs_stream__close(void);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Threads: very many short ones, or a few that hand blocks to each other and check that nobody else wrote there.
-// Usage: threads storm|exchange|detached N
+// Usage: threads storm|exchange|still N; still: the threads do what they do in exchange, and stand still when the
+// program ends
 #include "program.h"
 
 #include <pthread.h>
@@ -92,6 +93,17 @@ static void *exchanges(void *number)
     return NULL;
 }
 
+static pthread_barrier_t standing;
+
+static void *stands_still(void *number)
+{
+    exchanges(number);
+    pthread_barrier_wait(&standing);
+    for (;;)
+        pause();
+    return NULL;
+}
+
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "storm";
@@ -116,6 +128,12 @@ int main(int count, char **arguments)
         for (int i = 0; i < CELLS; i++)
             if (cells[i])
                 check_block(cells[i]);
+    } else if (!strcmp(mode, "still")) {
+        rounds = number;
+        MUST(pthread_barrier_init(&standing, NULL, 9) == 0);
+        for (int t = 0; t < 8; t++)
+            MUST(pthread_create(&threads[t], NULL, stands_still, (void *)(intptr_t)t) == 0);
+        pthread_barrier_wait(&standing);
     } else {
         return 2;
     }
