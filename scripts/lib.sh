@@ -23,6 +23,8 @@ packages=(
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
     google-perftools golang-go file python3-jsonschema nodejs
 )
+# Other vendors' nodejs brings npm along and conflicts with Debian's package of it.
+command -v npm >/dev/null || packages+=(npm)
 
 step_number=0
 step_total=1
