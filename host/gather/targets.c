@@ -101,7 +101,7 @@ void hs_targets__closed(struct hs_target *target, enum hs_outcome outcome, uint6
     target->over |= outcome != HS_OUTCOME_LOST;
     target->ended_at = now;
     // At a given address another program may be next.
-    if (outcome == HS_OUTCOME_LOST || target->given)
+    if (outcome == HS_OUTCOME_LOST || outcome == HS_OUTCOME_UNTOLD || target->given)
         target->state = HS_TARGET_WAITS;
     else
         target->state = outcome == HS_OUTCOME_ENDED ? HS_TARGET_ENDED : HS_TARGET_REFUSED;

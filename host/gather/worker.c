@@ -67,11 +67,19 @@ struct hs_workers {
 
 // ---- the life of a connection ---------------------------------------------------------------------------------------
 
+// A device whose last byte is acknowledged may leave right behind its end.
+static enum hs_outcome outcome_of_closed(const struct hs_stream *stream)
+{
+    if (stream->done)
+        return HS_OUTCOME_ENDED;
+    return stream->ended && stream->acknowledged == stream->expected ? HS_OUTCOME_UNTOLD : HS_OUTCOME_LOST;
+}
+
 static enum hs_outcome outcome_of(const struct connection *connection, enum hs_refusal why)
 {
     switch (why) {
     case HS_REFUSAL_NONE:
-        return connection->stream.done ? HS_OUTCOME_ENDED : HS_OUTCOME_LOST;
+        return outcome_of_closed(&connection->stream);
     case HS_REFUSAL_DEVICE:
     case HS_REFUSAL_HEADER:
     case HS_REFUSAL_QUOTA:

@@ -11,6 +11,7 @@ struct hs_workers;
 // How the stream of a connection that was dialled went.
 enum hs_outcome {
     HS_OUTCOME_LOST,   // to be dialled again
+    HS_OUTCOME_UNTOLD, // too; but all of it came and was acknowledged, and the device may be gone
     HS_OUTCOME_ENDED,  // and the device was told that all of it is stored
     HS_OUTCOME_REFUSED // for good
 };

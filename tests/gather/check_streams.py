@@ -146,6 +146,16 @@ def announced():
     devices.end()
 
 
+def leaves_told():
+    """A device that goes right behind its end, with everything acknowledged, is not waited for."""
+    devices = start_devices('--count', 3, '--leave-at', 'told', '--verify', os.path.join(work, 'traces'))
+    addresses = [f'127.0.0.1:{devices.wait_for(lambda line: True).split()[2]}' for _ in range(3)]
+    gather = Gather('--once', *addresses, listen=None)
+    succeed(devices)
+    summary = gather.summary()
+    expect(summary['streams'] == 3 and summary['unfinished'] == 0, f'{summary}')
+
+
 def told_again():
     """A device that was not told that its stream is stored goes on announcing it, and is told."""
     key = make_key()

@@ -14,7 +14,9 @@
 //     --seconds N              whoever has ended begins anew as another device, until then
 //     --verify FOLDER          at the end the gathered files have to have the same bytes
 //     --refuse TEXT            answer WANT with REFUSED
-//     --leave-at end|ack       break the first connection once END was sent, or when its ACK comes, unheard
+//     --leave-at end|ack|told  break the first connection once END was sent, or when its ACK comes, unheard; or send
+//     END
+//                              only once all is acknowledged, and leave for good right behind it
 //     --stay                   do not end the streams
 //
 // Exit status 0: every stream was acknowledged to its end (and verified).
@@ -348,6 +350,11 @@ static void queue_data(struct device *device)
     device->offset += length;
 }
 
+static bool leaves_told(void)
+{
+    return options.leave_at && !strcmp(options.leave_at, "told");
+}
+
 static void fill(struct device *device)
 {
     if (device->pong_due && device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE)
@@ -356,7 +363,8 @@ static void fill(struct device *device)
     while (device->wanted && device->offset < limit_of(device) && device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE)
         queue_data(device);
     uint8_t end[8];
-    if (device->wanted && !device->end_sent && !options.stay && device->offset == device->size &&
+    bool waits = options.stay || (leaves_told() && device->acknowledged != device->size);
+    if (device->wanted && !device->end_sent && !waits && device->offset == device->size &&
         device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE) {
         hs_wire__put(end, device->size, 8);
         queue(device, HS_WIRE_END, end, 8);
@@ -371,6 +379,12 @@ static bool leaves(struct device *device, const char *where)
         return false;
     device->has_left = true;
     return true;
+}
+
+static void finish(struct device *device)
+{
+    device->done = true;
+    ended++;
 }
 
 static void send_out(struct device *device)
@@ -405,8 +419,13 @@ static void send_out(struct device *device)
     }
     if (device->writable_wanted)
         watch(device, EPOLL_CTL_MOD, false);
-    if (device->end_sent && leaves(device, "end"))
-        hang_up(device);
+    if (!device->end_sent)
+        return;
+    if (leaves_told() && !device->done)
+        finish(device);
+    else if (!leaves(device, "end"))
+        return;
+    hang_up(device);
 }
 
 // ---- what is received -----------------------------------------------------------------------------------------------
@@ -435,8 +454,7 @@ static bool take_ack(struct device *device, uint64_t offset)
         return true;
     if (leaves(device, "ack"))
         return false;
-    device->done = true;
-    ended++;
+    finish(device);
     return true;
 }
 
