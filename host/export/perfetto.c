@@ -290,7 +290,8 @@ static int write_all(struct writing *writing, const struct hs_query_control *con
         result = put_stacks(writing);
     write_tables(writing);
     if (hs_subject__knows(subject, HS_COST_PEAK))
-        write_samples(writing, "at the peak", hs_store__monotonic_ns(subject->store, summary->peak_time), true);
+        write_samples(writing, summary->has_sums ? "at the highest tick" : "at the peak",
+                      hs_store__monotonic_ns(subject->store, summary->peak_time), true);
     write_samples(writing, "malloc", writing->time, false);
     return result ? result : writing->failed ? -ENOMEM : 0;
 }

@@ -8,7 +8,11 @@ bool hs_subject__knows(const struct hs_subject *subject, enum hs_cost cost)
 
 const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cost)
 {
-    return subject->kind && cost == HS_COST_LIVE ? subject->kind->live_title : hs_cost__title(cost);
+    if (subject->kind && cost == HS_COST_LIVE)
+        return subject->kind->live_title;
+    if (!subject->kind && cost == HS_COST_PEAK && hs_store__summary(subject->store)->has_sums)
+        return "live at the highest tick";
+    return hs_cost__title(cost);
 }
 
 bool hs_subject__counts_blocks(const struct hs_subject *subject)

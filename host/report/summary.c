@@ -45,8 +45,9 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
 // What a trace of sums knows, and what it does not.
 static void print_sums(const struct writer *to, const struct hs_summary *summary)
 {
-    row(to, "holds", "sums per stack, told at %s ticks, every %s: what is live is known at each tick",
-        hs_text__count(summary->sums_ticks).text, hs_text__time(summary->sums_interval_ns).text);
+    row(to, "holds", "sums per stack, told at %s tick%s, every %s: what is live is known at each tick",
+        hs_text__count(summary->sums_ticks).text, summary->sums_ticks == 1 ? "" : "s",
+        hs_text__time(summary->sums_interval_ns).text);
     row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
     if (summary->folded_stacks)
         row(to, "folded", "%s stacks that matter little are told together, as [no stack]",
