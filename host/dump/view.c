@@ -89,7 +89,7 @@ static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint
     if (!node) {
         node = (uint32_t)tree->count++;
         *slot = hash >> 32 << 32 | node;
-        tree->nodes[node] = (struct hs_node){.pc = code, .parent = parent, .depth = tree->nodes[parent].depth + 1};
+        tree->nodes[node] = (struct hs_node){.pc = code, .parent = parent};
         tree->location[node] = location;
     } else if (!has_names(view, tree->location[node]) && has_names(view, location)) {
         tree->location[node] = location;

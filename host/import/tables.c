@@ -14,7 +14,13 @@ int tables__create(struct tables *tables, int directory_fd)
     int failed = hs_column_file__create(&tables->nodes, directory_fd, "nodes", sizeof(struct hs_node));
     if (!failed)
         failed = hs_column_file__reserve(&tables->nodes, 1);
+    if (!failed)
+        failed = hs_growing__reserve(&tables->node_epochs, sizeof(uint32_t));
     tables->node_count = 1;
+    uint64_t *start = hs_array__add(&tables->epochs, sizeof *start);
+    if (!start)
+        return -ENOMEM;
+    *start = 0;
     char *empty = hs_array__add(&tables->strings, 1);
     if (!empty)
         return -ENOMEM;
@@ -25,6 +31,8 @@ int tables__create(struct tables *tables, int directory_fd)
 void tables__free(struct tables *tables)
 {
     hs_column_file__abandon(&tables->nodes);
+    hs_growing__free(&tables->node_epochs);
+    free(tables->epochs.data);
     free(tables->strings.data);
     free(tables->modules.data);
     free(tables->threads.data);
@@ -79,17 +87,28 @@ static int add_node(struct tables *tables, const struct hs_meta_record *record)
     if (record->id >= tables->node_limit)
         return 0;
     int failed = hs_column_file__reserve(&tables->nodes, (uint64_t)record->id + 1);
+    if (!failed)
+        failed = hs_growing__reserve(&tables->node_epochs, ((size_t)record->id + 1) * sizeof(uint32_t));
     if (failed)
         return failed;
     struct hs_node *nodes = tables->nodes.data;
-    int cut = !record->parent && record->pc < HS_CUT_LIMIT;
-    int guess = record->parent && record->pc == HS_NODE_GUESSED;
-    nodes[record->id] = (struct hs_node){.pc = record->pc,
-                                         .parent = record->parent,
-                                         .depth = cut ? 0 : nodes[record->parent].depth + !guess,
-                                         .time = tables->module_time};
+    ((uint32_t *)tables->node_epochs.data)[record->id] = (uint32_t)tables->epochs.count - 1;
+    nodes[record->id] = (struct hs_node){.pc = record->pc, .parent = record->parent};
     if (record->id >= tables->node_count)
         tables->node_count = record->id + 1;
+    return 0;
+}
+
+// Modules change: from now on nodes have this time.
+static int begin_epoch(struct tables *tables, uint64_t time)
+{
+    const uint64_t *last = (const uint64_t *)tables->epochs.data + (tables->epochs.count - 1);
+    if (time <= *last)
+        return 0;
+    uint64_t *added = hs_array__add(&tables->epochs, sizeof *added);
+    if (!added)
+        return -ENOMEM;
+    *added = time;
     return 0;
 }
 
@@ -108,11 +127,10 @@ static int add_module(struct tables *tables, const struct hs_meta_record *record
                                         .build_id_length = (uint32_t)record->build_id.length};
     if (!module->build_id)
         module->build_id_length = 0;
-    tables->module_time = record->time > tables->module_time ? record->time : tables->module_time;
-    return 0;
+    return begin_epoch(tables, record->time);
 }
 
-static void unload(struct tables *tables, const struct hs_meta_record *record)
+static int unload(struct tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
     for (size_t i = tables->modules.count; i--;)
@@ -120,7 +138,7 @@ static void unload(struct tables *tables, const struct hs_meta_record *record)
             modules[i].unload_time = record->time;
             break;
         }
-    tables->module_time = record->time > tables->module_time ? record->time : tables->module_time;
+    return begin_epoch(tables, record->time);
 }
 
 // A stream may be named again; the last name counts.
@@ -205,8 +223,7 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
     case HS_META_MODULE:
         return add_module(tables, record);
     case HS_META_UNLOAD:
-        unload(tables, record);
-        return 0;
+        return unload(tables, record);
     case HS_META_THREAD:
         return add_thread(tables, record);
     case HS_META_CLOCK:
@@ -321,9 +338,9 @@ static uint64_t to_ns(struct hs_clock_map *clock, uint64_t time)
 
 void tables__convert(struct tables *tables, struct hs_clock_map *clock)
 {
-    struct hs_node *nodes = tables->nodes.data;
-    for (uint32_t i = 0; i < tables->node_count; i++)
-        nodes[i].time = to_ns(clock, nodes[i].time);
+    uint64_t *epochs = tables->epochs.data;
+    for (size_t i = 0; i < tables->epochs.count; i++)
+        epochs[i] = to_ns(clock, epochs[i]);
     struct hs_stored_module *modules = tables->modules.data;
     for (size_t i = 0; i < tables->modules.count; i++) {
         modules[i].load_time = to_ns(clock, modules[i].load_time);
@@ -366,6 +383,27 @@ static int compare_modules(const void *left, const void *right)
     return (a->load_time > b->load_time) - (a->load_time < b->load_time);
 }
 
+// Nodes come nearly in the order of their numbers: few runs have the same time.
+static int write_node_times(struct tables *tables, int directory_fd)
+{
+    struct hs_array runs = {0};
+    const uint32_t *epoch = tables->node_epochs.data;
+    int failed = 0;
+    for (uint32_t i = 0; i < tables->node_count && !failed; i++) {
+        if (i && epoch[i] == epoch[i - 1])
+            continue;
+        struct hs_stored_node_time *run = hs_array__add(&runs, sizeof *run);
+        if (run)
+            *run = (struct hs_stored_node_time){((const uint64_t *)tables->epochs.data)[epoch[i]], i, 0};
+        else
+            failed = -ENOMEM;
+    }
+    if (!failed)
+        failed = hs_write_array(directory_fd, "node_times", &runs, sizeof(struct hs_stored_node_time));
+    free(runs.data);
+    return failed;
+}
+
 int tables__write(struct tables *tables, int directory_fd, const struct hs_array *side)
 {
     for (size_t i = 0; i < side->count; i++) {
@@ -394,7 +432,7 @@ int tables__write(struct tables *tables, int directory_fd, const struct hs_array
         {"culled", &tables->culled, sizeof(struct hs_culled)},
         {"embedded", &tables->embedded, sizeof(struct hs_stored_embedded)},
     };
-    int failed = 0;
+    int failed = write_node_times(tables, directory_fd);
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
         failed = hs_write_array(directory_fd, files[i].name, files[i].array, files[i].element);
     int result = hs_column_file__finish(&tables->nodes, tables->node_count);

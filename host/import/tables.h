@@ -6,12 +6,15 @@
 
 #include "host/import/array.h"
 #include "host/import/clock_map.h"
+#include "host/import/growing.h"
 #include "host/import/import.h"
 #include "host/store/column_file.h"
 #include "host/store/layout.h"
 
 struct tables {
-    struct hs_column_file nodes; // struct hs_node
+    struct hs_column_file nodes;   // struct hs_node
+    struct hs_growing node_epochs; // uint32_t by node: which of `epochs` was the last when it was recorded
+    struct hs_array epochs;        // uint64_t: times of loads and unloads; [0] is 0
     uint32_t node_count;
     uint32_t node_limit;
     struct hs_array strings;  // char
@@ -22,7 +25,6 @@ struct tables {
     struct hs_array info;     // struct hs_stored_info
     struct hs_array culled;   // struct hs_culled
     struct hs_array embedded; // struct hs_stored_embedded
-    uint64_t module_time;     // recorded time of the last load or unload
     uint64_t damage[HS_DAMAGE_COUNT], damage_bytes[HS_DAMAGE_COUNT];
 };
 

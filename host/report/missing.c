@@ -75,7 +75,8 @@ static void count_node(struct collecting *with, uint32_t node)
     use->unnamed += unnamed;
     // Frames of an allocator are not shown.
     use->matters |= unnamed && outermost->role != HS_ROLE_ALLOCATOR &&
-                    (use->status.state != HS_SYMBOLS_FOUND || with->nodes[node].depth > STARTING_FRAMES);
+                    (use->status.state != HS_SYMBOLS_FOUND ||
+                     hs_store__frames(with->subject->store, node, NULL, 0, NULL) > STARTING_FRAMES);
 }
 
 // A damaged table may say anything; a parent stands before its children.

@@ -12,16 +12,20 @@ void hs_stack_facts__of(const struct hs_rest_state *state, struct hs_stack_facts
 {
     struct hs_totals totals;
     size_t count = 0;
-    const struct hs_node *nodes = hs_store__nodes(state->store, &count);
+    hs_store__nodes(state->store, &count);
     *facts = (struct hs_stack_facts){0};
-    if (hs_query__totals(state->store, NULL, NULL, &totals, NULL))
+    uint32_t *depths = hs_store__depths(state->store);
+    if (!depths || hs_query__totals(state->store, NULL, NULL, &totals, NULL)) {
+        free(depths);
         return;
+    }
     facts->stacks = totals.count;
     for (size_t i = 0; i < totals.count; i++) {
         uint32_t stack = totals.total[i].stack;
-        if (stack < count && nodes[stack].depth > facts->deepest)
-            facts->deepest = nodes[stack].depth;
+        if (stack < count && depths[stack] > facts->deepest)
+            facts->deepest = depths[stack];
     }
+    free(depths);
     hs_totals__free(&totals);
 }
 

@@ -52,6 +52,12 @@ struct hs_stored_module {
     uint32_t build_id_length, reserved;
 };
 
+// Nodes from `first` on were recorded at `time`, up to the next one's.
+struct hs_stored_node_time {
+    uint64_t time;
+    uint32_t first, reserved;
+};
+
 struct hs_stored_thread {
     uint32_t stream, tid;
     uint64_t start_time;

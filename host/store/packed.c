@@ -9,14 +9,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x6b63615073736848u
+#define MAGIC 0x6b63615074736848u
 
 #define BUFFER_SIZE (256u << 10)
 #define LARGEST     (HS_PACKED_BLOCK * 10u + 16) // bytes of a block with its exceptions, at most
 
-// Each exception is its place in the block and its whole value.
+// Each exception is its place in the block and its difference to the block's least value.
 #define EXCEPTION_PLACE 2
-#define EXCEPTION_SIZE  (EXCEPTION_PLACE + 8)
+
+// Values that are packed together: they end at a whole byte.
+#define GROUP 8
+
+// X(bits) for each width that is unpacked and packed by code of its own.
+#define FOR_EACH_WIDTH(X)                                                                                              \
+    X(1)                                                                                                               \
+    X(2)                                                                                                               \
+    X(3)                                                                                                               \
+    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)  \
+        X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) X(41)    \
+            X(42) X(43) X(44) X(45) X(46) X(47) X(48) X(49) X(50) X(51) X(52) X(53) X(54) X(55) X(56) X(57) X(64)
+#define WIDEST 57 // but for 64
 
 // The end of the file: eight bytes that reads of the last value may touch, the blocks, this.
 struct trailer {
@@ -28,7 +40,12 @@ struct trailer {
 
 static uint64_t mask_of(unsigned width)
 {
-    return width ? UINT64_MAX >> (64 - 8 * width) : 0;
+    return width ? UINT64_MAX >> (64 - width) : 0;
+}
+
+static size_t bytes_of(size_t count, unsigned width)
+{
+    return (count * width + 7) / 8;
 }
 
 static size_t rows_of(const struct hs_packed *packed, uint64_t block)
@@ -40,11 +57,11 @@ static size_t rows_of(const struct hs_packed *packed, uint64_t block)
 // ---- reading
 // ---------------------------------------------------------------------------------------------------------
 
-static uint64_t exception_value(const uint8_t *places, uint32_t count, uint32_t index)
+static uint64_t exception_value(const struct hs_packed_block *block, const uint8_t *places, uint32_t index)
 {
     uint64_t value;
-    memcpy(&value, places + EXCEPTION_PLACE * (size_t)count + 8 * (size_t)index, sizeof value);
-    return value;
+    memcpy(&value, places + EXCEPTION_PLACE * (size_t)block->exceptions + block->wide * (size_t)index, sizeof value);
+    return block->base + ((value & mask_of(8u * block->wide)) << block->shift);
 }
 
 static uint16_t exception_place(const uint8_t *places, uint32_t index)
@@ -57,7 +74,8 @@ static uint16_t exception_place(const uint8_t *places, uint32_t index)
 uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i)
 {
     const struct hs_packed_block *block = &packed->block[i / HS_PACKED_BLOCK];
-    const uint8_t *places = packed->bytes + block->offset + rows_of(packed, i / HS_PACKED_BLOCK) * block->width;
+    const uint8_t *places =
+        packed->bytes + block->offset + bytes_of(rows_of(packed, i / HS_PACKED_BLOCK), block->width);
     uint32_t low = 0, high = block->exceptions;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -66,17 +84,27 @@ uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i)
         else
             high = middle;
     }
-    return low < block->exceptions ? exception_value(places, block->exceptions, low) : 0;
+    return low < block->exceptions ? exception_value(block, places, low) : 0;
 }
 
-// `width` is a constant in each use.
+// `width` is a constant in each use, and with it all places of a group.
 static inline __attribute__((always_inline)) void unpack(const struct hs_packed_block *block, const uint8_t *from,
                                                          size_t count, unsigned width, uint64_t *to)
 {
-    for (size_t i = 0; i < count; i++) {
+    const uint64_t base = block->base, mask = block->mask;
+    const unsigned shift = block->shift;
+    size_t i = 0;
+    for (; i + GROUP <= count; i += GROUP, from += width) {
+        for (unsigned k = 0; k < GROUP; k++) {
+            uint64_t word;
+            memcpy(&word, from + k * width / 8, sizeof word);
+            to[i + k] = base + ((word >> k * width % 8 & mask) << shift);
+        }
+    }
+    for (unsigned k = 0; i < count; i++, k++) {
         uint64_t word;
-        memcpy(&word, from + i * width, sizeof word);
-        to[i] = block->base + ((word & block->mask) << block->shift);
+        memcpy(&word, from + k * width / 8, sizeof word);
+        to[i] = base + ((word >> k * width % 8 & mask) << shift);
     }
 }
 
@@ -90,24 +118,16 @@ size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t number, ui
         for (size_t i = 0; i < count; i++)
             to[i] = block->base;
         break;
-    case 1:
-        unpack(block, from, count, 1, to);
+#define UNPACK(bits)                                                                                                   \
+    case bits:                                                                                                         \
+        unpack(block, from, count, bits, to);                                                                          \
         break;
-    case 2:
-        unpack(block, from, count, 2, to);
-        break;
-    case 3:
-        unpack(block, from, count, 3, to);
-        break;
-    case 4:
-        unpack(block, from, count, 4, to);
-        break;
-    default:
-        unpack(block, from, count, block->width, to);
+        FOR_EACH_WIDTH(UNPACK)
+#undef UNPACK
     }
-    const uint8_t *places = from + count * block->width;
+    const uint8_t *places = from + bytes_of(count, block->width);
     for (uint32_t i = 0; i < block->exceptions; i++)
-        to[exception_place(places, i)] = exception_value(places, block->exceptions, i);
+        to[exception_place(places, i)] = exception_value(block, places, i);
     return count;
 }
 
@@ -115,11 +135,13 @@ static bool is_block_wrong(const struct hs_packed *packed, uint64_t number, uint
 {
     const struct hs_packed_block *block = &packed->block[number];
     size_t count = rows_of(packed, number);
-    uint64_t size = (uint64_t)count * block->width + (uint64_t)block->exceptions * EXCEPTION_SIZE;
-    if (block->width > 8 || block->shift > 63 || block->mask != mask_of(block->width) || block->exceptions > count ||
-        block->offset > end || size > end - block->offset)
+    uint64_t values = bytes_of(count, block->width);
+    uint64_t size = values + (uint64_t)block->exceptions * (EXCEPTION_PLACE + block->wide);
+    if ((block->width > WIDEST && block->width != 64) || block->shift > 63 || block->mask != mask_of(block->width) ||
+        block->wide < 1 || block->wide > 8 || block->exceptions > count || block->offset > end ||
+        size > end - block->offset)
         return true;
-    const uint8_t *places = packed->bytes + block->offset + count * block->width;
+    const uint8_t *places = packed->bytes + block->offset + values;
     for (uint32_t i = 0; i < block->exceptions; i++)
         if (exception_place(places, i) >= count)
             return true;
@@ -225,7 +247,7 @@ static struct hs_packed_block *add_block(struct hs_packed_writer *writer)
     return &writer->block[writer->blocks++];
 }
 
-// Makes the values differences to the least, without the zeros at their end. Returns all bits that occur.
+// Makes the values differences to the least. Returns all bits that occur.
 static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *block)
 {
     uint64_t least = values[0], most = values[0], all = 0;
@@ -240,47 +262,97 @@ static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *b
         values[i] -= least;
         all |= values[i];
     }
-    block->shift = (uint8_t)__builtin_ctzll(all);
-    if (block->shift)
-        for (size_t i = 0; i < count; i++)
-            values[i] >>= block->shift;
-    return all >> block->shift;
+    return all;
 }
 
-static uint32_t count_exceptions(const uint64_t *values, size_t count, unsigned width)
+// How many bits the values have; a value that a width can only just hold, and which there stands for an exception,
+// counts as one bit more.
+struct lengths {
+    uint16_t count[4][66];
+};
+
+static inline unsigned length_of(uint64_t value)
 {
-    uint64_t mask = mask_of(width);
-    uint32_t exceptions = 0;
-    for (size_t i = 0; i < count && width < 8; i++)
-        exceptions += values[i] >= mask;
-    return exceptions;
+    uint64_t next = value + 1;
+    return next ? 64 - (unsigned)__builtin_clzll(next) : 65;
 }
 
-// The width that makes the block smallest, tried from one that surely has no exceptions.
-static void choose_width(const uint64_t *values, size_t count, uint64_t all, struct hs_packed_block *block)
+// Takes the zeros away that all differences end with, and counts lengths: four counts, as one would wait for itself.
+static void shift_and_count(uint64_t *values, size_t count, unsigned shift, struct lengths *lengths)
 {
-    unsigned fits = (unsigned)(64 - __builtin_clzll(all) + 7) / 8;
-    size_t best = SIZE_MAX;
-    for (unsigned width = fits < 8 ? fits + 1 : 8; width; width--) {
-        uint32_t exceptions = count_exceptions(values, count, width);
-        size_t size = count * width + exceptions * (size_t)EXCEPTION_SIZE;
-        if (size > best)
-            break;
+    memset(lengths, 0, sizeof *lengths);
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (unsigned k = 0; k < 4; k++) {
+            values[i + k] >>= shift;
+            lengths->count[k][length_of(values[i + k])]++;
+        }
+    for (; i < count; i++) {
+        values[i] >>= shift;
+        lengths->count[0][length_of(values[i])]++;
+    }
+}
+
+static unsigned allowed(unsigned width)
+{
+    return width > WIDEST ? 64 : width;
+}
+
+// The width that makes the block smallest. The widest has no exceptions.
+static void choose_width(size_t count, uint64_t all, const struct lengths *lengths, struct hs_packed_block *block)
+{
+    unsigned most = 64 - (unsigned)__builtin_clzll(all);
+    size_t best = bytes_of(count, allowed(most)), longer = 0;
+    block->width = (uint8_t)allowed(most);
+    block->wide = (uint8_t)((most + 7) / 8);
+    for (unsigned width = 64; width--;) {
+        for (unsigned k = 0; k < 4; k++)
+            longer += lengths->count[k][width + 1] + (width == 63 ? lengths->count[k][65] : 0u);
+        if (!width || width >= most || width > WIDEST)
+            continue;
+        size_t size = bytes_of(count, width) + longer * (EXCEPTION_PLACE + block->wide);
+        if (size >= best)
+            continue;
         best = size;
         block->width = (uint8_t)width;
-        block->exceptions = exceptions;
+        block->exceptions = (uint32_t)longer;
     }
     block->mask = mask_of(block->width);
+}
+
+// Packs a group. Each store writes eight bytes: what follows overwrites those that are too many.
+static inline __attribute__((always_inline)) void put_group(const uint64_t *values, uint64_t mask, unsigned width,
+                                                            uint8_t *to)
+{
+    uint64_t word = 0;
+    unsigned filled = 0;
+#pragma GCC unroll 8
+    for (unsigned k = 0; k < GROUP; k++) {
+        uint64_t value = values[k] < mask ? values[k] : mask;
+        word |= value << filled;
+        filled += width;
+        if (filled < 64)
+            continue;
+        memcpy(to, &word, sizeof word);
+        to += sizeof word;
+        filled -= 64;
+        word = filled ? value >> (width - filled) : 0;
+    }
+    if (filled)
+        memcpy(to, &word, sizeof word);
 }
 
 static inline __attribute__((always_inline)) void put(const uint64_t *values, size_t count, uint64_t mask,
                                                       unsigned width, uint8_t *to)
 {
-    // Each store writes eight bytes: the next value, or what follows, overwrites those that are too many.
-    for (size_t i = 0; i < count; i++, to += width) {
-        uint64_t value = values[i] < mask ? values[i] : mask;
-        memcpy(to, &value, sizeof value);
-    }
+    size_t i = 0;
+    for (; i + GROUP <= count; i += GROUP, to += width)
+        put_group(values + i, mask, width, to);
+    uint64_t last[GROUP] = {0};
+    if (i == count)
+        return;
+    memcpy(last, values + i, (count - i) * sizeof *last);
+    put_group(last, mask, width, to);
 }
 
 static uint8_t *put_exceptions(const uint64_t *values, size_t count, const struct hs_packed_block *block, uint8_t *to)
@@ -290,41 +362,43 @@ static uint8_t *put_exceptions(const uint64_t *values, size_t count, const struc
         if (values[i] < block->mask)
             continue;
         uint16_t place = (uint16_t)i;
-        uint64_t value = block->base + (values[i] << block->shift);
         memcpy(places, &place, sizeof place);
-        memcpy(wide, &value, sizeof value);
         places += EXCEPTION_PLACE;
-        wide += sizeof value;
+    }
+    // Behind the places: each store is as wide as a whole number and would overwrite them.
+    for (size_t i = 0; i < count && block->exceptions; i++) {
+        if (values[i] < block->mask)
+            continue;
+        memcpy(wide, &values[i], sizeof *values);
+        wide += block->wide;
     }
     return wide;
 }
 
 void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count)
 {
+    struct lengths lengths;
     struct hs_packed_block *block = count ? add_block(writer) : NULL;
     if (!block)
         return;
-    *block = (struct hs_packed_block){.offset = writer->written + writer->used};
+    *block = (struct hs_packed_block){.offset = writer->written + writer->used, .wide = 1};
     writer->count += count;
     uint64_t all = reduce(values, count, block);
     if (!all)
         return;
-    choose_width(values, count, all, block);
+    block->shift = (uint8_t)__builtin_ctzll(all);
+    shift_and_count(values, count, block->shift, &lengths);
+    choose_width(count, all >> block->shift, &lengths, block);
     uint8_t *to = writer->buffer + writer->used;
     switch (block->width) {
-    case 1:
-        put(values, count, block->mask, 1, to);
+#define PUT(bits)                                                                                                      \
+    case bits:                                                                                                         \
+        put(values, count, block->mask, bits, to);                                                                     \
         break;
-    case 2:
-        put(values, count, block->mask, 2, to);
-        break;
-    case 3:
-        put(values, count, block->mask, 3, to);
-        break;
-    default:
-        put(values, count, block->mask, block->width, to);
+        FOR_EACH_WIDTH(PUT)
+#undef PUT
     }
-    uint8_t *end = put_exceptions(values, count, block, to + count * block->width);
+    uint8_t *end = put_exceptions(values, count, block, to + bytes_of(count, block->width));
     writer->used = (size_t)(end - writer->buffer);
     if (writer->used > BUFFER_SIZE)
         flush(writer);

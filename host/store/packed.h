@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A file of whole numbers in few bytes, readable at any place: blocks of 4096, each with the least of its values, the
-// trailing zeros that its differences share, and as many bytes per value as nearly all of them need. Values that need
+// A file of whole numbers in few bits, readable at any place: blocks of 4096, each with the least of its values, the
+// trailing zeros that its differences share, and as many bits per value as nearly all of them need. Values that need
 // more stand behind the block and are found by their place.
 #ifndef HEAPSONDE_STORE_PACKED_H
 #define HEAPSONDE_STORE_PACKED_H
@@ -14,12 +14,13 @@
 
 struct hs_packed_block {
     uint64_t base;
-    uint64_t mask;   // of `width` bytes
+    uint64_t mask;   // of `width` bits
     uint64_t offset; // of the values in the file
     uint32_t exceptions;
-    uint8_t width; // bytes per value, 0 to 8
+    uint8_t width; // bits per value: 0 to 57, so that eight bytes hold a value wherever it begins, or 64
     uint8_t shift;
-    uint16_t reserved;
+    uint8_t wide; // bytes per exception, 1 to 8
+    uint8_t reserved;
 };
 
 struct hs_packed {
@@ -35,15 +36,15 @@ uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i);
 static inline uint64_t hs_packed__at(const struct hs_packed *packed, uint64_t i)
 {
     const struct hs_packed_block *block = &packed->block[i / HS_PACKED_BLOCK];
-    uint64_t word;
-    memcpy(&word, packed->bytes + block->offset + i % HS_PACKED_BLOCK * block->width, sizeof word);
-    word &= block->mask;
+    uint64_t word, bit = i % HS_PACKED_BLOCK * block->width;
+    memcpy(&word, packed->bytes + block->offset + bit / 8, sizeof word);
+    word = word >> bit % 8 & block->mask;
     if (__builtin_expect(word == block->mask && block->exceptions, 0))
         return hs_packed__exception(packed, i);
     return block->base + (word << block->shift);
 }
 
-// Unpacks the values of one block and returns how many there are.
+// Unpacks the values of one block and returns how many there are: at most HS_PACKED_BLOCK, which `to` has room for.
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
 
 // Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).

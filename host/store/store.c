@@ -19,8 +19,8 @@
 struct hs_store {
     struct hs_store_head head;
     struct hs_columns columns;
-    struct hs_column_file zones, links, chains, nodes, pools, mappings, timeline, strings, modules, threads, clock,
-        side, info, culled, embedded;
+    struct hs_column_file zones, links, chains, nodes, node_times, pools, mappings, timeline, strings, modules, threads,
+        clock, side, info, culled, embedded;
     struct hs_packed totals;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
@@ -73,6 +73,7 @@ static int open_tables(struct hs_store *store, int directory_fd)
         {&store->links, "links", sizeof(struct hs_link)},
         {&store->chains, "chains", sizeof(struct hs_chain)},
         {&store->nodes, "nodes", sizeof(struct hs_node)},
+        {&store->node_times, "node_times", sizeof(struct hs_stored_node_time)},
         {&store->pools, "pools", sizeof(uint64_t)},
         {&store->mappings, "mappings", sizeof(struct hs_mapping)},
         {&store->strings, "strings", 1},
@@ -215,10 +216,10 @@ void hs_store__close(struct hs_store *store)
 #define CLOSE(name) hs_packed__close(&store->columns.name);
     HS_STORE_COLUMNS(CLOSE)
 #undef CLOSE
-    struct hs_column_file *files[] = {&store->zones,   &store->links,    &store->chains,   &store->nodes,
-                                      &store->pools,   &store->mappings, &store->timeline, &store->strings,
-                                      &store->modules, &store->threads,  &store->clock,    &store->side,
-                                      &store->info,    &store->culled,   &store->embedded};
+    struct hs_column_file *files[] = {&store->zones,      &store->links,   &store->chains,   &store->nodes,
+                                      &store->node_times, &store->pools,   &store->mappings, &store->timeline,
+                                      &store->strings,    &store->modules, &store->threads,  &store->clock,
+                                      &store->side,       &store->info,    &store->culled,   &store->embedded};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     hs_packed__close(&store->totals);
@@ -353,6 +354,7 @@ void hs_store__remove(const char *directory)
         "totals",
         "chains",
         "nodes",
+        "node_times",
         "pools",
         "mappings",
         "timeline",
@@ -504,6 +506,33 @@ size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *
         stack = node->parent < stack ? node->parent : 0;
     }
     return depth;
+}
+
+uint32_t *hs_store__depths(const struct hs_store *store)
+{
+    const struct hs_node *nodes = store->nodes.data;
+    uint32_t *depths = calloc(store->nodes.capacity + 1, sizeof *depths);
+    for (size_t i = 1; depths && i < store->nodes.capacity; i++) {
+        uint32_t parent = nodes[i].parent < i ? nodes[i].parent : 0;
+        bool cut = !nodes[i].parent && nodes[i].pc < HS_CUT_LIMIT;
+        bool guess = nodes[i].parent && nodes[i].pc == HS_NODE_GUESSED;
+        depths[i] = cut ? 0 : depths[parent] + !guess;
+    }
+    return depths;
+}
+
+uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node)
+{
+    const struct hs_stored_node_time *times = store->node_times.data;
+    size_t low = 0, high = store->node_times.capacity;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (times[middle].first <= node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? times[low - 1].time : 0;
 }
 
 const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time)

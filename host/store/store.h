@@ -21,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 4
+#define HS_STORE_VERSION 5
 
 struct hs_store;
 
@@ -193,9 +193,7 @@ struct hs_chain {
 struct hs_node {
     uint64_t pc; // return address
     uint32_t parent;
-    uint32_t depth; // frames from here to the root, cut marks not counted
-    uint64_t time;  // when it was recorded: chooses the module when modules were unloaded
-};
+} __attribute__((packed, aligned(4)));
 #define HS_CUT_NONE 0
 
 struct hs_module {
@@ -351,6 +349,12 @@ bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key,
 // Frames of a stack, innermost first; writes at most `max` return addresses and returns how many there are.
 // *cut (may be NULL) is HS_CUT_NONE or why the outermost frames are missing (enum hs_end of unwind/walk.h).
 size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *pcs, size_t max, unsigned *cut);
+
+// How many frames each node has, as hs_store__frames counts them; to be freed. NULL without memory.
+uint32_t *hs_store__depths(const struct hs_store *store);
+
+// When a node was recorded, as exactly as it takes to choose among modules that were unloaded.
+uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node);
 
 // The module that held `pc` at `time`, or NULL. For a node pass its own time.
 const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time);

@@ -239,7 +239,7 @@ int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node)
     if (!node || node >= self->node_count || hs_trace_symbols__is_cut(self, node))
         return -1;
     const struct hs_node *it = &self->nodes[node];
-    const struct hs_module *module = hs_store__module_at(self->store, it->pc, it->time);
+    const struct hs_module *module = hs_store__module_at(self->store, it->pc, hs_store__node_time(self->store, node));
     return module ? (int)(module - self->modules) : -1;
 }
 

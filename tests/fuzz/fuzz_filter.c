@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct hs_store *make_store(void)
 {
-    static const struct hs_node nodes[] = {{0}, {.pc = 0x1000, .depth = 1}, {.pc = 0x2000, .parent = 1, .depth = 2}};
+    static const struct hs_node nodes[] = {{0}, {.pc = 0x1000}, {.pc = 0x2000, .parent = 1}};
     static const struct hs_thread threads[] = {{.stream = 0, .tid = 7, .name = "main"}};
     const struct hs_store_tables tables = {.nodes = nodes,
                                            .node_count = 3,

@@ -398,6 +398,100 @@ START_TEST(mappings_split_and_move)
 }
 END_TEST
 
+// ---- numbers that packed columns must not lose
+// -----------------------------------------------------------------------
+
+// Many like each other, and among them sizes, lifetimes and addresses that are wider than all others; runs of equal
+// times; the largest values that there are.
+static size_t make_odd_events(struct random_state *random, struct hs_event *events, size_t count)
+{
+    uint64_t time = 1;
+    size_t made = 0;
+    for (size_t i = 0; made + 2 <= count; i++) {
+        bool odd = random_below(random, 50) == 0;
+        uint64_t address = 0x7f0000000000 + 64 * i;
+        if (odd)
+            address = random_next(random) >> 2 | (uint64_t)1 << 61;
+        uint64_t size = odd ? random_next(random) >> (1 + random_below(random, 40)) : 1 + i % 3;
+        time += random_below(random, 4) ? 0 : random_below(random, 300);
+        if (random_below(random, 500) == 0)
+            time += (uint64_t)1 << 36;
+        events[made++] = (struct hs_event){.kind = HS_EVENT_MALLOC,
+                                           .time = time,
+                                           .address = address,
+                                           .size = size,
+                                           .usable = hs_usable_model(size, 8) + (odd ? 64 : 0),
+                                           .stack = 1 + (uint32_t)(i % 7)};
+        if (i % 3)
+            events[made++] = (struct hs_event){.kind = HS_EVENT_FREE, .time = time, .address = address};
+        else if (i > 100 && i % 4 == 0) // one that has lived long
+            events[made++] = (struct hs_event){.kind = HS_EVENT_FREE, .time = time, .address = events[0].address};
+    }
+    return made;
+}
+
+START_TEST(odd_numbers_come_back)
+{
+    static struct hs_event events[30000];
+    static uint32_t streams[30000];
+    struct random_state random = {test_seed("odd_numbers_come_back")};
+    struct trace_writer writer;
+    struct model model;
+    const struct hs_import_options options = {.temporary = true};
+    struct random_program program = {.event = events, .stream = streams, .threads = 1};
+    program.count = make_odd_events(&random, events, sizeof events / sizeof *events);
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
+    struct hs_meta_writer meta;
+    hs_meta_begin(&meta, bytes, sizeof bytes);
+    for (uint32_t id = 1; id <= 7; id++)
+        hs_meta_node(&meta, id, 0, 0x400000 + id);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    for (size_t at = 0; at < program.count; at += 1000)
+        trace_writer__events(&writer, 0, events + at, program.count - at < 1000 ? program.count - at : 1000, false);
+    trace_writer__close(&writer, true, events[program.count - 1].time);
+    model_run(&model, &program);
+    struct hs_store *store = open_trace(&options);
+    expect_rows(store, &model);
+    expect_kept_totals(store);
+    hs_store__close(store);
+    free(model.row);
+}
+END_TEST
+
+// Two libraries were at one place, one after the other.
+START_TEST(nodes_know_their_time)
+{
+    uint8_t bytes[1024];
+    struct hs_meta_writer meta;
+    struct trace_writer writer;
+    const struct hs_import_options options = {.temporary = true};
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    hs_meta_begin(&meta, bytes, sizeof bytes);
+    hs_meta_node(&meta, 1, 0, 0x900000);
+    hs_meta_module(&meta, 10, 0x400000, 0x500000, 0x400000, NULL, 0, "first", 5);
+    hs_meta_node(&meta, 2, 1, 0x400010);
+    hs_meta_node(&meta, 3, 2, 0x400020);
+    hs_meta_unload(&meta, 20, 0x400000);
+    hs_meta_node(&meta, 4, 1, 0x900010);
+    hs_meta_module(&meta, 30, 0x400000, 0x500000, 0x400000, NULL, 0, "second", 6);
+    hs_meta_node(&meta, 5, 4, 0x400010);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__close(&writer, true, 100);
+    struct hs_store *store = open_trace(&options);
+    static const uint64_t expected[] = {0, 0, 10, 10, 20, 30};
+    for (uint32_t node = 0; node < sizeof expected / sizeof *expected; node++)
+        ck_assert_uint_eq(hs_store__node_time(store, node), expected[node]);
+    ck_assert_str_eq(hs_store__module_at(store, 0x400010, hs_store__node_time(store, 2))->path, "first");
+    ck_assert_str_eq(hs_store__module_at(store, 0x400010, hs_store__node_time(store, 5))->path, "second");
+    uint32_t *depths = hs_store__depths(store);
+    for (uint32_t node = 0; node < 6; node++)
+        ck_assert_uint_eq(depths[node], hs_store__frames(store, node, NULL, 0, NULL));
+    free(depths);
+    hs_store__close(store);
+}
+END_TEST
+
 // ---- where stores are
 // ------------------------------------------------------------------------------------------------
 
@@ -519,6 +613,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, rows_are_the_models);
     tcase_add_test(tests, mappings_split_and_move);
+    tcase_add_test(tests, odd_numbers_come_back);
+    tcase_add_test(tests, nodes_know_their_time);
     tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
     tcase_add_test(tests, two_at_once_see_whole_stores);
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);

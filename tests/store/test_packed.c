@@ -111,6 +111,37 @@ START_TEST(numbers_at_the_edge_of_a_width_come_back)
 }
 END_TEST
 
+// Blocks of every length, numbers of every width, and some of another width among them.
+START_TEST(exceptions_of_every_width_come_back)
+{
+    static uint64_t numbers[HS_PACKED_BLOCK];
+    uint64_t random = test_seed("exceptions_of_every_width_come_back");
+    for (unsigned narrow = 1; narrow < 64; narrow += 1 + narrow % 2)
+        for (unsigned wide = narrow + 1; wide <= 64; wide += 3) {
+            size_t count = 1 + next(&random) % HS_PACKED_BLOCK;
+            for (size_t i = 0; i < count; i++)
+                numbers[i] = next(&random) >> (next(&random) % 97 ? 64 - narrow : 64 - wide);
+            numbers[0] = UINT64_MAX >> (64 - wide);
+            write_numbers(numbers, count);
+            expect_numbers(numbers, count);
+        }
+}
+END_TEST
+
+START_TEST(numbers_take_as_many_bits_as_they_need)
+{
+    static uint64_t numbers[HS_PACKED_BLOCK];
+    struct stat status;
+    for (unsigned bits = 1; bits <= 57; bits++) {
+        for (size_t i = 0; i < HS_PACKED_BLOCK; i++)
+            numbers[i] = i % 2 ? ((uint64_t)1 << bits) - 1 : i % 4 / 2;
+        write_numbers(numbers, HS_PACKED_BLOCK);
+        ck_assert_int_eq(fstatat(folder_fd, "numbers", &status, 0), 0);
+        ck_assert_int_le(status.st_size, HS_PACKED_BLOCK / 8 * bits + 100);
+    }
+}
+END_TEST
+
 START_TEST(narrow_numbers_take_few_bytes)
 {
     static uint64_t numbers[MOST];
@@ -163,6 +194,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, numbers_come_back);
     tcase_add_test(tests, numbers_at_the_edge_of_a_width_come_back);
+    tcase_add_test(tests, exceptions_of_every_width_come_back);
+    tcase_add_test(tests, numbers_take_as_many_bits_as_they_need);
     tcase_add_test(tests, narrow_numbers_take_few_bytes);
     tcase_add_test(tests, damage_is_survived);
     suite_add_tcase(suite, tests);
