@@ -24,7 +24,7 @@ static inline bool within(uint64_t value, uint64_t least, uint64_t most)
     return value >= least && value <= most;
 }
 
-static bool needs_chain(const struct hs_filter *filter)
+bool hs_filter__needs_chain(const struct hs_filter *filter)
 {
     return filter->chain_never_freed_only || filter->chain_length_min || filter->chain_length_max != UINT32_MAX ||
            filter->position_min || filter->position_max != UINT32_MAX || filter->first_size_min ||
@@ -39,7 +39,7 @@ bool hs_filter__asks_only_stacks(const struct hs_filter *filter)
            filter->free_max == UINT64_MAX && filter->size_max == UINT64_MAX && filter->address_max == UINT64_MAX &&
            filter->lifetime_max == UINT64_MAX && !filter->times && !filter->alive_count && !filter->flags_all &&
            !filter->flags_none && !filter->freed_only && !filter->never_freed_only && !filter->not_own_thread_only &&
-           !filter->free_stacks.words && !filter->streams.words && !needs_chain(filter) && !filter->accept &&
+           !filter->free_stacks.words && !filter->streams.words && !hs_filter__needs_chain(filter) && !filter->accept &&
            !filter->detail_given;
 }
 
@@ -108,6 +108,18 @@ static bool matches_sets(const struct hs_filter *filter, const struct hs_columns
     return !filter->not_own_thread_only || hs_row__stream(columns, row) != hs_row__free_stream(columns, row);
 }
 
+bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    if (filter->times && !times_overlap(filter, hs_row__time(columns, row), hs_row__time(columns, row)))
+        return false;
+    if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
+        return false;
+    if (hs_filter__needs_chain(filter) && !hs_filter__matches_chain(filter, store, row))
+        return false;
+    return !filter->accept || filter->accept(filter->context, store, row);
+}
+
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);
@@ -120,13 +132,7 @@ bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *s
         return false;
     if (!matches_end(filter, columns, hs_store__summary(store)->end_time, row) || !matches_sets(filter, columns, row))
         return false;
-    if (filter->times && !times_overlap(filter, hs_row__time(columns, row), hs_row__time(columns, row)))
-        return false;
-    if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
-        return false;
-    if (needs_chain(filter) && !hs_filter__matches_chain(filter, store, row))
-        return false;
-    return !filter->accept || filter->accept(filter->context, store, row);
+    return hs_filter__matches_row(filter, store, row);
 }
 
 static bool overlap(uint64_t least, uint64_t most, uint64_t from, uint64_t to)

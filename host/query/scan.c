@@ -47,7 +47,8 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     uint64_t first = (uint64_t)zone * HS_ZONE_ROWS, end = first + HS_ZONE_ROWS;
     if (result)
         return result;
-    if (!hs_filter__zone_may_match(scan->filter, &pool->zones[zone], hs_store__summary(scan->store)->end_time))
+    if (scan->filter &&
+        !hs_filter__zone_may_match(scan->filter, &pool->zones[zone], hs_store__summary(scan->store)->end_time))
         return 0;
     return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
 }

@@ -11,7 +11,7 @@ typedef int (*hs_scan_work)(void *context, unsigned worker, uint64_t first, uint
 
 struct hs_scan {
     const struct hs_store *store;
-    const struct hs_filter *filter; // zones that cannot match are skipped
+    const struct hs_filter *filter; // zones that cannot match are skipped; NULL: none
     const struct hs_query_control *control;
     unsigned workers; // from hs_scan__workers
     hs_scan_work work;
@@ -36,7 +36,11 @@ int hs_query__refuse_sums(struct hs_error *error);
 bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time);
 
 // The filter's conditions that need more than the row's own columns.
+bool hs_filter__needs_chain(const struct hs_filter *filter);
 bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
+
+// The conditions that are asked of single rows: times, detail, the chain, `accept`.
+bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
 // Whether the filter leaves everything open but the domains and the stacks.
 bool hs_filter__asks_only_stacks(const struct hs_filter *filter);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/query/totals_table.h"
 
@@ -12,13 +13,6 @@ struct partial {
     size_t stacks;
     struct hs_total *total;
     size_t count, capacity;
-    struct block *block; // when all rows of the heap are asked for
-};
-
-// The rows of a packed block.
-struct block {
-    uint64_t time[HS_PACKED_BLOCK], free_time[HS_PACKED_BLOCK], size[HS_PACKED_BLOCK], slack[HS_PACKED_BLOCK],
-        stack[HS_PACKED_BLOCK], state[HS_PACKED_BLOCK];
 };
 
 // What is added of a row.
@@ -32,8 +26,8 @@ struct context {
     const struct hs_columns *columns;
     const struct hs_filter *filter;
     struct partial *partial;
+    struct hs_matcher **matchers;
     size_t stacks;
-    bool all_of_heap;
 };
 
 static void start_total(struct hs_total *total, uint32_t stack)
@@ -103,12 +97,59 @@ static inline void add_row(struct hs_total *total, const struct addend *row)
         total->lifetime_max = lifetime;
 }
 
-static int sum_matches(struct context *context, struct partial *partial, uint64_t first, uint64_t end)
+// Totals lie all over: their places are fetched some rows before they are needed.
+#define NEAR 8
+#define FAR  16
+
+#define FEW (HS_PACKED_BLOCK / 16)
+
+static inline void look_ahead(const struct partial *partial, const struct hs_matcher *matcher, const uint64_t *stack,
+                              size_t i)
+{
+    uint64_t far = stack[matcher->place[(i + FAR) % HS_PACKED_BLOCK]];
+    uint64_t near = stack[matcher->place[(i + NEAR) % HS_PACKED_BLOCK]];
+    if (far < partial->stacks)
+        __builtin_prefetch(&partial->index[far]);
+    uint32_t place = near < partial->stacks ? partial->index[near] : 0;
+    if (!place)
+        return;
+    const char *total = (const char *)&partial->total[place - 1];
+    __builtin_prefetch(total, 1);
+    __builtin_prefetch(total + 64, 1);
+    __builtin_prefetch(total + 128, 1);
+}
+
+// Many rows of the block match: its columns are unpacked as a whole.
+static int sum_many(const struct context *context, struct partial *partial, struct hs_matcher *matcher)
+{
+    const unsigned pointer_size = context->columns->pointer_size;
+    const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
+    const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
+    const uint64_t *slack = hs_block__column(&matcher->block, HS_BLOCK_SLACK);
+    const uint64_t *stack = hs_block__column(&matcher->block, HS_BLOCK_STACK);
+    const uint64_t *state = hs_block__column(&matcher->block, HS_BLOCK_STATE);
+    for (size_t n = 0; n < matcher->count; n++) {
+        size_t i = matcher->place[n];
+        look_ahead(partial, matcher, stack, n);
+        struct hs_total *total = total_of(partial, (uint32_t)stack[i]);
+        if (!total)
+            return -ENOMEM;
+        const struct addend addend = {.size = sizes[i],
+                                      .usable = sizes[i] + hs_row__stored_slack(slack[i], sizes[i], pointer_size),
+                                      .time = time[i],
+                                      .end = free_time[i],
+                                      .flags = hs_row__flags_of_state(state[i])};
+        add_row(total, &addend);
+    }
+    return 0;
+}
+
+static int sum_few(const struct context *context, struct partial *partial, const struct hs_matcher *matcher)
 {
     const struct hs_columns *columns = context->columns;
-    for (uint64_t row = first; row < end; row++) {
-        if (!hs_filter__matches(context->filter, context->store, row))
-            continue;
+    for (size_t n = 0; n < matcher->count; n++) {
+        uint64_t row = hs_matcher__row(matcher, n);
         struct hs_total *total = total_of(partial, hs_row__stack(columns, row));
         if (!total)
             return -ENOMEM;
@@ -123,62 +164,16 @@ static int sum_matches(struct context *context, struct partial *partial, uint64_
     return 0;
 }
 
-// Totals lie all over: their places are fetched some rows before they are needed.
-#define NEAR 8
-#define FAR  16
-
-static inline void look_ahead(const struct partial *partial, const struct block *block, size_t i)
-{
-    uint64_t far = block->stack[(i + FAR) % HS_PACKED_BLOCK], near = block->stack[(i + NEAR) % HS_PACKED_BLOCK];
-    if (far < partial->stacks)
-        __builtin_prefetch(&partial->index[far]);
-    uint32_t place = near < partial->stacks ? partial->index[near] : 0;
-    if (!place)
-        return;
-    const char *total = (const char *)&partial->total[place - 1];
-    __builtin_prefetch(total, 1);
-    __builtin_prefetch(total + 64, 1);
-    __builtin_prefetch(total + 128, 1);
-}
-
-static int sum_block(const struct context *context, struct partial *partial, uint64_t number)
-{
-    const struct hs_columns *columns = context->columns;
-    struct block *block = partial->block;
-    size_t count = hs_packed__read_block(&columns->time, number, block->time);
-    hs_packed__read_block(&columns->free_time, number, block->free_time);
-    hs_packed__read_block(&columns->size, number, block->size);
-    hs_packed__read_block(&columns->slack, number, block->slack);
-    hs_packed__read_block(&columns->stack, number, block->stack);
-    hs_packed__read_block(&columns->state, number, block->state);
-    for (size_t i = 0; i < count; i++) {
-        look_ahead(partial, block, i);
-        if (hs_kind_domain(hs_row__kind_of_state(block->state[i])) != HS_DOMAIN_HEAP)
-            continue;
-        struct hs_total *total = total_of(partial, (uint32_t)block->stack[i]);
-        if (!total)
-            return -ENOMEM;
-        uint64_t size = block->size[i];
-        const struct addend addend = {
-            .size = size,
-            .usable = size + hs_row__stored_slack(block->slack[i], size, columns->pointer_size),
-            .time = block->time[i],
-            .end = hs_row__stored_free_time(block->free_time[i], columns->time.block[number].base),
-            .flags = hs_row__flags_of_state(block->state[i])};
-        add_row(total, &addend);
-    }
-    return 0;
-}
-
 static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t end)
 {
-    struct context *context = argument;
-    struct partial *partial = &context->partial[worker];
-    if (!context->all_of_heap)
-        return sum_matches(context, partial, first, end);
+    const struct context *context = argument;
+    struct hs_matcher *matcher = context->matchers[worker];
     int failed = 0;
-    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK)
-        failed = sum_block(context, partial, row / HS_PACKED_BLOCK);
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
+        size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
+        failed = count > FEW ? sum_many(context, &context->partial[worker], matcher)
+                             : sum_few(context, &context->partial[worker], matcher);
+    }
     return failed;
 }
 
@@ -300,11 +295,11 @@ static int create_partials(struct context *context, unsigned workers)
         struct partial *partial = &context->partial[i];
         partial->stacks = context->stacks;
         partial->index = calloc(context->stacks, sizeof *partial->index);
-        partial->block = context->all_of_heap ? malloc(sizeof *partial->block) : NULL;
-        if (!partial->index || (context->all_of_heap && !partial->block))
+        if (!partial->index)
             return -ENOMEM;
     }
-    return context->partial ? 0 : -ENOMEM;
+    context->matchers = hs_matchers__create(context->store, context->filter, workers);
+    return context->partial && context->matchers ? 0 : -ENOMEM;
 }
 
 static void free_partials(struct context *context, unsigned workers)
@@ -312,9 +307,9 @@ static void free_partials(struct context *context, unsigned workers)
     for (unsigned i = 0; context->partial && i < workers; i++) {
         free(context->partial[i].index);
         free(context->partial[i].total);
-        free(context->partial[i].block);
     }
     free(context->partial);
+    hs_matchers__destroy(context->matchers, workers);
 }
 
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
@@ -327,9 +322,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     start_total(&totals->sum, 0);
     if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
         return hs_query__refuse_sums(error);
-    context.all_of_heap =
-        filter->domains == HS_FILTER_HEAP && !filter->stacks.words && hs_filter__asks_only_stacks(filter);
-    int failed = context.all_of_heap ? hs_totals__read_table(store, totals) : -ENOENT;
+    bool has_table = filter->domains == HS_FILTER_HEAP && hs_filter__asks_only_stacks(filter);
+    int failed = has_table ? hs_totals__read_table(store, &filter->stacks, totals) : -ENOENT;
     if (failed != -ENOENT)
         return failed ? hs_error__set(error, -failed, "query: %s", strerror(-failed)) : 0;
     unsigned workers = hs_scan__workers(store, control);

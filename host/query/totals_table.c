@@ -151,7 +151,7 @@ static struct hs_total *room_for(size_t count)
     return room;
 }
 
-int hs_totals__read_table(const struct hs_store *store, struct hs_totals *totals)
+int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals)
 {
     const struct hs_packed *table = hs_store__totals(store);
     if (!table)
@@ -167,6 +167,8 @@ int hs_totals__read_table(const struct hs_store *store, struct hs_totals *totals
         for (unsigned i = 0; i < FIELDS; i++)
             hs_packed__read_block(table, run * FIELDS + i, fields + (size_t)i * RUN);
         for (size_t i = 0; i < RUN && fields[(size_t)ALLOCATED_COUNT * RUN + i]; i++) {
+            if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * RUN + i]))
+                continue;
             struct hs_total *total = &totals->total[totals->count++];
             put_together(fields + i, total);
             hs_total__add(&totals->sum, total);

@@ -9,7 +9,7 @@
 // Adds them up and writes them into the directory of the store.
 int hs_totals__write_table(const struct hs_store *store, int directory_fd);
 
-// -ENOENT when the store has none.
-int hs_totals__read_table(const struct hs_store *store, struct hs_totals *totals);
+// Those of the stacks of a set; without words, of all. -ENOENT when the store has none.
+int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals);
 
 #endif

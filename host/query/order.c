@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/order.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- keys
+// ---------------------------------------------------------------------------------------------------------------
+
+static void lifetimes(struct hs_matcher *matcher, uint64_t *key)
+{
+    const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
+    const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    for (size_t i = 0; i < matcher->count; i++) {
+        size_t place = matcher->place[i];
+        key[i] = (free_time[place] == HS_NEVER ? matcher->end_time : free_time[place]) - time[place];
+    }
+}
+
+void hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *key)
+{
+    if (by == HS_ROW_BY_LIFETIME) {
+        lifetimes(matcher, key);
+        return;
+    }
+    const uint64_t *value = hs_block__column(&matcher->block, by == HS_ROW_BY_ADDRESS ? HS_BLOCK_ADDRESS
+                                                              : by == HS_ROW_BY_SIZE  ? HS_BLOCK_SIZE
+                                                                                      : HS_BLOCK_TIME);
+    for (size_t i = 0; i < matcher->count; i++)
+        key[i] = value[matcher->place[i]];
+}
+
+static struct hs_bounds zone_lifetimes(const struct hs_zone *zone, uint64_t end_time)
+{
+    struct hs_bounds bounds = {zone->lifetime_min, zone->lifetime_max};
+    if (zone->free_max != HS_NEVER)
+        return bounds;
+    if (zone->time_max > end_time) // what was never freed has a lifetime beyond all bounds
+        return (struct hs_bounds){0, UINT64_MAX};
+    uint64_t longest = end_time - zone->time_min, shortest = end_time - zone->time_max;
+    if (shortest < bounds.least)
+        bounds.least = shortest;
+    if (longest > bounds.most)
+        bounds.most = longest;
+    return bounds;
+}
+
+struct hs_bounds hs_order__zone(const struct hs_zone *zone, enum hs_row_key by, uint64_t end_time)
+{
+    switch (by) {
+    case HS_ROW_BY_ADDRESS:
+        return (struct hs_bounds){zone->address_min, zone->address_max};
+    case HS_ROW_BY_SIZE:
+        return (struct hs_bounds){zone->size_min, zone->size_max};
+    case HS_ROW_BY_LIFETIME:
+        return zone_lifetimes(zone, end_time);
+    default:
+        return (struct hs_bounds){zone->time_min, zone->time_max};
+    }
+}
+
+// ---- sorting
+// ------------------------------------------------------------------------------------------------------------
+
+static int compare(const void *left, const void *right)
+{
+    const struct hs_keyed_row *a = left, *b = right;
+    return hs_keyed_row__is_before(b, a) - hs_keyed_row__is_before(a, b);
+}
+
+void hs_keyed_rows__sort(struct hs_keyed_row *rows, size_t count)
+{
+    if (count)
+        qsort(rows, count, sizeof(*rows), compare);
+}
+
+static void swap(struct hs_keyed_row *a, struct hs_keyed_row *b)
+{
+    struct hs_keyed_row row = *a;
+    *a = *b;
+    *b = row;
+}
+
+static const struct hs_keyed_row *middle_of(const struct hs_keyed_row *a, const struct hs_keyed_row *b,
+                                            const struct hs_keyed_row *c)
+{
+    if (hs_keyed_row__is_before(b, a)) {
+        const struct hs_keyed_row *before = b;
+        b = a;
+        a = before;
+    }
+    return hs_keyed_row__is_before(c, a) ? a : hs_keyed_row__is_before(c, b) ? c : b;
+}
+
+// Splits the rows around one of them; returns the end of those that are not behind it, which are not all.
+static size_t split(struct hs_keyed_row *rows, size_t count)
+{
+    const struct hs_keyed_row pivot = *middle_of(&rows[0], &rows[count / 2], &rows[count - 1]);
+    size_t low = 0, high = count - 1;
+    for (;;) {
+        while (hs_keyed_row__is_before(&rows[low], &pivot))
+            low++;
+        while (hs_keyed_row__is_before(&pivot, &rows[high]))
+            high--;
+        if (low >= high)
+            return high + 1;
+        swap(&rows[low++], &rows[high--]);
+    }
+}
+
+void hs_keyed_rows__select(struct hs_keyed_row *rows, size_t count, size_t wanted)
+{
+    // Splits that do not get on end in a sort.
+    for (unsigned rounds = 0; wanted && wanted < count; rounds++) {
+        if (count < 32 || rounds == 64) {
+            hs_keyed_rows__sort(rows, count);
+            return;
+        }
+        size_t end = split(rows, count);
+        if (end == count)
+            end--;
+        if (wanted <= end) {
+            count = end;
+        } else {
+            rows += end;
+            count -= end;
+            wanted -= end;
+        }
+    }
+}
+
+// ---- the first and the last ones
+// ----------------------------------------------------------------------------------------
+
+// Turned around, the last ones are the first.
+struct best {
+    struct hs_keyed_row *row;
+    size_t count;
+    struct hs_keyed_row last; // whatever comes behind it is none of those that are wanted
+    uint64_t key[HS_PACKED_BLOCK];
+};
+
+struct zone_order {
+    struct hs_keyed_row first; // nothing of the zone comes before this
+    size_t zone;
+};
+
+struct search {
+    const struct hs_store *store;
+    const struct hs_filter *filter;
+    enum hs_row_key by;
+    bool last;
+    size_t wanted;
+    struct hs_matcher **matchers;
+    struct best *best; // of each worker
+    struct zone_order *zones;
+    pthread_mutex_t lock;
+    struct hs_keyed_row limit; // under the lock: the first of the workers' `last`
+};
+
+static struct hs_keyed_row turn(const struct search *search, uint64_t key, uint32_t row)
+{
+    return search->last ? (struct hs_keyed_row){~key, ~row} : (struct hs_keyed_row){key, row};
+}
+
+static int compare_zones(const void *left, const void *right)
+{
+    return compare(&((const struct zone_order *)left)->first, &((const struct zone_order *)right)->first);
+}
+
+// The zones that may have the best rows come first.
+static void order_zones(struct search *search)
+{
+    size_t count;
+    const struct hs_zone *zones = hs_store__zones(search->store, &count);
+    uint64_t end_time = hs_store__summary(search->store)->end_time;
+    uint64_t rows = hs_store__columns(search->store)->rows;
+    for (size_t i = 0; i < count; i++) {
+        struct hs_bounds bounds = hs_order__zone(&zones[i], search->by, end_time);
+        uint64_t first = (uint64_t)i * HS_ZONE_ROWS, end = first + HS_ZONE_ROWS < rows ? first + HS_ZONE_ROWS : rows;
+        search->zones[i] = (struct zone_order){search->last ? turn(search, bounds.most, (uint32_t)(end - 1))
+                                                            : turn(search, bounds.least, (uint32_t)first),
+                                               i};
+    }
+    if (count)
+        qsort(search->zones, count, sizeof(*search->zones), compare_zones);
+}
+
+// Only the best ones are kept, and the others hear of the worst of them.
+static void narrow(struct search *search, struct best *best)
+{
+    if (best->count < search->wanted)
+        return;
+    if (best->count > search->wanted)
+        hs_keyed_rows__select(best->row, best->count, search->wanted);
+    best->count = search->wanted;
+    struct hs_keyed_row last = best->row[0];
+    for (size_t i = 1; i < best->count; i++)
+        if (hs_keyed_row__is_before(&last, &best->row[i]))
+            last = best->row[i];
+    pthread_mutex_lock(&search->lock);
+    if (hs_keyed_row__is_before(&last, &search->limit))
+        search->limit = last;
+    best->last = search->limit;
+    pthread_mutex_unlock(&search->lock);
+}
+
+static void look_at_block(struct search *search, struct hs_matcher *matcher, struct best *best, uint64_t number)
+{
+    const size_t room = 2 * search->wanted;
+    hs_matcher__match(matcher, number);
+    hs_order__keys(matcher, search->by, best->key);
+    for (size_t i = 0; i < matcher->count; i++) {
+        struct hs_keyed_row row = turn(search, best->key[i], (uint32_t)hs_matcher__row(matcher, i));
+        if (hs_keyed_row__is_before(&best->last, &row))
+            continue;
+        if (best->count == room)
+            narrow(search, best);
+        best->row[best->count++] = row;
+    }
+}
+
+// The zone comes in the order of the search, not in that of the store.
+static int look_at_zone(void *argument, unsigned worker, uint64_t first, uint64_t end)
+{
+    struct search *search = argument;
+    struct best *best = &search->best[worker];
+    pthread_mutex_lock(&search->lock);
+    best->last = search->limit;
+    pthread_mutex_unlock(&search->lock);
+    if (hs_keyed_row__is_before(&best->last, &search->zones[first / HS_ZONE_ROWS].first))
+        return 0;
+    size_t zone = search->zones[first / HS_ZONE_ROWS].zone, zones;
+    if (!hs_filter__zone_may_match(search->filter, &hs_store__zones(search->store, &zones)[zone],
+                                   hs_store__summary(search->store)->end_time))
+        return 0;
+    uint64_t rows = hs_store__columns(search->store)->rows;
+    first = (uint64_t)zone * HS_ZONE_ROWS;
+    end = first + HS_ZONE_ROWS < rows ? first + HS_ZONE_ROWS : rows;
+    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK)
+        look_at_block(search, search->matchers[worker], best, row / HS_PACKED_BLOCK);
+    narrow(search, best);
+    return 0;
+}
+
+static bool make_room(struct search *search, unsigned workers)
+{
+    size_t zones;
+    hs_store__zones(search->store, &zones);
+    search->matchers = hs_matchers__create(search->store, search->filter, workers);
+    search->best = calloc(workers, sizeof(*search->best));
+    search->zones = malloc((zones + 1) * sizeof(*search->zones));
+    bool good = search->matchers && search->best && search->zones;
+    for (unsigned i = 0; good && i < workers; i++) {
+        search->best[i].last = search->limit;
+        search->best[i].row = malloc(2 * search->wanted * sizeof(*search->best[i].row));
+        good = search->best[i].row != NULL;
+    }
+    return good;
+}
+
+static int merge(struct search *search, unsigned workers, struct hs_keyed_row **rows, size_t *count)
+{
+    size_t sum = 0;
+    for (unsigned i = 0; i < workers; i++)
+        sum += search->best[i].count;
+    struct hs_keyed_row *all = malloc((sum + 1) * sizeof(*all));
+    if (!all)
+        return -ENOMEM;
+    sum = 0;
+    for (unsigned i = 0; i < workers; i++) {
+        if (search->best[i].count)
+            memcpy(all + sum, search->best[i].row, search->best[i].count * sizeof(*all));
+        sum += search->best[i].count;
+    }
+    if (sum > search->wanted)
+        hs_keyed_rows__select(all, sum, search->wanted);
+    *count = sum < search->wanted ? sum : search->wanted;
+    for (size_t i = 0; i < *count; i++)
+        all[i] = turn(search, all[i].key, all[i].row);
+    hs_keyed_rows__sort(all, *count);
+    *rows = all;
+    return 0;
+}
+
+int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filter, enum hs_row_key by, bool last,
+                      size_t wanted, const struct hs_query_control *control, struct hs_keyed_row **rows, size_t *count,
+                      struct hs_error *error)
+{
+    unsigned workers = hs_scan__workers(store, control);
+    struct search search = {.store = store,
+                            .filter = filter,
+                            .by = by,
+                            .last = last,
+                            .wanted = wanted ? wanted : 1,
+                            .lock = PTHREAD_MUTEX_INITIALIZER,
+                            .limit = {UINT64_MAX, UINT32_MAX}};
+    int failed = make_room(&search, workers) ? 0 : hs_error__set(error, ENOMEM, "query: out of memory");
+    if (!failed) {
+        order_zones(&search);
+        const struct hs_scan scan = {store, NULL, control, workers, look_at_zone, &search};
+        failed = hs_scan__run(&scan, error);
+    }
+    if (!failed && merge(&search, workers, rows, count))
+        failed = hs_error__set(error, ENOMEM, "query: out of memory");
+    for (unsigned i = 0; search.best && i < workers; i++)
+        free(search.best[i].row);
+    free(search.best);
+    free(search.zones);
+    hs_matchers__destroy(search.matchers, workers);
+    pthread_mutex_destroy(&search.lock);
+    return failed;
+}
