@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/history.h"
 
-#include "host/query/match.h"
 #include "host/query/scan.h"
+#include "host/query/steps.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Rows that end in a later zone than the one they begin in.
-struct rows {
-    uint32_t *row;
-    size_t count, capacity;
-};
 
 // The most that was there within a point and a zone, above what there was when the zone begins.
 struct summit {
@@ -33,40 +27,18 @@ struct cursor {
     size_t point;
 };
 
-// The allocations of a zone that match, in order, and what is freed before each; one more for the end.
-struct steps {
-    size_t count;
-    uint64_t time[HS_ZONE_ROWS + 1];
-    uint64_t size[HS_ZONE_ROWS + 1];
-    uint64_t freed_bytes[HS_ZONE_ROWS + 1];
-    uint32_t freed_count[HS_ZONE_ROWS + 1];
-    uint32_t row[HS_ZONE_ROWS + 1];
-    bool ends_at_once[HS_ZONE_ROWS + 1];
-    // What begins and ends in the zone: when it ends, and the first step that may come after that.
-    size_t own_count;
-    uint64_t own_end[HS_ZONE_ROWS];
-    uint64_t own_size[HS_ZONE_ROWS];
-    uint32_t own_step[HS_ZONE_ROWS];
-};
-
 struct worker {
-    struct hs_matcher *matcher;
     struct hs_timeline_point *point; // sums, no levels
     struct hs_live_total start;
-    struct rows *later; // by zone
-    struct steps *steps;
+    // What is freed before each step of a zone; one more for the end.
+    uint64_t freed_bytes[HS_ZONE_ROWS + 1];
+    uint32_t freed_count[HS_ZONE_ROWS + 1];
 };
 
 struct making {
-    const struct hs_store *store;
-    const struct hs_columns *columns;
-    const struct hs_filter *filter;
+    struct hs_stepping stepping;
     const struct hs_timeline *timeline;
-    uint64_t to;
-    const struct hs_zone *zones;
-    size_t zone_count;
     struct worker *worker;
-    unsigned workers;
     struct zone_history *zone;
 };
 
@@ -80,50 +52,18 @@ static size_t point_of(const struct hs_timeline *timeline, struct cursor *cursor
     return cursor->point;
 }
 
-// The first zone that has something at this time or later; behind the last one when none has.
-static size_t zone_of(const struct making *making, uint64_t time, size_t from)
-{
-    size_t low = from, high = making->zone_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (making->zones[middle].time_max < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool may_match(const struct making *making, const struct hs_zone *zone)
-{
-    return hs_filter__zone_may_match(making->filter, zone, hs_store__summary(making->store)->end_time);
-}
-
 // ---- first: sums, and which rows end in later zones
 // ---------------------------------------------------------------------
 
-static int add_later(struct rows *rows, uint64_t row)
+static int sum_block(struct making *making, unsigned number, size_t zone)
 {
-    if (rows->count == rows->capacity) {
-        size_t capacity = rows->capacity ? rows->capacity + rows->capacity / 2 : 256;
-        uint32_t *grown = realloc(rows->row, capacity * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        rows->row = grown;
-        rows->capacity = capacity;
-    }
-    rows->row[rows->count++] = (uint32_t)row;
-    return 0;
-}
-
-static int sum_block(const struct making *making, struct worker *worker, size_t zone)
-{
-    struct hs_matcher *matcher = worker->matcher;
+    struct worker *worker = &making->worker[number];
+    struct hs_matcher *matcher = making->stepping.matchers[number];
     const struct hs_timeline *timeline = making->timeline;
     const uint64_t *times = hs_block__column(&matcher->block, HS_BLOCK_TIME);
     const uint64_t *free_times = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
     const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-    const uint64_t zone_end = making->zones[zone].time_max, from = timeline->from, to = making->to;
+    const uint64_t from = making->stepping.from, to = making->stepping.to;
     struct cursor in = {0}, out = {0};
     int failed = 0;
     for (size_t i = 0; i < matcher->count && !failed; i++) {
@@ -145,112 +85,29 @@ static int sum_block(const struct making *making, struct worker *worker, size_t 
         struct hs_timeline_point *point = &worker->point[point_of(timeline, &out, end)];
         point->freed_bytes += size;
         point->freed_count++;
-        size_t later = end > zone_end ? zone_of(making, end, zone + 1) : making->zone_count;
-        if (later < making->zone_count)
-            failed = add_later(&worker->later[later], hs_matcher__row(matcher, i));
+        failed = hs_stepping__note(&making->stepping, number, zone, hs_matcher__row(matcher, i), end);
     }
     return failed;
 }
 
 static int sum_zone(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    const struct making *making = argument;
-    struct worker *worker = &making->worker[number];
-    const struct hs_zone *zone = &making->zones[first / HS_ZONE_ROWS];
+    struct making *making = argument;
+    struct hs_matcher *matcher = making->stepping.matchers[number];
+    const size_t zone_number = first / HS_ZONE_ROWS;
+    const struct hs_zone *zone = &making->stepping.times.zone[zone_number];
+    const uint64_t from = making->stepping.from;
     int failed = 0;
-    if (zone->time_min > making->to ||
-        (zone->free_max < making->timeline->from && zone->time_max < making->timeline->from))
+    if (zone->time_min > making->stepping.to || (zone->free_max < from && zone->time_max < from))
         return 0;
     for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK)
-        if (hs_matcher__match(worker->matcher, row / HS_PACKED_BLOCK))
-            failed = sum_block(making, worker, first / HS_ZONE_ROWS);
+        if (hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
+            failed = sum_block(making, number, zone_number);
     return failed;
 }
 
 // ---- second: the steps of each zone
 // ---------------------------------------------------------------------------------------
-
-static void add_steps(const struct making *making, struct hs_matcher *matcher, struct steps *steps, uint64_t zone_end)
-{
-    const uint64_t *times = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-    const uint64_t *free_times = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-    const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-    const uint64_t from = making->timeline->from, to = making->to, last_end = to < zone_end ? to : zone_end;
-    for (size_t i = 0; i < matcher->count; i++) {
-        size_t place = matcher->place[i];
-        uint64_t time = times[place], end = free_times[place];
-        size_t step = steps->count, own = steps->own_count;
-        steps->time[step] = time;
-        steps->size[step] = sizes[place];
-        steps->row[step] = (uint32_t)hs_matcher__row(matcher, i);
-        steps->ends_at_once[step] = end <= time;
-        steps->count += time >= from && time <= to;
-        steps->own_end[own] = end;
-        steps->own_size[own] = sizes[place];
-        steps->own_step[own] = (uint32_t)steps->count;
-        steps->own_count += end >= from && end <= last_end && end > time;
-    }
-}
-
-// The first step from `step` on that is not before the time.
-static size_t step_at(const struct steps *steps, size_t step, uint64_t time)
-{
-    size_t stride = 1, low = step, high;
-    while (low + stride <= steps->count && steps->time[low + stride - 1] < time) {
-        low += stride;
-        stride *= 2;
-    }
-    high = low + stride - 1 < steps->count ? low + stride - 1 : steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps->time[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void add_free(struct steps *steps, size_t step, uint64_t size)
-{
-    steps->freed_bytes[step] += size;
-    steps->freed_count[step]++;
-}
-
-static void add_own_frees(struct steps *steps)
-{
-    for (size_t i = 0; i < steps->own_count; i++)
-        add_free(steps, step_at(steps, steps->own_step[i], steps->own_end[i]), steps->own_size[i]);
-}
-
-// Steps by parts of the zone's time: a free from an earlier zone can be anywhere.
-enum { PARTS = 4096 };
-
-static void find_parts(const struct steps *steps, uint64_t from, uint64_t part, size_t *first)
-{
-    size_t step = 0;
-    for (size_t i = 0; i < PARTS; i++) {
-        while (step < steps->count && steps->time[step] < from + i * part)
-            step++;
-        first[i] = step;
-    }
-}
-
-static void add_earlier_frees(const struct making *making, size_t number, struct steps *steps)
-{
-    const struct hs_columns *columns = making->columns;
-    const uint64_t from = number ? making->zones[number - 1].time_max : 0;
-    const uint64_t part = (making->zones[number].time_max - from) / PARTS + 1;
-    size_t first[PARTS];
-    find_parts(steps, from, part, first);
-    for (unsigned w = 0; w < making->workers; w++) {
-        const struct rows *rows = &making->worker[w].later[number];
-        for (size_t i = 0; i < rows->count; i++) {
-            uint64_t end = hs_row__free_time(columns, rows->row[i]);
-            add_free(steps, step_at(steps, first[(end - from) / part], end), hs_row__size(columns, rows->row[i]));
-        }
-    }
-}
 
 static int add_summit(struct zone_history *zone, const struct summit *summit)
 {
@@ -266,15 +123,26 @@ static int add_summit(struct zone_history *zone, const struct summit *summit)
     return 0;
 }
 
-static int walk(const struct making *making, const struct steps *steps, struct zone_history *zone)
+static void sum_frees(struct worker *worker, const struct hs_steps *steps)
+{
+    memset(worker->freed_bytes, 0, (steps->count + 1) * sizeof(*worker->freed_bytes));
+    memset(worker->freed_count, 0, (steps->count + 1) * sizeof(*worker->freed_count));
+    for (size_t i = 0; i < steps->frees; i++) {
+        worker->freed_bytes[steps->free[i].step] += steps->free[i].size;
+        worker->freed_count[steps->free[i].step]++;
+    }
+}
+
+static int walk(const struct making *making, const struct worker *worker, const struct hs_steps *steps,
+                struct zone_history *zone)
 {
     struct cursor cursor = {0};
     struct summit summit = {.point = SIZE_MAX};
     int64_t bytes = 0, count = 0;
     int failed = 0;
     for (size_t i = 0; i < steps->count && !failed; i++) {
-        bytes += (int64_t)(steps->size[i] - steps->freed_bytes[i]);
-        count += 1 - (int64_t)steps->freed_count[i];
+        bytes += (int64_t)(steps->size[i] - worker->freed_bytes[i]);
+        count += 1 - (int64_t)worker->freed_count[i];
         size_t point = point_of(making->timeline, &cursor, steps->time[i]);
         if (point != summit.point) {
             failed = summit.point == SIZE_MAX ? 0 : add_summit(zone, &summit);
@@ -289,29 +157,24 @@ static int walk(const struct making *making, const struct steps *steps, struct z
         bytes -= steps->ends_at_once[i] ? (int64_t)steps->size[i] : 0;
         count -= steps->ends_at_once[i];
     }
-    zone->bytes = bytes - (int64_t)steps->freed_bytes[steps->count];
-    zone->count_change = count - (int64_t)steps->freed_count[steps->count];
+    zone->bytes = bytes - (int64_t)worker->freed_bytes[steps->count];
+    zone->count_change = count - (int64_t)worker->freed_count[steps->count];
     return failed || summit.point == SIZE_MAX ? failed : add_summit(zone, &summit);
 }
 
 static int walk_zone(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    const struct making *making = argument;
-    struct worker *worker = &making->worker[number];
-    struct steps *steps = worker->steps;
-    size_t zone = first / HS_ZONE_ROWS;
-    bool matches = may_match(making, &making->zones[zone]);
-    if (making->zones[zone].time_min > making->to || making->zones[zone].time_max < making->timeline->from)
+    struct making *making = argument;
+    const size_t zone_number = first / HS_ZONE_ROWS;
+    const struct hs_zone *zone = &making->stepping.times.zone[zone_number];
+    (void)end;
+    if (zone->time_min > making->stepping.to || zone->time_max < making->stepping.from)
         return 0;
-    steps->count = steps->own_count = 0;
-    for (uint64_t row = first; matches && row < end; row += HS_PACKED_BLOCK)
-        if (hs_matcher__match(worker->matcher, row / HS_PACKED_BLOCK))
-            add_steps(making, worker->matcher, steps, making->zones[zone].time_max);
-    memset(steps->freed_bytes, 0, (steps->count + 1) * sizeof(*steps->freed_bytes));
-    memset(steps->freed_count, 0, (steps->count + 1) * sizeof(*steps->freed_count));
-    add_own_frees(steps);
-    add_earlier_frees(making, zone, steps);
-    return walk(making, steps, &making->zone[zone]);
+    int failed = hs_stepping__read(&making->stepping, number, zone_number);
+    if (failed)
+        return failed;
+    sum_frees(&making->worker[number], making->stepping.steps[number]);
+    return walk(making, &making->worker[number], making->stepping.steps[number], &making->zone[zone_number]);
 }
 
 // ---- third: from the zones to the timeline
@@ -321,7 +184,7 @@ static void sum_points(const struct making *making, struct hs_history *history)
 {
     struct hs_timeline *timeline = history->timeline;
     history->start = (struct hs_live_total){0};
-    for (unsigned w = 0; w < making->workers; w++) {
+    for (unsigned w = 0; w < making->stepping.workers; w++) {
         history->start.bytes += making->worker[w].start.bytes;
         history->start.count += making->worker[w].start.count;
         for (size_t i = 0; i < timeline->count; i++) {
@@ -347,7 +210,7 @@ static void raise_summits(const struct making *making, struct hs_history *histor
     uint64_t bytes = history->start.bytes, count = history->start.count;
     history->peak_bytes = 0;
     history->peak_row = UINT64_MAX;
-    for (size_t i = 0; i < making->zone_count; i++) {
+    for (size_t i = 0; i < making->stepping.times.count; i++) {
         const struct zone_history *zone = &making->zone[i];
         for (size_t k = 0; k < zone->count; k++) {
             const struct summit *summit = &zone->summit[k];
@@ -367,50 +230,41 @@ static void raise_summits(const struct making *making, struct hs_history *histor
 
 static int make_room(struct making *making)
 {
-    making->worker = calloc(making->workers, sizeof(*making->worker));
-    making->zone = calloc(making->zone_count + 1, sizeof(*making->zone));
-    bool good = making->worker && making->zone;
-    for (unsigned i = 0; good && i < making->workers; i++) {
-        struct worker *worker = &making->worker[i];
-        worker->matcher = hs_matcher__create(making->store, making->filter);
-        worker->point = calloc(making->timeline->count, sizeof(*worker->point));
-        worker->later = calloc(making->zone_count + 1, sizeof(*worker->later));
-        worker->steps = malloc(sizeof(*worker->steps));
-        good = worker->matcher && worker->point && worker->later && worker->steps;
+    int failed = hs_stepping__start(&making->stepping);
+    making->worker = calloc(making->stepping.workers, sizeof(*making->worker));
+    making->zone = calloc(making->stepping.times.count + 1, sizeof(*making->zone));
+    bool good = !failed && making->worker && making->zone;
+    for (unsigned i = 0; good && i < making->stepping.workers; i++) {
+        making->worker[i].point = calloc(making->timeline->count, sizeof(*making->worker[i].point));
+        good = making->worker[i].point != NULL;
     }
     return good ? 0 : -ENOMEM;
 }
 
 static void free_room(struct making *making)
 {
-    for (unsigned i = 0; making->worker && i < making->workers; i++) {
-        struct worker *worker = &making->worker[i];
-        for (size_t k = 0; worker->later && k < making->zone_count; k++)
-            free(worker->later[k].row);
-        free(worker->later);
-        free(worker->steps);
-        free(worker->point);
-        hs_matcher__destroy(worker->matcher);
-    }
-    for (size_t i = 0; making->zone && i < making->zone_count; i++)
+    for (unsigned i = 0; making->worker && i < making->stepping.workers; i++)
+        free(making->worker[i].point);
+    for (size_t i = 0; making->zone && i < making->stepping.times.count; i++)
         free(making->zone[i].summit);
     free(making->worker);
     free(making->zone);
+    hs_stepping__end(&making->stepping);
 }
 
 int hs_history__make(struct hs_history *history, const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_error *error)
 {
-    struct making making = {.store = store,
-                            .columns = hs_store__columns(store),
-                            .filter = filter,
-                            .timeline = history->timeline,
-                            .to = history->to,
-                            .workers = hs_scan__workers(store, control)};
-    making.zones = hs_store__zones(store, &making.zone_count);
+    struct making making = {.stepping = {.store = store,
+                                         .filter = filter,
+                                         .from = history->timeline->from,
+                                         .to = history->to,
+                                         .workers = hs_scan__workers(store, control)},
+                            .timeline = history->timeline};
     int failed = make_room(&making) ? hs_error__set(error, ENOMEM, "query: out of memory") : 0;
-    const struct hs_scan sum = {store, filter, control, making.workers, sum_zone, &making};
-    const struct hs_scan walk = {store, NULL, control, making.workers, walk_zone, &making};
+    const unsigned workers = making.stepping.workers;
+    const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making};
+    const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making};
     if (!failed)
         failed = hs_scan__run(&sum, error);
     if (!failed)

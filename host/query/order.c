@@ -241,7 +241,9 @@ static int look_at_zone(void *argument, unsigned worker, uint64_t first, uint64_
     end = first + HS_ZONE_ROWS < rows ? first + HS_ZONE_ROWS : rows;
     for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK)
         look_at_block(search, search->matchers[worker], best, row / HS_PACKED_BLOCK);
-    narrow(search, best);
+    // The first time early, so that the others know soon what need not be looked at.
+    if (best->last.key == UINT64_MAX && best->last.row == UINT32_MAX)
+        narrow(search, best);
     return 0;
 }
 

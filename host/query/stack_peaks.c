@@ -1,160 +1,252 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// When each stack held the most. The rows are put in order of their stacks first; then each stack is a short history of
-// its own.
+// When each stack held the most. Each zone says what its stacks had above what they had when it begins; the zones'
+// words are put together in their order.
 #include "host/query/scan.h"
+#include "host/query/steps.h"
 
-#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct ending {
-    uint64_t time;
-    uint32_t row;
+// Of a stack within a zone.
+struct change {
+    int64_t bytes; // since the zone began
+    int64_t most;  // after an allocation
+    uint64_t time; // of `most`
+};
+
+struct worker {
+    struct change *change; // by stack; zeros where nothing happened
+    uint32_t *stack;       // those where something happened
+    size_t stacks, room;
+    uint32_t begin[HS_ZONE_ROWS + 2]; // of the frees before each step
+    uint32_t *order;                  // of the frees
+    size_t order_room;
 };
 
 struct work {
-    const struct hs_columns *columns;
-    const struct hs_query_control *control;
+    struct hs_stepping stepping;
+    struct worker *worker;
     size_t stacks;
-    uint64_t *end;          // by stack: behind its last row in `rows`
-    uint32_t *rows;         // of the heap, by stack, then in order
-    struct ending *endings; // of one stack
-    size_t endings_room;
+    const int *cancel;
+    // Zones are put together in order, each when its turn has come.
+    pthread_mutex_t lock;
+    pthread_cond_t next;
+    size_t turn;
+    bool failed;
+    int64_t *live; // by stack
+    struct hs_stack_peak *peak;
 };
 
-static uint32_t stack_of(const struct work *work, uint64_t row)
+static int note_rows(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    uint32_t stack = hs_row__stack(work->columns, row);
-    return stack < work->stacks ? stack : 0;
+    struct work *work = argument;
+    struct hs_matcher *matcher = work->stepping.matchers[number];
+    int failed = 0;
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
+        hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
+        const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+        for (size_t i = 0; i < matcher->count && !failed; i++)
+            if (free_time[matcher->place[i]] != HS_NEVER)
+                failed = hs_stepping__note(&work->stepping, number, first / HS_ZONE_ROWS, hs_matcher__row(matcher, i),
+                                           free_time[matcher->place[i]]);
+    }
+    return failed;
 }
 
-static bool is_heap(const struct work *work, uint64_t row)
+// ---- a zone
+// --------------------------------------------------------------------------------------------------------
+
+static int make_room(struct worker *worker, const struct hs_steps *steps)
 {
-    return hs_kind_domain(hs_row__kind(work->columns, row)) == HS_DOMAIN_HEAP;
+    size_t stacks = steps->count + steps->frees;
+    if (steps->frees > worker->order_room) {
+        free(worker->order);
+        worker->order_room = steps->frees + steps->frees / 4;
+        worker->order = malloc(worker->order_room * sizeof(*worker->order));
+    }
+    if (stacks > worker->room) {
+        free(worker->stack);
+        worker->room = stacks + stacks / 4;
+        worker->stack = malloc(worker->room * sizeof(*worker->stack));
+    }
+    if ((worker->order_room && !worker->order) || (worker->room && !worker->stack)) {
+        worker->order_room = worker->room = 0;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+// By the steps that they come before.
+static void order_frees(struct worker *worker, const struct hs_steps *steps)
+{
+    uint32_t sum = 0;
+    memset(worker->begin, 0, (steps->count + 2) * sizeof(*worker->begin));
+    for (size_t i = 0; i < steps->frees; i++)
+        worker->begin[steps->free[i].step]++;
+    for (size_t i = 0; i < steps->count + 2; i++) {
+        uint32_t count = worker->begin[i];
+        worker->begin[i] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < steps->frees; i++)
+        worker->order[worker->begin[steps->free[i].step]++] = (uint32_t)i;
+    // Each begin has become the begin of the next.
+    memmove(worker->begin + 1, worker->begin, (steps->count + 1) * sizeof(*worker->begin));
+    worker->begin[0] = 0;
+}
+
+// Nothing has happened yet to a stack whose most was never set.
+static struct change *change_of(const struct work *work, struct worker *worker, uint32_t *stack)
+{
+    if (*stack >= work->stacks)
+        *stack = 0;
+    struct change *change = &worker->change[*stack];
+    if (change->most == INT64_MIN) {
+        change->bytes = 0;
+        change->most = INT64_MIN + 1;
+        worker->stack[worker->stacks++] = *stack;
+    }
+    return change;
+}
+
+static void walk(const struct work *work, struct worker *worker, const struct hs_steps *steps)
+{
+    worker->stacks = 0;
+    for (size_t i = 0; i <= steps->count; i++) {
+        for (uint32_t k = worker->begin[i]; k < worker->begin[i + 1]; k++) {
+            const struct hs_free *freed = &steps->free[worker->order[k]];
+            uint32_t stack = freed->stack;
+            change_of(work, worker, &stack)->bytes -= (int64_t)freed->size;
+        }
+        if (i == steps->count)
+            break;
+        uint32_t stack = steps->stack[i];
+        struct change *change = change_of(work, worker, &stack);
+        change->bytes += (int64_t)steps->size[i];
+        if (change->bytes > change->most) {
+            change->most = change->bytes;
+            change->time = steps->time[i];
+        }
+        change->bytes -= steps->ends_at_once[i] ? (int64_t)steps->size[i] : 0;
+    }
+}
+
+static void put_together(struct work *work, struct worker *worker)
+{
+    for (size_t i = 0; i < worker->stacks; i++) {
+        uint32_t stack = worker->stack[i];
+        struct change *change = &worker->change[stack];
+        struct hs_stack_peak *peak = &work->peak[stack];
+        uint64_t most = (uint64_t)(work->live[stack] + change->most);
+        if (change->most > INT64_MIN + 1 && (most > peak->bytes || peak->time == HS_NEVER))
+            *peak = (struct hs_stack_peak){most, change->time};
+        work->live[stack] += change->bytes;
+        change->most = INT64_MIN;
+    }
 }
 
 static bool is_cancelled(const struct work *work)
 {
-    const int *cancel = work->control ? work->control->cancel : NULL;
-    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+    return work->cancel && __atomic_load_n(work->cancel, __ATOMIC_RELAXED);
 }
 
-// Returns 0 or a negative errno.
-static int order_by_stack(struct work *work)
+static int walk_zone(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    uint64_t heap_rows = 0;
-    work->end = calloc(work->stacks + 1, sizeof(*work->end));
-    if (!work->end)
-        return -ENOMEM;
-    for (uint64_t row = 0; row < work->columns->rows; row++) {
-        work->end[stack_of(work, row)] += is_heap(work, row);
-        if (row % HS_ZONE_ROWS == 0 && is_cancelled(work))
-            return -ECANCELED;
+    struct work *work = argument;
+    struct worker *worker = &work->worker[number];
+    const struct hs_steps *steps = work->stepping.steps[number];
+    size_t zone = first / HS_ZONE_ROWS;
+    (void)end;
+    int failed = is_cancelled(work) ? -ECANCELED : hs_stepping__read(&work->stepping, number, zone);
+    if (!failed)
+        failed = make_room(worker, steps);
+    if (!failed) {
+        order_frees(worker, steps);
+        walk(work, worker, steps);
     }
-    for (size_t stack = 0; stack < work->stacks; stack++) {
-        uint64_t count = work->end[stack];
-        work->end[stack] = heap_rows; // its begin for now
-        heap_rows += count;
-    }
-    work->rows = malloc((heap_rows + 1) * sizeof(*work->rows));
-    if (!work->rows)
-        return -ENOMEM;
-    for (uint64_t row = 0; row < work->columns->rows; row++) {
-        if (is_heap(work, row))
-            work->rows[work->end[stack_of(work, row)]++] = (uint32_t)row;
-    }
-    return 0;
+    pthread_mutex_lock(&work->lock);
+    while (work->turn != zone && !work->failed)
+        pthread_cond_wait(&work->next, &work->lock);
+    work->failed |= failed != 0;
+    if (!work->failed)
+        put_together(work, worker);
+    work->turn++;
+    pthread_cond_broadcast(&work->next);
+    pthread_mutex_unlock(&work->lock);
+    return failed;
 }
 
-static int compare_endings(const void *left, const void *right)
-{
-    const struct ending *a = left, *b = right;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
-}
+// ---- all
+// --------------------------------------------------------------------------------------------------------------
 
-static int collect_endings(struct work *work, const uint32_t *rows, size_t count, size_t *endings)
+static int start(struct work *work, struct hs_stack_peaks *peaks)
 {
-    *endings = 0;
-    if (count > work->endings_room) {
-        free(work->endings);
-        work->endings_room = 0;
-        work->endings = malloc(count * sizeof(*work->endings));
-        if (!work->endings)
-            return -ENOMEM;
-        work->endings_room = count;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t time = hs_row__free_time(work->columns, rows[i]);
-        if (time != HS_NEVER)
-            work->endings[(*endings)++] = (struct ending){time, rows[i]};
-    }
-    if (*endings)
-        qsort(work->endings, *endings, sizeof(*work->endings), compare_endings);
-    return 0;
-}
-
-// At one instant a block that ended there comes before one that began there, except when it is the same.
-static bool ends_before(const struct ending *ending, uint64_t time, uint32_t row)
-{
-    return ending->time != time ? ending->time < time : ending->row < row;
-}
-
-static int find_peak(struct work *work, const uint32_t *rows, size_t count, struct hs_stack_peak *peak)
-{
-    const struct hs_columns *columns = work->columns;
-    size_t endings = 0, ended = 0;
-    uint64_t bytes = 0;
-    int result = collect_endings(work, rows, count, &endings);
-    for (size_t i = 0; !result && i < count; i++) {
-        uint64_t time = hs_row__time(columns, rows[i]);
-        while (ended < endings && ends_before(&work->endings[ended], time, rows[i]))
-            bytes -= hs_row__size(columns, work->endings[ended++].row);
-        bytes += hs_row__size(columns, rows[i]);
-        if (bytes > peak->bytes || i == 0)
-            *peak = (struct hs_stack_peak){bytes, time};
-    }
-    return result;
-}
-
-static int find_peaks(struct work *work, struct hs_stack_peaks *peaks)
-{
-    uint64_t first = 0;
-    int result = 0;
     peaks->count = work->stacks;
-    peaks->peak = calloc(work->stacks + 1, sizeof(*peaks->peak));
-    if (!peaks->peak)
+    work->peak = peaks->peak = calloc(work->stacks + 1, sizeof(*peaks->peak));
+    work->live = calloc(work->stacks + 1, sizeof(*work->live));
+    work->worker = calloc(work->stepping.workers, sizeof(*work->worker));
+    if (hs_stepping__start(&work->stepping) || !work->peak || !work->live || !work->worker)
         return -ENOMEM;
-    for (size_t stack = 0; !result && stack < work->stacks; stack++) {
-        uint64_t end = work->end[stack];
-        result =
-            is_cancelled(work) ? -ECANCELED : find_peak(work, work->rows + first, end - first, &peaks->peak[stack]);
-        first = end;
+    for (size_t i = 0; i < work->stacks; i++)
+        work->peak[i].time = HS_NEVER; // it has no row yet
+    for (unsigned i = 0; i < work->stepping.workers; i++) {
+        struct change *change = malloc((work->stacks + 1) * sizeof(*change));
+        work->worker[i].change = change;
+        for (size_t k = 0; change && k < work->stacks; k++)
+            change[k].most = INT64_MIN;
+        if (!change)
+            return -ENOMEM;
     }
-    return result;
+    return 0;
+}
+
+static void end(struct work *work)
+{
+    for (unsigned i = 0; work->worker && i < work->stepping.workers; i++) {
+        free(work->worker[i].change);
+        free(work->worker[i].stack);
+        free(work->worker[i].order);
+    }
+    free(work->worker);
+    free(work->live);
+    hs_stepping__end(&work->stepping);
 }
 
 int hs_query__stack_peaks(const struct hs_store *store, const struct hs_query_control *control,
                           struct hs_stack_peaks *peaks, struct hs_error *error)
 {
-    struct work work = {.columns = hs_store__columns(store), .control = control};
+    struct hs_filter heap;
+    struct work work = {.stepping = {.store = store,
+                                     .filter = hs_filter__or_heap(NULL, &heap),
+                                     .to = HS_NEVER - 1,
+                                     .with_stacks = true,
+                                     .workers = hs_scan__workers(store, control)},
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .next = PTHREAD_COND_INITIALIZER};
     hs_store__nodes(store, &work.stacks);
     work.stacks += !work.stacks;
     *peaks = (struct hs_stack_peaks){0};
     if (hs_store__summary(store)->has_sums)
         return hs_query__refuse_sums(error);
-    int result = order_by_stack(&work);
-    if (!result)
-        result = find_peaks(&work, peaks);
-    free(work.end);
-    free(work.rows);
-    free(work.endings);
-    if (!result)
-        return 0;
-    hs_stack_peaks__free(peaks);
-    return hs_error__set(error, -result, "query: %s", strerror(-result));
+    const struct hs_scan note = {store, &heap, control, work.stepping.workers, note_rows, &work};
+    // No zone is left out by the scan itself: the others would wait for its turn.
+    struct hs_query_control uncancelled = control ? *control : (struct hs_query_control){0};
+    uncancelled.cancel = NULL;
+    work.cancel = control ? control->cancel : NULL;
+    const struct hs_scan walk = {store, NULL, &uncancelled, work.stepping.workers, walk_zone, &work};
+    int failed = start(&work, peaks) ? hs_error__set(error, ENOMEM, "query: out of memory") : 0;
+    if (!failed)
+        failed = hs_scan__run(&note, error);
+    if (!failed)
+        failed = hs_scan__run(&walk, error);
+    end(&work);
+    for (size_t i = 0; !failed && i < work.stacks; i++)
+        peaks->peak[i].time = peaks->peak[i].time == HS_NEVER ? 0 : peaks->peak[i].time;
+    if (failed)
+        hs_stack_peaks__free(peaks);
+    return failed;
 }
 
 void hs_stack_peaks__free(struct hs_stack_peaks *peaks)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 // Pages beside the one that was asked for are likely next: this many rows are worked out and kept together.
-#define WINDOW 65536u
+#define WINDOW 8192u
 
 const struct hs_rest_parameter hs_allocations_parameters[] = {
     {.name = "sort_by",

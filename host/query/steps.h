@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Allocations and frees in the order of time, zone by zone and on several threads, without sorting: the allocations of
+// a zone are in order, and each free finds the allocation that it comes before. Two scans: the first notes which rows
+// end in a later zone than their own, the second reads the zones.
+#ifndef HEAPSONDE_QUERY_STEPS_H
+#define HEAPSONDE_QUERY_STEPS_H
+
+#include "host/query/match.h"
+
+#include <errno.h>
+
+// Finds the first of some times, in order, that is not before a given one.
+enum { HS_TIME_PARTS = 65536 };
+struct hs_time_index {
+    const uint64_t *time;
+    size_t count;
+    uint64_t from;
+    unsigned shift;
+    uint32_t first[HS_TIME_PARTS + 1]; // by part of the span
+};
+void hs_time_index__make(struct hs_time_index *index, const uint64_t *time, size_t count);
+static inline size_t hs_time_index__find(const struct hs_time_index *index, uint64_t time)
+{
+    uint64_t part = time < index->from ? 0 : (time - index->from) >> index->shift;
+    size_t low = index->first[part < HS_TIME_PARTS ? part : HS_TIME_PARTS], stride = 1;
+    if (low == index->count || index->time[low] >= time)
+        return low;
+    while (low + stride < index->count && index->time[low + stride] < time) {
+        low += stride;
+        stride *= 2;
+    }
+    size_t high = low + stride < index->count ? low + stride : index->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (index->time[middle] < time)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+// Where in time the zones end.
+struct hs_zone_times {
+    const struct hs_zone *zone;
+    size_t count;
+    uint64_t *last;
+    struct hs_time_index *index;
+};
+
+// Rows of a worker that end in later zones, by these.
+struct hs_later_rows {
+    uint32_t *row;
+    size_t count, capacity;
+};
+struct hs_later {
+    struct hs_later_rows *zone;
+};
+
+struct hs_free {
+    uint64_t size;
+    uint32_t step; // it comes right before this one
+    uint32_t stack;
+};
+
+// What begins in a zone, and what ends in it. One for each worker.
+struct hs_steps {
+    size_t count;
+    uint64_t time[HS_ZONE_ROWS];
+    uint64_t size[HS_ZONE_ROWS];
+    uint32_t row[HS_ZONE_ROWS];
+    uint32_t stack[HS_ZONE_ROWS];    // when it is asked for
+    bool ends_at_once[HS_ZONE_ROWS]; // it is freed right after its allocation, and there is no free of it
+    struct hs_free *free;            // in no order
+    uint64_t *free_time;
+    size_t frees, room;
+    struct hs_time_index index;
+};
+
+// What both scans share.
+struct hs_stepping {
+    const struct hs_store *store;
+    const struct hs_columns *columns;
+    const struct hs_filter *filter;
+    uint64_t from, to; // what begins or ends outside of it is no step
+    bool with_stacks;
+    unsigned workers;
+    struct hs_zone_times times;
+    struct hs_matcher **matchers;
+    struct hs_later *later;  // by worker
+    struct hs_steps **steps; // by worker
+};
+
+// The store, the filter, the times and the workers are given. Returns 0 or -ENOMEM; hs_stepping__end in either case.
+int hs_stepping__start(struct hs_stepping *stepping);
+void hs_stepping__end(struct hs_stepping *stepping);
+
+// First scan: a row of the zone ends at `end`, within the times. Returns 0 or -ENOMEM.
+int hs_later__add(struct hs_later_rows *rows, uint64_t row);
+static inline int hs_stepping__note(struct hs_stepping *stepping, unsigned worker, size_t zone, uint64_t row,
+                                    uint64_t end)
+{
+    if (end <= stepping->times.last[zone])
+        return 0;
+    size_t later = hs_time_index__find(stepping->times.index, end);
+    return later < stepping->times.count ? hs_later__add(&stepping->later[worker].zone[later], row) : 0;
+}
+
+// Second scan: what happened in the zone.
+int hs_stepping__read(struct hs_stepping *stepping, unsigned worker, size_t zone);
+
+#endif
