@@ -7,10 +7,11 @@
 #include "host/query/match.h"
 #include "host/query/scan.h"
 
-// Of how many rows a page is searched for from the nearer end, and how many are sorted at once without much ado. Tests
-// change them.
+// Tests change them.
 struct hs_order_limits {
-    uint64_t near_end, sortable;
+    uint64_t near_end; // a page within so many rows from an end is searched for from there
+    uint64_t sortable; // so many rows are sorted at once without much ado
+    uint64_t exact;    // parts of the heap's timeline with more rows begin where an interval of the pyramid does
 };
 extern struct hs_order_limits hs_order_limits;
 

@@ -147,7 +147,8 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
 // -------------------------------------------------------------------------------------------------------
 
 // `points` equal intervals of [from, to]; point i covers from + i * width .. The maxima are exact.
-// Without any condition (or filter NULL) and with a coarse enough width the store's pyramid answers at once.
+// Without a filter (NULL) and with a coarse enough width the store's pyramid answers at once: then the width is rounded
+// up, and the begin of a long part is rounded down, by at most a thirty-second of the width.
 struct hs_timeline {
     uint64_t from;
     uint64_t width;

@@ -171,7 +171,7 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
 // ---- in the order of a key
 // ------------------------------------------------------------------------------------------
 
-struct hs_order_limits hs_order_limits = {(uint64_t)1 << 20, (uint64_t)1 << 22};
+struct hs_order_limits hs_order_limits = {(uint64_t)1 << 20, (uint64_t)1 << 22, (uint64_t)1 << 20};
 
 static int count_digits(void *argument, unsigned worker, uint64_t first, uint64_t end)
 {

@@ -2,7 +2,7 @@
 //
 // Answers that need allocations and frees in the order of time: exact timelines and peaks.
 #include "host/query/history.h"
-#include "host/query/match.h"
+#include "host/query/order.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -143,12 +143,25 @@ static void advance(struct progress *progress, uint64_t time)
 // A point of the answer is made from at least so many, so that rounding its width up to whole ones changes little.
 #define LEAST_PARTS 32
 
+// Whether a part of the time is worked out from its rows: not too many were allocated there.
+static bool is_short(const struct hs_store *store, uint64_t from, uint64_t to)
+{
+    size_t count;
+    const struct hs_zone *zone = hs_store__zones(store, &count);
+    uint64_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += zone[i].time_max >= from && zone[i].time_min <= to ? HS_ZONE_ROWS : 0;
+    return rows <= hs_order_limits.exact;
+}
+
 // From the coarsest level that is still fine enough; false when none is.
 static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timeline, uint64_t to)
 {
     size_t count;
     const struct hs_timeline_level *levels = hs_store__timeline(store, &count);
     if (!count || timeline->width < (timeline->from ? LEAST_PARTS : 1) * levels[0].interval)
+        return false;
+    if (timeline->from && is_short(store, timeline->from, to))
         return false;
     size_t level = 0;
     while (level + 1 < count && levels[level + 1].interval * LEAST_PARTS <= timeline->width)
