@@ -7,7 +7,7 @@
 #include "runtime/output.h"
 #include "runtime/shared_word.h"
 
-enum { FIRST_BITS = 8, LEAVE_BELOW = 4 };
+enum { FIRST_BITS = 8, LEAVE_BELOW = 4, MEASURES = 3 };
 
 struct sums {
     uint64_t value[HS_SUM_COUNT];
@@ -39,10 +39,10 @@ struct domain {
 
 static struct domain domains[HS_SUMS_DOMAINS];
 
-// Few stacks at a time can have a share that is large enough; those that there is no room for are told later.
+// No more can have a share that is large enough, of any of the three measures: to stay, and beside them to begin.
 static size_t told_room(void)
 {
-    return (size_t)LEAVE_BELOW * hs_config.aggregate_stacks;
+    return (size_t)MEASURES * (LEAVE_BELOW + 1) * hs_config.aggregate_stacks;
 }
 
 static uint32_t mask(const struct domain *domain)
