@@ -180,8 +180,9 @@ enum hs_fde_result hs_cfi_read_record(const struct hs_cfi_section *section, cons
     if (record.is_cie)
         return HS_FDE_OTHER;
     const uint8_t *cie = cie_place(section, &record);
-    if (!cie || !read_cie(section, cie, fde))
+    if (!cie || (cie != fde->cie && !read_cie(section, cie, fde)))
         return HS_FDE_BAD;
+    fde->cie = cie;
     struct hs_reader reader = record.body;
     fde->start = hs_cfi_read_pointer(&reader, fde->pointer_encoding, section);
     fde->end = fde->start + read_format(&reader, fde->pointer_encoding);

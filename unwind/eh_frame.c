@@ -57,6 +57,7 @@ static const uint8_t *search_table(const struct header *header, uintptr_t base, 
 
 bool hs_eh_frame_scan(const struct hs_cfi_section *section, const uint8_t *first, uintptr_t address, struct hs_fde *fde)
 {
+    fde->cie = NULL;
     for (const uint8_t *record = first;; record = fde->next) {
         switch (hs_cfi_read_record(section, record, fde)) {
         case HS_FDE_FOUND:
@@ -84,6 +85,7 @@ bool hs_eh_frame_search(struct hs_range bytes, uintptr_t address, struct hs_cfi_
     if (!entry)
         return false;
     uintptr_t record = (uintptr_t)bytes.start + (uintptr_t)(intptr_t)entry_word(entry + 4);
+    fde->cie = NULL;
     return hs_cfi_read_record(section, (const uint8_t *)record, fde) == HS_FDE_FOUND &&
            address - fde->start < fde->end - fde->start;
 }

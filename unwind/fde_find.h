@@ -13,6 +13,7 @@ struct hs_fde_place {
     struct hs_module module;
     bool in_module; // `module` is valid
     bool from_jit;
+    bool scanned; // a table without an index was read to find it
 };
 
 #pragma GCC visibility push(hidden)

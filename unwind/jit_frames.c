@@ -79,7 +79,7 @@ static const uint8_t *find_end(const uint8_t *at)
 static bool measure(const uint8_t *eh_frame, const uint8_t *end, uintptr_t *low, uintptr_t *high)
 {
     struct hs_cfi_section section = describe(eh_frame, end);
-    struct hs_fde fde;
+    struct hs_fde fde = {.cie = NULL};
     *low = UINTPTR_MAX;
     *high = 0;
     for (const uint8_t *record = eh_frame;; record = fde.next) {

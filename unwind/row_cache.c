@@ -80,6 +80,18 @@ static void keep(const union content *content)
     write_place(&set[way], content);
 }
 
+// Whether all that a walk needs is in the row: nothing of the table that it is from.
+static bool stands_alone(const struct hs_found_row *found)
+{
+    if (found->guessed || found->row.cfa_expression || found->place.fde.signal_frame ||
+        found->place.fde.return_address_column != HS_DWARF_RA)
+        return false;
+    for (int i = 0; i < HS_DWARF_REGISTERS; i++)
+        if (found->row.registers[i].kind >= HS_CFI_AT_EXPRESSION)
+            return false;
+    return true;
+}
+
 enum hs_row_result hs_row_cache_find(uintptr_t pc, bool exact, struct hs_found_row *found)
 {
     uint32_t generation = hs_rule_generation();
@@ -92,7 +104,8 @@ enum hs_row_result hs_row_cache_find(uintptr_t pc, bool exact, struct hs_found_r
         return HS_ROW_FOUND;
     }
     enum hs_row_result result = hs_row_find(pc, exact, found);
-    if (result == HS_ROW_FOUND && !found->place.section.start && !found->guessed) {
+    bool dear = !found->place.section.start || found->place.scanned;
+    if (result == HS_ROW_FOUND && dear && stands_alone(found)) {
         content = (union content){.kept = {pc, generation, exact, found->row}};
         keep(&content);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rows that took an analysis of machine code to find, kept for walks that need whole rows: one of them passes every
-// frame up to the one that it is for, and comes again with each stack.
+// Rows that took an analysis of machine code or the reading of a whole table to find, kept for walks that need whole
+// rows: one of them passes every frame up to the one that it is for, and comes again with each stack.
 #ifndef HEAPSONDE_UNWIND_ROW_CACHE_H
 #define HEAPSONDE_UNWIND_ROW_CACHE_H
 

@@ -59,7 +59,7 @@ static void try_row(const struct hs_cfi_section *section, const struct hs_fde *f
 
 static void read_section(const struct hs_cfi_section *section)
 {
-    struct hs_fde fde;
+    struct hs_fde fde = {.cie = NULL};
     for (const uint8_t *record = section->start;; record = fde.next) {
         enum hs_fde_result result = hs_cfi_read_record(section, record, &fde);
         if (result == HS_FDE_END || result == HS_FDE_BAD)
