@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The table of qemu/matrix, out of ctest's JUnit files.
 
-Usage: results.py LOG_FOLDER SHARE ENFORCED ROW...   a ROW is ARCHITECTURE:LIBC:FILE
+Usage: results.py [--second-column NAME] LOG_FOLDER SHARE ENFORCED ROW...   a ROW is ARCHITECTURE:LIBC:FILE
 
 Writes each test's output to LOG_FOLDER/matrix/ARCHITECTURE-LIBC/TEST.log, names what failed and why what was skipped
 was, says for each real program how many of its stacks are whole, and ends with the table. With ENFORCED "yes" a program
@@ -16,7 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 STACKS = re.compile(r"^stacks: (\d+) allocations, (\d+) cut (\{.*\}), (\d+) with a guessed frame, (\d+) show the start")
-TARGET_TESTS = re.compile(r"^(recorder\.|prof\.|target\.|unwind_|runtime_|format_)")
+TARGET_TESTS = re.compile(r"^(recorder\.|profiled\.|aggregate\.|prof\.|stream\.|target\.|unwind_|runtime_|sampler_|format_|system\.)")
 
 
 class Row:
@@ -96,8 +96,12 @@ def print_programs(rows, share, results):
 
 
 def main():
-    folder, share, enforced = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "yes"
-    rows = [Row(*word.split(":", 2)) for word in sys.argv[4:]]
+    second = "libc"
+    words = sys.argv[1:]
+    if words[0] == "--second-column":
+        second, words = words[1], words[2:]
+    folder, share, enforced = words[0], float(words[1]), words[2] == "yes"
+    rows = [Row(*word.split(":", 2)) for word in words[3:]]
     for row in rows:
         read(row, os.path.join(folder, "matrix", f"{row.architecture}-{row.libc}"))
     print_skips(rows)
@@ -107,9 +111,9 @@ def main():
         case.set("status", "fail")
     ElementTree.ElementTree(results).write(os.path.join(folder, "tests-whole-stacks.xml"))
     print()
-    print(f"{'architecture':14} {'libc':6} {'passed':>7} {'failed':>7} {'skipped':>8}")
+    print(f"{'architecture':14} {second:8} {'passed':>7} {'failed':>7} {'skipped':>8}")
     for row in rows:
-        print(f"{row.architecture:14} {row.libc:6} {row.passed:7} {row.failed:7} {row.skipped:8}")
+        print(f"{row.architecture:14} {row.libc:8} {row.passed:7} {row.failed:7} {row.skipped:8}")
     return 1 if any(row.failed for row in rows) or (below and enforced) else 0
 
 

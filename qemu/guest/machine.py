@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A guest: Debian's kernel of one architecture under qemu-system, without KVM, network and disk."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from guest import image
+
+BOOT_SECONDS = 180
+CONSOLE_LINES = 25
+
+# Debian's name: what QEMU is started with, and the console that the kernel writes to.
+MACHINES = {
+    "amd64": ("qemu-system-x86_64 -M q35 -cpu qemu64 -m 1024 -display none", "ttyS0"),
+    "arm64": ("qemu-system-aarch64 -M virt -cpu cortex-a57 -m 1024 -display none", "ttyAMA0"),
+    "armhf": ("qemu-system-arm -M virt,highmem=off -cpu cortex-a15 -m 1024 -display none", "ttyAMA0"),
+    "mips64el": ("qemu-system-mips64el -M malta -cpu 5KEf -m 1024 -display none -vga none", "ttyS0"),
+}
+
+
+class Guest:
+    """`read_only`: folders of this machine that the guest sees, an outer one before an inner one."""
+
+    def __init__(self, architecture, kernel, root, read_only, box, console):
+        self.architecture, self.kernel, self.root, self.box, self.console = architecture, kernel, root, box, console
+        self.read_only = read_only
+        self.ended = threading.Event()
+        self.ready = threading.Event()
+        self.process = None
+        self.lines = []
+        with open(os.path.join(kernel, "config"), encoding="utf-8") as config:
+            self.release = re.search(r"(\d+\.\d+\.\d+) Kernel Configuration", config.read()).group(1)
+
+    def command(self, initramfs):
+        words, console = MACHINES[self.architecture]
+        command = [*words.split(), "-nodefaults", "-nic", "none", "-no-reboot", "-smp", "1", "-accel", "tcg", "-serial", "stdio"]
+        command += ["-kernel", os.path.join(self.kernel, "vmlinuz"), "-initrd", initramfs]
+        command += ["-append", f"console={console} panic=-1 loglevel=4 rdinit=/init"]
+        for number, folder in enumerate(self.read_only):
+            command += ["-fsdev", f"local,id=fs{number},path={folder},security_model=none,readonly=on,multidevs=remap"]
+            command += ["-device", f"virtio-9p-pci,fsdev=fs{number},mount_tag=fs{number}"]
+        command += ["-fsdev", f"local,id=box,path={self.box},security_model=none", "-device", "virtio-9p-pci,fsdev=box,mount_tag=box"]
+        command += ["-chardev", f"socket,id=jobs,path={self.box}/guest,server=on,wait=off"]
+        return [*command, "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=jobs"]
+
+    def boot(self):
+        """Whether the guest takes jobs in time."""
+        for folder in ("jobs", "tmp"):
+            os.makedirs(os.path.join(self.box, folder))
+        initramfs = os.path.join(self.box, "initramfs")
+        read_only = " ".join(f"fs{number}:{folder}" for number, folder in enumerate(self.read_only))
+        image.write(initramfs, self.root, self.kernel, {"root": self.root, "read_only": read_only, "box": self.box})
+        self.process = subprocess.Popen(self.command(initramfs), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
+        threading.Thread(target=self.read_console, daemon=True).start()
+        until = time.monotonic() + BOOT_SECONDS
+        while not self.ready.wait(0.2) and not self.ended.is_set() and time.monotonic() < until:
+            pass
+        return self.ready.is_set() and not self.ended.is_set()
+
+    def read_console(self):
+        with open(self.console, "wb") as log:
+            for line in self.process.stdout:
+                log.write(line)
+                log.flush()
+                text = line.decode("utf-8", "replace").rstrip()
+                self.lines.append(text)
+                if text == "guest: ready":
+                    self.ready.set()
+        self.ended.set()
+
+    def console_end(self):
+        return "\n".join(self.lines[-CONSOLE_LINES:])
+
+    def is_well(self):
+        return not self.ended.is_set()
+
+    def end(self):
+        if self.process:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.ended.wait(5)
+        shutil.rmtree(self.box, ignore_errors=True)
