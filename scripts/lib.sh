@@ -15,6 +15,7 @@ packages=(
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf
     gcc-arm-linux-gnueabi g++-arm-linux-gnueabi gcc-mips64el-linux-gnuabi64 g++-mips64el-linux-gnuabi64
     gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64 qemu-user
+    qemu-system-x86 qemu-system-arm qemu-system-mips
     libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
     check libcapstone-dev libunwind-dev dwz xz-utils chromium man-db

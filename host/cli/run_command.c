@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
+#include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/run_summary.h"
 
@@ -13,66 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LIBRARY_NAME   "libheapsonde-trace.so"
 #define DEFAULT_OUTPUT "memory-profiling_%e_%t_%p.dat"
 
-#ifndef HEAPSONDE_LIBDIR
-#define HEAPSONDE_LIBDIR "/usr/local/lib/heapsonde"
-#endif
-
 extern char **environ;
-
-// ---- the recording library -----------------------------------------------------------------------------------------
-
-static bool beside_binary(const char *folder, char *path, size_t size)
-{
-    char self[PATH_MAX];
-    char full[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length <= 0)
-        return false;
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
-    snprintf(full, sizeof(full), "%s/%s/" LIBRARY_NAME, self, folder);
-    char *real = access(full, R_OK) ? NULL : realpath(full, NULL);
-    if (real)
-        snprintf(path, size, "%s", real);
-    free(real);
-    return real != NULL;
-}
-
-static int find_library(const struct hs_command *command, char *path, size_t size)
-{
-    const char *given = getenv("HEAPSONDE_LIBRARY");
-    if (given && *given) {
-        char *real = realpath(given, NULL);
-        if (!real) {
-            hs_complain(command, "HEAPSONDE_LIBRARY is %s: %s; correct it or unset it", given, strerror(errno));
-            return -ENOENT;
-        }
-        snprintf(path, size, "%s", real);
-        free(real);
-    } else if (!beside_binary("../lib", path, size) && !beside_binary("../lib/heapsonde", path, size)) {
-        snprintf(path, size, "%s/" LIBRARY_NAME, HEAPSONDE_LIBDIR);
-        if (access(path, R_OK)) {
-            hs_complain(command,
-                        "the recording library " LIBRARY_NAME " is neither in ../lib beside this program nor in %s; "
-                        "name it in HEAPSONDE_LIBRARY",
-                        HEAPSONDE_LIBDIR);
-            return -ENOENT;
-        }
-    }
-    if (!strpbrk(path, ": \t"))
-        return 0;
-    hs_complain(command,
-                "the path of the recording library, %s, holds a space or a colon, which LD_PRELOAD cannot; copy "
-                "it to another folder and name it in HEAPSONDE_LIBRARY",
-                path);
-    return -EINVAL;
-}
 
 // ---- the environment -----------------------------------------------------------------------------------------------
 
@@ -243,8 +187,11 @@ static int run(const struct hs_arguments *arguments)
     char library[PATH_MAX];
     if (!names_each_process(arguments, wanted_output(arguments)))
         return HS_EXIT_USAGE;
-    if (find_library(arguments->command, library, sizeof(library)))
+    struct hs_error error = {.message = ""};
+    if (hs_library__find(library, sizeof(library), &error)) {
+        hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
+    }
     return prepare_and_run(arguments, library);
 }
 

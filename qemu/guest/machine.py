@@ -31,6 +31,7 @@ class Guest:
         self.ended = threading.Event()
         self.ready = threading.Event()
         self.process = None
+        self.processor_seconds = 0
         self.lines = []
         with open(os.path.join(kernel, "config"), encoding="utf-8") as config:
             self.release = re.search(r"(\d+\.\d+\.\d+) Kernel Configuration", config.read()).group(1)
@@ -80,8 +81,9 @@ class Guest:
         return not self.ended.is_set()
 
     def end(self):
-        if self.process:
+        if self.process and self.process.returncode is None:
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
+            _, self.process.returncode, usage = os.wait4(self.process.pid, 0)
+            self.processor_seconds = usage.ru_utime + usage.ru_stime
             self.ended.wait(5)
         shutil.rmtree(self.box, ignore_errors=True)

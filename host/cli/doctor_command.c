@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/library.h"
+#include "host/cli/program.h"
+#include "host/doctor/doctor.h"
+#include "host/gather/shared_key.h"
+#include "host/report/json.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_finding(const struct hs_doctor_check *check, const struct hs_doctor_finding *finding)
+{
+    static const char *const marks[] = {"ok", "so-so", "no", "-"};
+    printf("%-5s  %-14s %s\n", marks[finding->state], check->name, finding->detail);
+    if (finding->advice[0])
+        printf("%22s-> %s\n", "", finding->advice);
+}
+
+static void write_finding(struct hs_json *json, const struct hs_doctor_check *check,
+                          const struct hs_doctor_finding *finding)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "name", check->name);
+    hs_json__string(json, "what", check->what);
+    hs_json__boolean(json, "needed", check->needed);
+    hs_json__string(json, "state", hs_doctor_state_name(finding->state));
+    hs_json__string(json, "detail", finding->detail);
+    hs_json__string(json, "advice", finding->advice[0] ? finding->advice : NULL);
+    hs_json__close_object(json);
+}
+
+// Runs the table; whether recording works.
+static bool examine(const struct hs_doctor_scene *scene, struct hs_json *json)
+{
+    bool works = true;
+    for (size_t i = 0; i < hs_doctor_check_count; i++) {
+        const struct hs_doctor_check *check = &hs_doctor_checks[i];
+        struct hs_doctor_finding finding = {.state = HS_DOCTOR_UNASKED};
+        check->look(scene, &finding);
+        works = works && !(check->needed && finding.state == HS_DOCTOR_FAILS);
+        if (json)
+            write_finding(json, check, &finding);
+        else
+            print_finding(check, &finding);
+    }
+    return works;
+}
+
+static bool report(const struct hs_doctor_scene *scene, bool as_json)
+{
+    struct hs_json json;
+    if (!as_json) {
+        bool works = examine(scene, NULL);
+        printf("\nRecording %s.\n", works ? "works" : "does not work");
+        return works;
+    }
+    hs_json__start(&json, stdout, true);
+    hs_json__open_object(&json, NULL);
+    hs_json__open_array(&json, "checks");
+    bool works = examine(scene, &json);
+    hs_json__close_array(&json);
+    hs_json__boolean(&json, "recording", works);
+    hs_json__close_object(&json);
+    putchar('\n');
+    return works;
+}
+
+static const char *key_problem(const char *path, struct hs_error *error)
+{
+    struct hs_shared_key key;
+    if (!path)
+        return NULL;
+    int result = hs_shared_key__read(&key, path, error);
+    hs_shared_key__forget(&key);
+    return result ? error->message : NULL;
+}
+
+static int run(const struct hs_arguments *arguments)
+{
+    char library[PATH_MAX];
+    struct hs_error library_error = {.message = ""}, program_error = {.message = ""}, key_error = {.message = ""};
+    struct hs_program program = {0};
+    struct hs_doctor_scene scene = {
+        .folder = hs_arguments__text(arguments, "folder", "."),
+        .runtime_folder = getenv("XDG_RUNTIME_DIR"),
+        .key_file = getenv("HEAPSONDE_KEY_FILE"),
+    };
+    hs_doctor__this_machine(&scene);
+    if (hs_library__find(library, sizeof(library), &library_error))
+        scene.library_problem = library_error.message;
+    else
+        scene.library = library;
+    scene.key_problem = key_problem(scene.key_file, &key_error);
+    if (arguments->operand_count) {
+        const char *compared = scene.library ? scene.library : "";
+        if (hs_program__prepare(&program, arguments->operands, compared, &program_error))
+            scene.program_problem = program_error.message;
+        scene.program = program.path;
+    }
+    bool works = report(&scene, hs_arguments__flag(arguments, "json"));
+    hs_program__free(&program);
+    return works ? HS_EXIT_OK : HS_EXIT_FAILURE;
+}
+
+static const struct hs_option options[] = {
+    {.name = "json", .help = "write JSON"},
+    {.name = "folder",
+     .letter = 'o',
+     .kind = HS_OPTION_DIRECTORY,
+     .argument = "DIR",
+     .help = "the folder in which traces will be written, this one when not given"},
+    {0},
+};
+
+const struct hs_command hs_command_doctor = {
+    .name = "doctor",
+    .synopsis = "[OPTIONS] [--] [PROGRAM]",
+    .summary = "say what works on this machine, and which setting would allow the rest",
+    .description =
+        "Looks at what recording and sampling need: the recording library, the folder for traces, the clock, "
+        "perf_event, the folder of control sockets; and, when a program is named, whether it can be recorded and how "
+        "well its stacks can be named. A line each: ok, so-so (works, but less well), no, or - (nothing to look at); "
+        "below it, which setting would allow it. The exit status is 0 when recording works.",
+    .operand = HS_OPERAND_PROGRAM,
+    .least_operands = 0,
+    .most_operands = -1,
+    .options = options,
+    .run = run,
+};
