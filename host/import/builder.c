@@ -293,30 +293,30 @@ static void end_block(struct builder *builder, const struct hs_live_entry *entry
 }
 
 // Adds a block to the live ones; *place is its entry. Returns the row or a negative errno.
-static int64_t add_block(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t space,
+static int64_t add_block(struct builder *builder, const struct hs_step *step, uint32_t space,
                          struct hs_live_entry **place)
 {
     if (hs_live_map__is_full(&builder->live) && hs_live_map__grow(&builder->live))
         return -ENOMEM;
-    struct hs_live_entry *entry = hs_live_map__find(&builder->live, event->address, space);
+    struct hs_live_entry *entry = hs_live_map__find(&builder->live, step->address, space);
     if (entry->row_plus_1) {
         builder->summary->missed_frees++;
         end_block(builder, entry, entry->stream, 0, HS_ROW_MISSED_FREE);
     }
-    const struct new_row row = {.address = event->address,
-                                .size = event->size,
-                                .usable = event->usable,
-                                .stack = known_stack(builder, event->stack),
-                                .stream = stream,
+    const struct new_row row = {.address = step->address,
+                                .size = step->size,
+                                .usable = step->usable,
+                                .stack = known_stack(builder, step->stack),
+                                .stream = step->stream,
                                 .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
-                                .kind = row_kind(event->kind)};
+                                .kind = row_kind(step->kind)};
     int64_t number = builder__add_row(builder, &row);
     if (number < 0)
         return number;
-    const struct hs_live_entry block = {.address = event->address,
-                                        .size = event->size,
+    const struct hs_live_entry block = {.address = step->address,
+                                        .size = step->size,
                                         .row_plus_1 = (uint32_t)number + 1,
-                                        .stream = stream,
+                                        .stream = step->stream,
                                         .slack = slack_of(row.size, row.usable),
                                         .tag = space};
     if (entry->row_plus_1)
@@ -330,24 +330,23 @@ static int64_t add_block(struct builder *builder, uint32_t stream, const struct 
 }
 
 // Ends the block at an address; *ended has row_plus_1 0 when the trace does not know it.
-static void remove_block(struct builder *builder, uint32_t stream, uint64_t address, uint32_t stack, uint32_t space,
-                         uint8_t flags, struct hs_live_entry *ended)
+static void remove_block(struct builder *builder, const struct hs_step *step, uint32_t space, uint8_t flags,
+                         struct hs_live_entry *ended)
 {
-    struct hs_live_entry *entry = hs_live_map__find(&builder->live, address, space);
+    struct hs_live_entry *entry = hs_live_map__find(&builder->live, step->address, space);
     *ended = *entry;
     if (!ended->row_plus_1) {
         builder->summary->unknown_frees++;
         return;
     }
     hs_live_map__remove(&builder->live, entry);
-    end_block(builder, ended, stream, known_stack(builder, stack), flags);
+    end_block(builder, ended, step->stream, known_stack(builder, step->stack), flags);
 }
 
-static int free_block(struct builder *builder, uint32_t stream, struct stream_state *state,
-                      const struct hs_event *event)
+static int free_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     struct hs_live_entry ended;
-    remove_block(builder, stream, event->address, event->stack, HS_LIVE_HEAP, 0, &ended);
+    remove_block(builder, step, HS_LIVE_HEAP, 0, &ended);
     builder->summary->frees++;
     if (ended.row_plus_1 && ended.row_plus_1 == state->last_row_plus_1) {
         states(builder)[ended.row_plus_1 - 1] |= HS_ROW_TEMPORARY << 3;
@@ -358,15 +357,14 @@ static int free_block(struct builder *builder, uint32_t stream, struct stream_st
     return 0;
 }
 
-static int allocate_block(struct builder *builder, uint32_t stream, struct stream_state *state,
-                          const struct hs_event *event)
+static int allocate_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     struct hs_live_entry *entry;
-    int64_t row = add_block(builder, stream, event, HS_LIVE_HEAP, &entry);
+    int64_t row = add_block(builder, step, HS_LIVE_HEAP, &entry);
     if (row < 0)
         return (int)row;
     state->last_row_plus_1 = (uint32_t)row + 1;
-    if (event->kind != HS_EVENT_REALLOC)
+    if (step->kind != HS_EVENT_REALLOC)
         return 0;
     uint32_t old = state->realloc_row_plus_1;
     state->realloc_row_plus_1 = 0;
@@ -377,11 +375,10 @@ static int allocate_block(struct builder *builder, uint32_t stream, struct strea
     return link < 0 ? (int)link : 0;
 }
 
-static void begin_realloc(struct builder *builder, uint32_t stream, struct stream_state *state,
-                          const struct hs_event *event)
+static void begin_realloc(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     struct hs_live_entry ended;
-    remove_block(builder, stream, event->old_address, event->stack, HS_LIVE_HEAP, HS_ROW_REALLOCATED, &ended);
+    remove_block(builder, step, HS_LIVE_HEAP, HS_ROW_REALLOCATED, &ended);
     state->realloc_row_plus_1 = ended.row_plus_1;
     state->realloc_link = ended.row_plus_1 ? ended.tag : 0;
 }
@@ -405,18 +402,18 @@ static uint32_t pool_space(struct builder *builder, uint64_t handle)
     return HS_LIVE_OTHER | (uint32_t)builder->pools.count;
 }
 
-static int pool_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
+static int pool_event(struct builder *builder, const struct hs_step *step)
 {
     struct hs_live_entry ended, *entry;
-    uint32_t space = pool_space(builder, event->pool);
+    uint32_t space = pool_space(builder, step->event->pool);
     if (!space)
         return -ENOMEM;
-    if (event->kind == HS_EVENT_POOL_FREE) {
-        remove_block(builder, stream, event->address, event->stack, space, 0, &ended);
+    if (step->kind == HS_EVENT_POOL_FREE) {
+        remove_block(builder, step, space, 0, &ended);
         return 0;
     }
     builder->summary->pool_allocations++;
-    int64_t row = add_block(builder, stream, event, space, &entry);
+    int64_t row = add_block(builder, step, space, &entry);
     return row < 0 ? (int)row : 0;
 }
 
@@ -441,39 +438,58 @@ static int side_event(struct builder *builder, uint32_t stream, const struct hs_
     return 0;
 }
 
-int builder__visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+static inline int visit(struct builder *builder, const struct hs_step *step)
 {
-    struct builder *builder = context;
-    if (stream >= STREAM_LIMIT)
-        stream = 0;
-    struct stream_state *state = stream_state(builder, stream);
+    struct stream_state *state = stream_state(builder, step->stream);
     if (!state)
         return -ENOMEM;
-    uint64_t now = hs_clock_map__ns(&builder->clock, time);
+    uint64_t now = hs_clock_map__ns(&builder->clock, step->time);
     if (now > builder->now)
         builder->now = now;
     if (builder->now >= builder->timeline.current_end)
         timeline__advance(builder);
-    switch (event->kind) {
+    switch (step->kind) {
     case HS_EVENT_FREE:
-        return free_block(builder, stream, state, event);
+        return free_block(builder, state, step);
     case HS_EVENT_REALLOC:
-        if (phase == HS_PHASE_BEGIN) {
-            begin_realloc(builder, stream, state, event);
+        if (step->phase == HS_PHASE_BEGIN) {
+            begin_realloc(builder, state, step);
             return 0;
         }
-        return allocate_block(builder, stream, state, event);
+        return allocate_block(builder, state, step);
     case HS_EVENT_MALLOC:
     case HS_EVENT_CALLOC:
     case HS_EVENT_ALIGNED:
-        return allocate_block(builder, stream, state, event);
+        return allocate_block(builder, state, step);
     case HS_EVENT_POOL_ALLOC:
     case HS_EVENT_POOL_FREE:
-        return pool_event(builder, stream, event);
+        return pool_event(builder, step);
     case HS_EVENT_MALLOPT:
     case HS_EVENT_MARK:
-        return side_event(builder, stream, event);
+        return side_event(builder, step->stream, step->event);
     default:
-        return builder__map_event(builder, stream, event);
+        return builder__map_event(builder, step->stream, step->event);
     }
+}
+
+// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end. (Written
+// out here: a function that only fetches is left out by gcc as one without effect.)
+int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].stream >= STREAM_LIMIT)
+            steps[i].stream = 0;
+        __builtin_prefetch(hs_live_map__home(&builder->live, steps[i].address), 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_live_entry *entry = hs_live_map__home(&builder->live, steps[i].address);
+        if (steps[i].kind != HS_EVENT_FREE || entry->address != steps[i].address || !entry->row_plus_1)
+            continue;
+        __builtin_prefetch(free_times(builder) + (entry->row_plus_1 - 1), 1);
+        __builtin_prefetch(states(builder) + (entry->row_plus_1 - 1), 1);
+    }
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i++)
+        failed = visit(builder, &steps[i]);
+    return failed;
 }

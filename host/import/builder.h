@@ -10,6 +10,7 @@
 #include "host/import/clock_map.h"
 #include "host/import/growing.h"
 #include "host/import/live_map.h"
+#include "host/import/step.h"
 #include "host/import/trace.h"
 #include "host/store/column_file.h"
 #include "host/store/layout.h"
@@ -87,8 +88,8 @@ struct builder {
 int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns);
 void builder__free(struct builder *builder);
 
-// A hs_trace_visitor; `context` is the builder.
-int builder__visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time);
+// Steps in the order of their times.
+int builder__visit(struct builder *builder, struct hs_step *steps, size_t count);
 
 // ---- between the files of the builder
 // ----------------------------------------------------------------------------------
@@ -133,21 +134,6 @@ static inline uint32_t slack_of(uint64_t size, uint64_t usable)
 {
     uint64_t slack = usable > size ? usable - size : 0;
     return slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
-}
-
-// Fetches what the events soon to come will touch: first the place of a block in the live map, then, when that is
-// there, the block's row.
-static inline void builder__look_ahead(struct builder *builder, const struct hs_event *event)
-{
-    const struct hs_event *near = event + HS_TRACE_EVENTS_AHEAD / 2;
-    hs_live_map__prefetch(&builder->live, event[HS_TRACE_EVENTS_AHEAD].address);
-    if (near->kind != HS_EVENT_FREE)
-        return;
-    uint32_t row_plus_1 = hs_live_map__find(&builder->live, near->address, HS_LIVE_HEAP)->row_plus_1;
-    if (!row_plus_1)
-        return;
-    __builtin_prefetch(&free_times(builder)[row_plus_1 - 1], 1);
-    __builtin_prefetch(&states(builder)[row_plus_1 - 1], 1);
 }
 
 #endif

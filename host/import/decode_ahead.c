@@ -14,32 +14,72 @@ struct hs_decode_ahead {
     size_t decoded, taken;            // chunks of the order; at most AHEAD are between
     struct hs_decoded *ready[AHEAD];  // by chunk % AHEAD; NULL: there was no memory
     struct hs_decoded *spare;         // to be used again
-    struct hs_trace_decoder *sharing; // its working memory serves all: only one chunk is decoded at a time
+    struct hs_trace_decoder *decoder; // only one chunk is decoded at a time
     bool threaded, stopping;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 };
 
-static struct hs_decoded *new_decoded(struct hs_decode_ahead *ahead)
+// Makes room for `count` elements, whose contents may be lost.
+static int make_room(void **data, size_t *capacity, size_t count, size_t element)
 {
-    struct hs_decoded *decoded = calloc(1, sizeof *decoded);
-    if (!decoded)
-        return NULL;
-    decoded->decoder = hs_trace_decoder__create_sharing(ahead->sharing);
-    if (decoded->decoder)
-        return decoded;
-    free(decoded);
-    return NULL;
+    if (count <= *capacity)
+        return 0;
+    free(*data);
+    *capacity = 0;
+    *data = malloc(count * element);
+    if (!*data)
+        return -ENOMEM;
+    *capacity = count;
+    return 0;
+}
+
+static bool is_wide(const struct hs_event *event)
+{
+    return event->kind < HS_EVENT_FREE || event->kind > HS_EVENT_ALIGNED || (event->size | event->usable) >> 32;
+}
+
+static int condense(const struct hs_event *events, size_t count, struct hs_decoded *decoded)
+{
+    size_t wides = 0;
+    for (size_t i = 0; i < count; i++)
+        wides += is_wide(&events[i]);
+    int failed = make_room((void **)&decoded->events, &decoded->capacity, count, sizeof *decoded->events);
+    if (!failed)
+        failed = make_room((void **)&decoded->wide, &decoded->wide_capacity, wides, sizeof *decoded->wide);
+    decoded->count = failed ? 0 : count;
+    decoded->wides = 0;
+    for (size_t i = 0; i < decoded->count; i++) {
+        const struct hs_event *event = &events[i];
+        struct hs_brief_event *brief = &decoded->events[i];
+        brief->time = event->time;
+        brief->address = event->address;
+        brief->size = (uint32_t)event->size;
+        brief->usable = (uint32_t)event->usable;
+        brief->stack = event->stack;
+        brief->kind = event->kind;
+        if (!is_wide(event))
+            continue;
+        brief->kind = HS_BRIEF_WIDE;
+        brief->size = (uint32_t)decoded->wides;
+        decoded->wide[decoded->wides++] = *event;
+    }
+    return failed;
 }
 
 static struct hs_decoded *decode(struct hs_decode_ahead *ahead, struct hs_decoded *decoded, size_t number)
 {
+    const struct hs_event *events;
+    size_t count;
     if (!decoded)
-        decoded = new_decoded(ahead);
-    if (decoded)
-        decoded->failed =
-            hs_trace__decode(ahead->trace, ahead->order[number], decoded->decoder, &decoded->events, &decoded->count);
+        decoded = calloc(1, sizeof *decoded);
+    if (!decoded)
+        return NULL;
+    decoded->failed = hs_trace__decode(ahead->trace, ahead->order[number], ahead->decoder, &events, &count);
+    int failed = condense(events, count, decoded);
+    if (failed)
+        decoded->failed = failed;
     return decoded;
 }
 
@@ -78,8 +118,8 @@ struct hs_decode_ahead *hs_decode_ahead__start(const struct hs_trace *trace, con
     if (!ahead)
         return NULL;
     *ahead = (struct hs_decode_ahead){.trace = trace, .order = order, .chunks = chunks};
-    ahead->sharing = hs_trace_decoder__create(trace);
-    if (!ahead->sharing) {
+    ahead->decoder = hs_trace_decoder__create(trace);
+    if (!ahead->decoder) {
         free(ahead);
         return NULL;
     }
@@ -125,10 +165,11 @@ void hs_decode_ahead__stop(struct hs_decode_ahead *ahead)
         if (ahead->ready[ahead->taken % AHEAD])
             hs_decode_ahead__give_back(ahead, ahead->ready[ahead->taken % AHEAD]);
     for (struct hs_decoded *spare; (spare = take_spare(ahead));) {
-        hs_trace_decoder__free(spare->decoder);
+        free(spare->events);
+        free(spare->wide);
         free(spare);
     }
-    hs_trace_decoder__free(ahead->sharing);
+    hs_trace_decoder__free(ahead->decoder);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->mutex);
     free(ahead);

@@ -4,13 +4,15 @@
 #ifndef HEAPSONDE_IMPORT_DECODE_AHEAD_H
 #define HEAPSONDE_IMPORT_DECODE_AHEAD_H
 
+#include "host/import/step.h"
 #include "host/import/trace.h"
 
 struct hs_decoded {
-    const struct hs_event *events;
-    size_t count;
-    int failed; // of hs_trace__decode
-    struct hs_trace_decoder *decoder;
+    struct hs_brief_event *events;
+    size_t count, capacity;
+    struct hs_event *wide; // the events that are not brief
+    size_t wides, wide_capacity;
+    int failed;               // of hs_trace__decode, or -ENOMEM
     struct hs_decoded *spare; // the next in the list of those that are not in use
 };
 

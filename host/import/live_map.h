@@ -44,9 +44,10 @@ static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t
     return ((hash ^ hash >> 32) + (address >> 4 & 31)) & map->mask;
 }
 
-static inline void hs_live_map__prefetch(const struct hs_live_map *map, uint64_t address)
+// Where a block of the heap is, or would be, at first sight.
+static inline const struct hs_live_entry *hs_live_map__home(const struct hs_live_map *map, uint64_t address)
 {
-    __builtin_prefetch(&map->entry[hs_live_map__slot(map, address, HS_LIVE_HEAP)]);
+    return &map->entry[hs_live_map__slot(map, address, HS_LIVE_HEAP)];
 }
 
 static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *map, uint64_t address, uint32_t space)

@@ -2,6 +2,7 @@
 //
 // All events of all streams in time order: a heap of the chunks that overlap, opened in the order of their first time.
 #include "host/import/decode_ahead.h"
+#include "host/import/step.h"
 #include "host/import/trace.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 struct cursor {
     uint64_t time; // of the next phase
     uint64_t sequence;
-    const struct hs_event *events;
+    const struct hs_brief_event *events;
+    const struct hs_event *wide;
     size_t at, count;
     uint64_t last; // time of the previous phase: a stream's time never goes back
     uint32_t stream;
@@ -26,6 +28,10 @@ struct replay {
     size_t open, heap_capacity;
     struct hs_decode_ahead *ahead;
     struct hs_replay_counts *counts;
+    hs_step_visitor visit;
+    void *context;
+    size_t steps; // that are not visited yet
+    struct hs_step step[HS_STEPS];
 };
 
 static int compare_chunks(const void *left, const void *right)
@@ -72,12 +78,13 @@ static void sift_up(struct replay *replay, size_t at)
 // Sets phase and time for the event the cursor stands on.
 static inline void set_phase(struct replay *replay, struct cursor *cursor)
 {
-    const struct hs_event *event = &cursor->events[cursor->at];
+    const struct hs_brief_event *event = &cursor->events[cursor->at];
     uint64_t time = event->time;
     cursor->phase = HS_PHASE_END;
-    if (event->kind == HS_EVENT_REALLOC) {
+    if (event->kind == HS_BRIEF_WIDE && cursor->wide[event->size].kind == HS_EVENT_REALLOC) {
+        uint64_t begin = cursor->wide[event->size].begin_time;
         cursor->phase = HS_PHASE_BEGIN;
-        time = event->begin_time < time ? event->begin_time : time;
+        time = begin < time ? begin : time;
     }
     if (time < cursor->last) {
         replay->counts->out_of_order += event->time < cursor->last;
@@ -125,6 +132,7 @@ static int open_cursor(struct replay *replay, const struct hs_trace_chunk *chunk
     }
     *cursor = (struct cursor){.sequence = chunk->sequence,
                               .events = decoded->events,
+                              .wide = decoded->wide,
                               .count = decoded->count,
                               .stream = chunk->stream,
                               .decoded = decoded};
@@ -165,23 +173,57 @@ static uint64_t limit_of(const struct replay *replay)
     return limit;
 }
 
+// The phase that a cursor stands on.
+static inline void take_step(const struct cursor *cursor, struct hs_step *step)
+{
+    const struct hs_brief_event *brief = &cursor->events[cursor->at];
+    step->time = cursor->time;
+    step->stream = cursor->stream;
+    step->phase = (uint8_t)cursor->phase;
+    step->stack = brief->stack;
+    step->address = brief->address;
+    if (__builtin_expect(brief->kind != HS_BRIEF_WIDE, 1)) {
+        step->size = brief->size;
+        step->usable = brief->usable;
+        step->kind = brief->kind;
+        step->event = NULL;
+        return;
+    }
+    const struct hs_event *event = &cursor->wide[brief->size];
+    step->size = event->size;
+    step->usable = event->usable;
+    step->kind = event->kind;
+    step->event = event;
+    if (step->phase == HS_PHASE_BEGIN)
+        step->address = event->old_address;
+}
+
+static int deliver(struct replay *replay)
+{
+    size_t count = replay->steps;
+    replay->steps = 0;
+    return count ? replay->visit(replay->context, replay->step, count) : 0;
+}
+
 // Delivers phases of the first cursor while it stays the earliest. Returns 1 at the end of its chunk.
-static int run_first(struct replay *replay, hs_trace_visitor visit, void *context, int *result)
+static int run_first(struct replay *replay, int *result)
 {
     struct cursor *cursor = replay->heap[0];
     uint64_t limit = limit_of(replay);
     do {
-        const struct hs_event *event = &cursor->events[cursor->at];
-        *result = visit(context, cursor->stream, event, cursor->phase, cursor->time);
-        if (*result)
+        if (replay->steps == HS_STEPS && (*result = deliver(replay)))
             return 0;
+        take_step(cursor, &replay->step[replay->steps++]);
         cursor->last = cursor->time;
         if (cursor->phase == HS_PHASE_BEGIN) {
             cursor->phase = HS_PHASE_END;
-            cursor->time = event->time < cursor->last ? cursor->last : event->time;
+            uint64_t time = cursor->events[cursor->at].time;
+            cursor->time = time < cursor->last ? cursor->last : time;
         } else {
-            if (++cursor->at == cursor->count)
+            if (++cursor->at == cursor->count) {
+                *result = deliver(replay); // while its events are there
                 return 1;
+            }
             set_phase(replay, cursor);
         }
     } while (cursor->time < limit);
@@ -197,7 +239,7 @@ static void drop_first(struct replay *replay)
     close_cursor(replay, cursor);
 }
 
-static int run(struct replay *replay, hs_trace_visitor visit, void *context)
+static int run(struct replay *replay)
 {
     int result = 0;
     while (!result && (replay->open || replay->next < replay->chunks)) {
@@ -206,7 +248,7 @@ static int run(struct replay *replay, hs_trace_visitor visit, void *context)
             result = open_next(replay);
         if (result || !replay->open)
             continue;
-        if (run_first(replay, visit, context, &result))
+        if (run_first(replay, &result))
             drop_first(replay);
         else
             sift_down(replay, 0);
@@ -214,10 +256,10 @@ static int run(struct replay *replay, hs_trace_visitor visit, void *context)
     return result;
 }
 
-int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void *context,
-                     struct hs_replay_counts *counts)
+int hs_trace__replay_steps(const struct hs_trace *trace, hs_step_visitor visit, void *context,
+                           struct hs_replay_counts *counts)
 {
-    struct replay replay = {.trace = trace, .counts = counts};
+    struct replay replay = {.trace = trace, .counts = counts, .visit = visit, .context = context};
     *counts = (struct hs_replay_counts){0};
     replay.order = malloc((trace->chunks + 1) * sizeof *replay.order);
     if (!replay.order)
@@ -227,11 +269,45 @@ int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void 
             replay.order[replay.chunks++] = &trace->chunk[i];
     qsort(replay.order, replay.chunks, sizeof *replay.order, compare_chunks);
     replay.ahead = hs_decode_ahead__start(trace, replay.order, replay.chunks);
-    int result = replay.ahead ? run(&replay, visit, context) : -ENOMEM;
+    int result = replay.ahead ? run(&replay) : -ENOMEM;
     while (replay.open)
         drop_first(&replay);
     hs_decode_ahead__stop(replay.ahead);
     free(replay.heap);
     free(replay.order);
     return result;
+}
+
+// ---- whole events
+// -------------------------------------------------------------------------------------------------------
+
+struct whole {
+    hs_trace_visitor visit;
+    void *context;
+};
+
+static int visit_whole(const struct whole *whole, const struct hs_step *step)
+{
+    const struct hs_event brief = {.time = step->time,
+                                   .address = step->address,
+                                   .size = step->size,
+                                   .usable = step->usable,
+                                   .stack = step->stack,
+                                   .kind = step->kind};
+    return whole->visit(whole->context, step->stream, step->event ? step->event : &brief, step->phase, step->time);
+}
+
+static int visit_wholes(void *context, struct hs_step *steps, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = visit_whole(context, &steps[i]);
+    return result;
+}
+
+int hs_trace__replay(const struct hs_trace *trace, hs_trace_visitor visit, void *context,
+                     struct hs_replay_counts *counts)
+{
+    struct whole whole = {visit, context};
+    return hs_trace__replay_steps(trace, visit_wholes, &whole, counts);
 }

@@ -5,6 +5,7 @@
 
 #include "host/import/builder.h"
 #include "host/import/finish.h"
+#include "host/import/step.h"
 #include "host/import/sums.h"
 #include "host/import/tables.h"
 #include "host/import/trace.h"
@@ -21,7 +22,7 @@ struct import {
     struct hs_store_head head;
     struct hs_replay_counts counts;
     uint64_t total_bytes;
-    uint64_t visited;
+    uint64_t visits;
 };
 
 void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key)
@@ -105,19 +106,22 @@ static int create_clock(struct import *import, uint64_t *end_ns)
     return 0;
 }
 
-// Between events: cancelling and progress.
-static int visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+static int report_progress(const struct import *import)
+{
+    const struct hs_import_options *options = import->options;
+    if (options && options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    if (options && options->progress)
+        options->progress(options->context, import->counts.bytes_done, import->total_bytes);
+    return 0;
+}
+
+static int visit(void *context, struct hs_step *steps, size_t count)
 {
     struct import *import = context;
-    if ((++import->visited & 0xffff) == 0 && import->options) {
-        const struct hs_import_options *options = import->options;
-        if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
-            return -ECANCELED;
-        if (options->progress)
-            options->progress(options->context, import->counts.bytes_done, import->total_bytes);
-    }
-    builder__look_ahead(&import->builder, event);
-    return builder__visit(&import->builder, stream, event, phase, time);
+    if (!(++import->visits & 1023) && report_progress(import))
+        return -ECANCELED;
+    return builder__visit(&import->builder, steps, count);
 }
 
 static int write_head(struct import *import, int directory_fd)
@@ -149,7 +153,7 @@ static int run(struct import *import, int directory_fd)
     if (!failed)
         failed = sums__are_in(import->trace, &import->tables)
                      ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
-                     : hs_trace__replay(import->trace, visit, import, &import->counts);
+                     : hs_trace__replay_steps(import->trace, visit, import, &import->counts);
     sum_damage(import);
     if (!failed)
         failed = builder__finish_rows(&import->builder, &import->head);

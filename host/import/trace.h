@@ -8,9 +8,6 @@
 
 #include "format/event_codec.h"
 
-// Events behind the last one of a chunk that may be looked at, whatever they hold.
-#define HS_TRACE_EVENTS_AHEAD 16
-
 struct hs_trace {
     int fd;
     struct hs_trace_info info;
@@ -28,9 +25,6 @@ int hs_trace__index(struct hs_trace *trace, struct hs_error *error);
 
 int hs_trace__add_chunk(struct hs_trace *trace, const struct hs_trace_chunk *chunk);
 void hs_trace__count_damage(struct hs_trace *trace, enum hs_damage reason, uint64_t bytes);
-
-// A decoder that shares its working memory with `other` (which may be NULL): not for use at the same time.
-struct hs_trace_decoder *hs_trace_decoder__create_sharing(const struct hs_trace_decoder *other);
 
 // The stored bytes of a chunk in memory of the caller's (stored_length bytes), checksum verified.
 int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to);

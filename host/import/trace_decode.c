@@ -10,67 +10,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// What decoding needs while it runs; decoders that do not decode at the same time share it.
-struct hs_trace_workspace {
+struct hs_trace_decoder {
     uint8_t *stored;
     size_t capacity;
     void *scratch;
-    unsigned users;
+    struct hs_event events[HS_CODEC_MAX_EVENTS];
 };
-
-struct hs_trace_decoder {
-    struct hs_trace_workspace *workspace;
-    struct hs_event events[HS_CODEC_MAX_EVENTS + HS_TRACE_EVENTS_AHEAD];
-};
-
-static void release(struct hs_trace_workspace *workspace)
-{
-    if (!workspace || --workspace->users)
-        return;
-    free(workspace->stored);
-    free(workspace->scratch);
-    free(workspace);
-}
-
-static struct hs_trace_workspace *create_workspace(void)
-{
-    struct hs_trace_workspace *workspace = malloc(sizeof *workspace);
-    if (!workspace)
-        return NULL;
-    *workspace = (struct hs_trace_workspace){.capacity = HS_CODEC_MAX_OUTPUT, .users = 1};
-    workspace->stored = malloc(workspace->capacity);
-    workspace->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
-    if (workspace->stored && workspace->scratch)
-        return workspace;
-    release(workspace);
-    return NULL;
-}
 
 struct hs_trace_decoder *hs_trace_decoder__create(const struct hs_trace *trace)
 {
     (void)trace;
-    return hs_trace_decoder__create_sharing(NULL);
-}
-
-struct hs_trace_decoder *hs_trace_decoder__create_sharing(const struct hs_trace_decoder *other)
-{
     struct hs_trace_decoder *decoder = malloc(sizeof *decoder);
     if (!decoder)
         return NULL;
-    decoder->workspace = other ? other->workspace : create_workspace();
-    if (!decoder->workspace) {
-        free(decoder);
-        return NULL;
-    }
-    decoder->workspace->users += other != NULL;
-    return decoder;
+    decoder->capacity = HS_CODEC_MAX_OUTPUT;
+    decoder->stored = malloc(decoder->capacity);
+    decoder->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
+    if (decoder->stored && decoder->scratch)
+        return decoder;
+    hs_trace_decoder__free(decoder);
+    return NULL;
 }
 
 void hs_trace_decoder__free(struct hs_trace_decoder *decoder)
 {
     if (!decoder)
         return;
-    release(decoder->workspace);
+    free(decoder->stored);
+    free(decoder->scratch);
     free(decoder);
 }
 
@@ -95,18 +62,17 @@ int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *
 int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, struct hs_trace_decoder *decoder,
                      const struct hs_event **events, size_t *count)
 {
-    struct hs_trace_workspace *workspace = decoder->workspace;
     int damaged = 0;
     *events = decoder->events;
     *count = 0;
-    if (chunk->stored_length > workspace->capacity) {
-        uint8_t *grown = realloc(workspace->stored, chunk->stored_length);
+    if (chunk->stored_length > decoder->capacity) {
+        uint8_t *grown = realloc(decoder->stored, chunk->stored_length);
         if (!grown)
             return -ENOMEM;
-        workspace->stored = grown;
-        workspace->capacity = chunk->stored_length;
+        decoder->stored = grown;
+        decoder->capacity = chunk->stored_length;
     }
-    int failed = hs_trace__stored(trace, chunk, workspace->stored);
+    int failed = hs_trace__stored(trace, chunk, decoder->stored);
     if (failed)
         return failed;
     if (chunk->flags & HS_CHUNK_LIVE) {
@@ -114,12 +80,12 @@ int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *
         const size_t skip = HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE;
         uint64_t base = 0;
         for (unsigned i = 0; i < 8; i++)
-            base |= (uint64_t)workspace->stored[16 + i]
+            base |= (uint64_t)decoder->stored[16 + i]
                     << 8 * (trace->target.byte_order == HS_BYTE_ORDER_BIG ? 7 - i : i);
-        *count = hs_records_decode(&trace->target, workspace->stored + skip, (chunk->stored_length - skip) / 8, base,
+        *count = hs_records_decode(&trace->target, decoder->stored + skip, (chunk->stored_length - skip) / 8, base,
                                    decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
     } else {
-        *count = hs_events_decode(&trace->target, workspace->stored, chunk->stored_length, workspace->scratch,
+        *count = hs_events_decode(&trace->target, decoder->stored, chunk->stored_length, decoder->scratch,
                                   decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
     }
     return damaged ? -EBADMSG : 0;
