@@ -123,6 +123,8 @@ static int diff(const struct hs_arguments *arguments)
         status = check_cost(arguments, dumps, cost);
     if (!status)
         status = compare(arguments, dumps, cost);
+    for (int i = 0; i < 2 && !status; i++)
+        status = sides[i].is_opened ? hs_opened__check(&sides[i].opened, arguments) : 0;
     close_side(&sides[0]);
     close_side(&sides[1]);
     return status;

@@ -81,8 +81,9 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
     else if (result)
         hs_complain(arguments->command, "%s: cannot be written as %s: %s", opened->subject.path, word,
                     strerror(-result));
-    status = hs_output__close(&output, arguments, !result);
-    return result ? HS_EXIT_FAILURE : status;
+    int torn = result ? 0 : hs_opened__check(opened, arguments);
+    status = hs_output__close(&output, arguments, !result && !torn);
+    return result || torn ? HS_EXIT_FAILURE : status;
 }
 
 static int export(const struct hs_arguments *arguments)

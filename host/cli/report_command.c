@@ -73,6 +73,8 @@ static int report(const struct hs_arguments *arguments)
         status = write_asked(arguments, &opened);
         fflush(stdout);
         if (!status)
+            status = hs_opened__check(&opened, arguments);
+        if (!status)
             status = hs_fail_if__check(&fail_if, arguments, &opened);
         hs_opened__close(&opened);
     }

@@ -5,6 +5,7 @@
 #include "host/cli/progress.h"
 #include "host/import/import.h"
 #include "host/query/query.h"
+#include "host/store/torn_pages.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -114,6 +115,7 @@ static int open_trace(struct hs_opened *opened, const struct hs_arguments *argum
 static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump)
 {
     struct hs_error error = {.message = ""};
+    hs_torn_pages__mend();
     *opened = (struct hs_opened){.subject = {.path = arguments->operands[0]}};
     opened->restriction = restriction_text(arguments);
     opened->subject.restriction = opened->restriction;
@@ -156,6 +158,15 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
         hs_complain(arguments->command, "%s is a heap dump, which knows nothing of '%s'; --%s takes live%s",
                     opened->subject.path, word, option, opened->dump->has_all ? " and allocated" : "");
     return HS_EXIT_USAGE;
+}
+
+int hs_opened__check(const struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    if (!hs_torn_pages__found())
+        return 0;
+    hs_complain(arguments->command, "%s: its store, or a file with symbols, was cut short while it was read; try again",
+                opened->subject.path);
+    return HS_EXIT_FAILURE;
 }
 
 void hs_opened__close(struct hs_opened *opened)

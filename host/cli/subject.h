@@ -26,6 +26,9 @@ struct hs_opened {
 // line on standard error.
 int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments);
 void hs_opened__close(struct hs_opened *opened);
+// Returns 0, or the exit status after a line on standard error when a file was cut while it was read: what was made of
+// it is worth nothing.
+int hs_opened__check(const struct hs_opened *opened, const struct hs_arguments *arguments);
 
 // The cost that the option asks for, else the usual one. Returns 0, or the exit status after a line on standard error
 // when the file does not have it.

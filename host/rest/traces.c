@@ -3,7 +3,7 @@
 
 #include "host/import/import.h"
 #include "host/rest/frame_counts.h"
-#include "host/rest/torn_pages.h"
+#include "host/store/torn_pages.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/rest/torn_pages.h"
+#include "host/store/torn_pages.h"
 
 #include <check.h>
 #include <signal.h>
@@ -32,8 +32,10 @@ START_TEST(what_was_cut_off_reads_as_zeros)
     volatile char *bytes = map_cut_file();
     hs_torn_pages__mend();
     ck_assert_int_eq(bytes[0], 'x');
+    ck_assert(!hs_torn_pages__found());
     ck_assert_int_eq(bytes[page], 0);
     ck_assert_int_eq(bytes[PAGES * page - 1], 0);
+    ck_assert(hs_torn_pages__found());
     ck_assert_int_eq(bytes[page - 1], 'x');
 }
 END_TEST

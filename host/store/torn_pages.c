@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/rest/torn_pages.h"
+#include "host/store/torn_pages.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 static uintptr_t page_size;
+static volatile sig_atomic_t found;
 
 static void mend(int number, siginfo_t *info, void *context)
 {
@@ -14,8 +15,10 @@ static void mend(int number, siginfo_t *info, void *context)
     void *page = (void *)((uintptr_t)info->si_addr & ~(page_size - 1));
     // mmap is a plain system call here.
     if (info->si_code == BUS_ADRERR &&
-        mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
+        mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
+        found = 1;
         return;
+    }
     signal(number, SIG_DFL);
 }
 
@@ -25,4 +28,9 @@ void hs_torn_pages__mend(void)
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
+}
+
+bool hs_torn_pages__found(void)
+{
+    return found;
 }
