@@ -20,7 +20,8 @@
 //     --stay                   do not end the streams
 //
 // Exit status 0: every stream was acknowledged to its end (and verified).
-#include "format/chunk.h"
+#include "device_trace.h"
+
 #include "format/wire.h"
 
 #include <arpa/inet.h>
@@ -46,10 +47,7 @@ enum stage { IDLE, CONNECTING, HELLO, AUTH, STREAMING };
 
 struct device {
     unsigned index;
-    struct hs_file_header header;
-    uint8_t *bytes; // header and body
-    size_t size;
-
+    struct device_trace trace;
     int listener, socket;
     uint16_t port;
     enum stage stage;
@@ -68,23 +66,22 @@ struct device {
 
 static struct {
     struct sockaddr_in connect;
-    bool dials, same, stay;
+    bool dials, stay;
     unsigned count;
-    uint64_t seed, size, pause, seconds;
+    uint64_t seed, pause, seconds;
     unsigned cuts;
-    const char *file, *verify, *refuse, *leave_at;
+    const char *verify, *refuse, *leave_at;
     uint16_t announce;
     uint8_t key[HS_WIRE_SHARED_KEY_MAX];
     size_t key_length;
     uint8_t announce_key[HS_WIRE_KEY_SIZE];
-} options = {.count = 1, .seed = 1, .size = 100000};
+    struct device_trace_options traces;
+} options = {.count = 1, .seed = 1, .traces.size = 100000};
 
 static struct device *devices;
 static int epoll, announcer;
 static bool paused_said;
 static uint64_t random_word, ended, connections_made;
-static uint8_t *common;
-static size_t common_size;
 
 static void fail(const char *format, const char *what)
 {
@@ -109,102 +106,11 @@ static uint64_t next_random(void)
     return random_word;
 }
 
-// ---- traces ---------------------------------------------------------------------------------------------------------
-
-static size_t add_chunk(uint8_t *to, size_t room)
-{
-    struct hs_chunk_header chunk = {.kind = HS_CHUNK_EVENTS, .count = (uint32_t)(next_random() % 100)};
-    chunk.stored_length = (uint32_t)(next_random() % 20000);
-    size_t size = hs_chunk_size(chunk.stored_length);
-    if (size > room) {
-        chunk.stored_length = room < HS_CHUNK_HEADER_SIZE + 8 ? 0 : (uint32_t)(room - HS_CHUNK_HEADER_SIZE - 7);
-        size = hs_chunk_size(chunk.stored_length);
-    }
-    if (size > room)
-        return 0;
-    uint8_t *payload = to + HS_CHUNK_HEADER_SIZE;
-    memset(payload, 0, size - HS_CHUNK_HEADER_SIZE);
-    for (uint32_t i = 0; i + 8 <= chunk.stored_length; i += 8) {
-        uint64_t word = next_random();
-        memcpy(payload + i, &word, 8);
-    }
-    hs_chunk_seal(&chunk, payload, to);
-    return size;
-}
-
-static void make_body(struct device *device)
-{
-    device->size = options.size > HS_FILE_HEADER_SIZE ? options.size & ~(size_t)7 : HS_FILE_HEADER_SIZE;
-    device->bytes = calloc(1, device->size);
-    size_t at = HS_FILE_HEADER_SIZE, part;
-    while ((part = add_chunk(device->bytes + at, device->size - at)) > 0)
-        at += part;
-    device->size = at;
-}
-
-static void read_body(struct device *device)
-{
-    struct stat status;
-    int fd = open(options.file, O_RDONLY);
-    if (fd < 0 || fstat(fd, &status))
-        fail("%s cannot be read", options.file);
-    device->size = (size_t)status.st_size;
-    device->bytes = malloc(device->size);
-    if (read(fd, device->bytes, device->size) != (ssize_t)device->size)
-        fail("%s cannot be read", options.file);
-    close(fd);
-}
-
-// A header with an id of its own.
-static void make_header(struct device *device)
-{
-    struct hs_file_header *header = &device->header;
-    if (options.file) {
-        if (hs_file_header_read(device->bytes, header))
-            fail("%s is no trace", options.file);
-    } else {
-        *header = (struct hs_file_header){.magic = HS_FILE_MAGIC,
-                                          .version_major = HS_FILE_VERSION_MAJOR,
-                                          .byte_order = HS_BYTE_ORDER_LITTLE,
-                                          .pointer_size = 8,
-                                          .address_shift = 4,
-                                          .clock_source = HS_CLOCK_MONOTONIC,
-                                          .machine = 62,
-                                          .header_size = HS_FILE_HEADER_SIZE,
-                                          .start_realtime_ns = 1700000000 * SECOND};
-    }
-    header->pid = device->index + 1;
-    header->trace_id[0] = next_random();
-    header->trace_id[1] = next_random();
-    hs_file_header_seal(header, device->bytes);
-}
-
-// With --same the body is made once, and copied.
-static void copy_body(struct device *device)
-{
-    if (!common) {
-        if (options.file)
-            read_body(device);
-        else
-            make_body(device);
-        common = device->bytes;
-        common_size = device->size;
-    }
-    device->size = common_size;
-    device->bytes = malloc(device->size);
-    memcpy(device->bytes, common, device->size);
-}
-
 static void make_trace(struct device *device)
 {
-    free(device->bytes == common ? NULL : device->bytes);
-    if (options.same)
-        copy_body(device);
-    else if (options.file)
-        read_body(device);
-    else
-        make_body(device);
-    make_header(device);
+    const char *problem = device_trace__make(&device->trace, &options.traces, device->index + 1, next_random);
+    if (problem)
+        fail("the trace: %s", problem);
     device->acknowledged = device->offset = 0;
     device->wanted = device->end_sent = device->done = false;
     device->cuts_left = options.cuts;
@@ -245,7 +151,7 @@ static void say_hello(struct device *device)
     connections_made++;
     if (device->cuts_left) {
         device->cuts_left--;
-        device->cut_at = 1 + next_random() % device->size;
+        device->cut_at = 1 + next_random() % device->trace.size;
     } else {
         device->cut_at = 0;
     }
@@ -312,7 +218,7 @@ static size_t write_pairs(const struct device *device, uint8_t *at, size_t room)
     char text[64];
     static const char path[] = "/usr/bin/simulated";
     hs_wire_pair__write(&at, end, "executable", path, strlen(path));
-    snprintf(text, sizeof(text), "%u", device->header.pid);
+    snprintf(text, sizeof(text), "%u", device->trace.header.pid);
     hs_wire_pair__write(&at, end, "pid", text, strlen(text));
     snprintf(text, sizeof(text), "device-%u", device->index);
     hs_wire_pair__write(&at, end, "device", text, strlen(text));
@@ -325,27 +231,27 @@ static size_t write_pairs(const struct device *device, uint8_t *at, size_t room)
 static void queue_stream(struct device *device)
 {
     uint8_t payload[1024];
-    memcpy(payload, device->bytes + offsetof(struct hs_file_header, trace_id), 16);
+    memcpy(payload, device->trace.bytes + offsetof(struct hs_file_header, trace_id), 16);
     hs_wire__put(payload + 16, device->acknowledged, 8);
-    hs_wire__put(payload + 24, device->size, 8);
+    hs_wire__put(payload + 24, device->trace.size, 8);
     queue(device, HS_WIRE_STREAM, payload,
           HS_WIRE_STREAM_MIN + write_pairs(device, payload + HS_WIRE_STREAM_MIN, 1024 - HS_WIRE_STREAM_MIN));
 }
 
 static uint64_t limit_of(const struct device *device)
 {
-    return options.pause && options.pause < device->size ? options.pause : device->size;
+    return options.pause && options.pause < device->trace.size ? options.pause : device->trace.size;
 }
 
 static void queue_data(struct device *device)
 {
     uint8_t *payload = device->out + device->out_length + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE;
     size_t length = limit_of(device) - device->offset;
-    size_t most = options.same ? HS_WIRE_PAYLOAD_MAX - 8 : 1 + next_random() % (HS_WIRE_PAYLOAD_MAX - 8);
+    size_t most = options.traces.same ? HS_WIRE_PAYLOAD_MAX - 8 : 1 + next_random() % (HS_WIRE_PAYLOAD_MAX - 8);
     if (length > most)
         length = most;
     hs_wire__put(payload, device->offset, 8);
-    memcpy(payload + 8, device->bytes + device->offset, length);
+    memcpy(payload + 8, device->trace.bytes + device->offset, length);
     queue(device, HS_WIRE_DATA, NULL, length + 8);
     device->offset += length;
 }
@@ -363,10 +269,10 @@ static void fill(struct device *device)
     while (device->wanted && device->offset < limit_of(device) && device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE)
         queue_data(device);
     uint8_t end[8];
-    bool waits = options.stay || (leaves_told() && device->acknowledged != device->size);
-    if (device->wanted && !device->end_sent && !waits && device->offset == device->size &&
+    bool waits = options.stay || (leaves_told() && device->acknowledged != device->trace.size);
+    if (device->wanted && !device->end_sent && !waits && device->offset == device->trace.size &&
         device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE) {
-        hs_wire__put(end, device->size, 8);
+        hs_wire__put(end, device->trace.size, 8);
         queue(device, HS_WIRE_END, end, 8);
         device->end_sent = true;
     }
@@ -438,7 +344,7 @@ static void take_want(struct device *device, uint64_t offset)
     }
     if (offset < device->acknowledged)
         fail("the host has lost what it has acknowledged%s", "");
-    if (offset > device->size)
+    if (offset > device->trace.size)
         fail("the host has more than there is%s", "");
     device->offset = offset;
     device->wanted = true;
@@ -450,7 +356,7 @@ static bool take_ack(struct device *device, uint64_t offset)
     if (offset > device->offset || offset < device->acknowledged)
         fail("the host acknowledges what it cannot have%s", "");
     device->acknowledged = offset;
-    if (offset != device->size || !device->end_sent || device->done)
+    if (offset != device->trace.size || !device->end_sent || device->done)
         return true;
     if (leaves(device, "ack"))
         return false;
@@ -572,7 +478,7 @@ static void announce(const struct device *device)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     to.sin_port = htons(options.announce);
     uint8_t *body = datagram + HS_ANNOUNCE_HEADER_SIZE;
-    memcpy(body, device->bytes + offsetof(struct hs_file_header, trace_id), 16);
+    memcpy(body, device->trace.bytes + offsetof(struct hs_file_header, trace_id), 16);
     hs_wire__put(body + 16, device->port, 2);
     size_t length = 26 + write_pairs(device, body + 26, 512);
     for (unsigned i = 0; i < 12 && options.key_length; i++)
@@ -655,16 +561,16 @@ static void run(void)
 
 static void compare(const struct device *device, const char *path)
 {
-    uint8_t *bytes = malloc(device->size + 1);
+    uint8_t *bytes = malloc(device->trace.size + 1);
     int fd = open(path, O_RDONLY);
     size_t length = 0;
-    for (ssize_t got = 1; fd >= 0 && got > 0 && length <= device->size; length += got > 0 ? (size_t)got : 0)
-        got = read(fd, bytes + length, device->size + 1 - length);
-    if (fd < 0 || length != device->size || memcmp(bytes, device->bytes, length)) {
+    for (ssize_t got = 1; fd >= 0 && got > 0 && length <= device->trace.size; length += got > 0 ? (size_t)got : 0)
+        got = read(fd, bytes + length, device->trace.size + 1 - length);
+    if (fd < 0 || length != device->trace.size || memcmp(bytes, device->trace.bytes, length)) {
         size_t at = 0;
-        while (at < length && at < device->size && bytes[at] == device->bytes[at])
+        while (at < length && at < device->trace.size && bytes[at] == device->trace.bytes[at])
             at++;
-        fprintf(stderr, "%zu bytes instead of %zu, the first difference is at %zu: ", length, device->size, at);
+        fprintf(stderr, "%zu bytes instead of %zu, the first difference is at %zu: ", length, device->trace.size, at);
         fail("%s differs", path);
     }
     close(fd);
@@ -675,7 +581,7 @@ static void verify(const struct device *device)
 {
     char suffix[32];
     char path[4096] = "";
-    const uint8_t *id = device->bytes + offsetof(struct hs_file_header, trace_id);
+    const uint8_t *id = device->trace.bytes + offsetof(struct hs_file_header, trace_id);
     snprintf(suffix, sizeof(suffix), "_%02x%02x%02x%02x.dat", id[0], id[1], id[2], id[3]);
     DIR *folder = opendir(options.verify);
     for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
@@ -746,16 +652,16 @@ static void read_options(int argc, char **argv)
             options.seed = number;
             break;
         case 'b':
-            options.size = number;
+            options.traces.size = number;
             break;
         case 'f':
-            options.file = optarg;
+            options.traces.file = optarg;
             break;
         case 'k':
             read_key(optarg);
             break;
         case 'e':
-            options.same = true;
+            options.traces.same = true;
             break;
         case 'x':
             options.cuts = (unsigned)number;
