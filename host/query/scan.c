@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORKERS_MAX 64
+#define WORKERS_MAX           64
+#define HELPERS_PER_PROCESSOR 2
 
 struct pool {
     const struct hs_scan *scan;
@@ -83,6 +84,19 @@ int hs_query__refuse_sums(struct hs_error *error)
                          "sizes, lifetimes and threads of single blocks; only stacks can be asked for");
 }
 
+// Threads that help those who ask, in all: when many ask at once, each works for himself.
+static atomic_uint helpers;
+
+static bool start_helper(struct worker *worker)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (atomic_fetch_add(&helpers, 1) < (unsigned)(processors < 1 ? 1 : processors) * HELPERS_PER_PROCESSOR &&
+        !pthread_create(&worker->thread, NULL, work_thread, worker))
+        return true;
+    atomic_fetch_sub(&helpers, 1);
+    return false;
+}
+
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error)
 {
     struct worker workers[WORKERS_MAX];
@@ -92,12 +106,12 @@ int hs_scan__run(const struct hs_scan *scan, struct hs_error *error)
     for (unsigned i = 1; i < scan->workers; i++) {
         workers[started] = (struct worker){.pool = &pool, .number = i};
         // Without another thread the others do its share.
-        if (!pthread_create(&workers[started].thread, NULL, work_thread, &workers[started]))
-            started++;
+        started += start_helper(&workers[started]);
     }
     work(&pool, 0);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
+    atomic_fetch_sub(&helpers, started);
     int result = atomic_load(&pool.result);
     if (result < 0)
         hs_error__set(error, -result, "query: %s", result == -ECANCELED ? "cancelled" : strerror(-result));

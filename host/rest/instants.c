@@ -15,15 +15,32 @@ struct peak {
     uint64_t time;
 };
 
-int hs_prepare__peak(struct hs_question *question)
+static int find_peak(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
+    struct hs_question *question = context;
     struct peak *peak = calloc(1, sizeof(*peak));
     if (!peak)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__peak(question->store, question->restricted ? &question->filter : NULL, &question->control,
+                                &peak->total, &peak->time, error);
+    *value = peak;
+    *bytes = sizeof(*peak);
+    if (result) {
+        free(peak);
+        *value = NULL;
+    }
+    return result;
+}
+
+int hs_prepare__peak(struct hs_question *question)
+{
+    char *key = NULL;
+    const struct hs_cache_maker maker = {find_peak, question, free};
+    if (asprintf(&key, "peak?%s", question->filter_text) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
-    question->work = peak;
-    question->free_work = free;
-    return hs_query__peak(question->store, question->restricted ? &question->filter : NULL, &question->control,
-                          &peak->total, &peak->time, &question->error);
+    int result = hs_question__cached(question, question->state, key, &maker, &question->work);
+    free(key);
+    return result;
 }
 
 int hs_answer__peak(struct hs_question *question, FILE *out)

@@ -24,7 +24,7 @@ const struct hs_rest_parameter hs_timeline_parameters[] = {
 };
 
 struct work {
-    struct hs_timeline timeline;
+    const struct hs_timeline *timeline; // held in the cache
     uint64_t to;
     struct hs_seconds seconds;
 };
@@ -32,9 +32,54 @@ struct work {
 static void free_work(void *memory)
 {
     struct work *work = memory;
-    hs_timeline__free(&work->timeline);
     hs_seconds__free(&work->seconds);
     free(work);
+}
+
+struct drawing {
+    struct hs_question *question;
+    bool restricted;
+    uint64_t from, to, width;
+};
+
+static void free_timeline(void *value)
+{
+    hs_timeline__free(value);
+    free(value);
+}
+
+static int draw(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    const struct drawing *drawing = context;
+    const struct hs_question *question = drawing->question;
+    struct hs_timeline *timeline = calloc(1, sizeof(*timeline));
+    if (!timeline)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__timeline(question->store, drawing->restricted ? &question->filter : NULL, drawing->from,
+                                    drawing->to, drawing->width, &question->control, timeline, error);
+    if (result) {
+        free(timeline);
+        return result;
+    }
+    *value = timeline;
+    *bytes = sizeof(*timeline) + timeline->count * sizeof(*timeline->point);
+    return 0;
+}
+
+static int find_timeline(struct drawing *drawing, const struct hs_timeline **timeline)
+{
+    struct hs_question *question = drawing->question;
+    const struct hs_cache_maker maker = {draw, drawing, free_timeline};
+    char *key = NULL;
+    void *value = NULL;
+    if (asprintf(&key, "timeline?%u&%d&%llu&%llu&%llu&%s", question->filter.domains, question->filter.never_freed_only,
+                 (unsigned long long)drawing->from, (unsigned long long)drawing->to, (unsigned long long)drawing->width,
+                 drawing->restricted && question->filter_text ? question->filter_text : "") < 0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_question__cached(question, question->state, key, &maker, &value);
+    free(key);
+    *timeline = value;
+    return result;
 }
 
 static bool is_of_first_era(const struct hs_question *question)
@@ -61,10 +106,8 @@ static int prepare(struct hs_question *question, bool restricted)
         result = hs_error__set(&question->error, EINVAL, "from: is later than 'to'");
     work->to = to;
     // Without a filter the pyramid has the answer.
-    return result ? result
-                  : hs_query__timeline(question->store, restricted ? &question->filter : NULL, from, to,
-                                       hs_question__number(question, "width", 1000), &question->control,
-                                       &work->timeline, &question->error);
+    struct drawing drawing = {question, restricted, from, to, hs_question__number(question, "width", 1000)};
+    return result ? result : find_timeline(&drawing, &work->timeline);
 }
 
 int hs_prepare__timeline(struct hs_question *question)
@@ -90,7 +133,7 @@ int hs_prepare__timeline_maps(struct hs_question *question)
 // The points, and one more at the end, where nothing changes any more.
 static size_t count_points(const struct work *work)
 {
-    const struct hs_timeline *timeline = &work->timeline;
+    const struct hs_timeline *timeline = work->timeline;
     size_t count = timeline->count;
     while (count > 1 && timeline->from + (count - 1) * timeline->width > work->to)
         count--;
@@ -100,7 +143,7 @@ static size_t count_points(const struct work *work)
 static uint64_t at(const struct work *work, size_t i, size_t member, size_t member_at_end)
 {
     bool is_end = i + 1 == count_points(work);
-    const struct hs_timeline_point *point = &work->timeline.point[is_end ? i - 1 : i];
+    const struct hs_timeline_point *point = &work->timeline->point[is_end ? i - 1 : i];
     if (is_end && member == member_at_end)
         return 0;
     return *(const uint64_t *)((const char *)point + (is_end ? member_at_end : member));
@@ -113,7 +156,7 @@ static void write_times(struct hs_json *json, const struct hs_question *question
     size_t count = count_points(work);
     hs_json__open_array(json, "xs");
     for (size_t i = 0; i < count; i++) {
-        uint64_t time = i + 1 == count ? work->to : work->timeline.from + i * work->timeline.width;
+        uint64_t time = i + 1 == count ? work->to : work->timeline->from + i * work->timeline->width;
         hs_json__number(json, NULL, hs_store__realtime_ns(question->store, time) / 1000000);
     }
     hs_json__close_array(json);

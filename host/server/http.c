@@ -5,23 +5,32 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 448, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
 enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
 // An open connection.
+// Whether anybody still waits for an answer. It stays as long as somebody holds it.
+struct patience {
+    unsigned holders; // atomic
+    int ended;
+};
+
 struct visitor {
     struct visitor *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
     bool shown_out;   // in no ring any more; its thread will notice
+    struct patience *patience;
 };
 
 // An answer that is being sent.
@@ -29,6 +38,7 @@ struct sending {
     struct sending *before, *behind;
     struct hs_http_server *server;
     struct hs_stream *stream;
+    struct patience *patience;
 };
 
 struct hs_http_server {
@@ -38,6 +48,9 @@ struct hs_http_server {
     unsigned visitor_count;
     struct sending sendings; // a ring
     int cancel;
+    pthread_t watcher; // looks whether those who wait for an answer are still there
+    bool watches;
+    pthread_cond_t asked;
     pthread_mutex_t serving; // held while a page is served, unless they are served at once
     bool at_once, bodies;
     const struct hs_http_page *pages;
@@ -78,6 +91,29 @@ void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const 
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
+static struct patience *hold(struct patience *patience)
+{
+    __atomic_add_fetch(&patience->holders, 1, __ATOMIC_RELAXED);
+    return patience;
+}
+
+static void let_go(struct patience *patience)
+{
+    if (patience && !__atomic_sub_fetch(&patience->holders, 1, __ATOMIC_ACQ_REL))
+        free(patience);
+}
+
+static void end_patience(struct patience *patience)
+{
+    __atomic_store_n(&patience->ended, 1, __ATOMIC_RELAXED);
+}
+
+static struct visitor *visitor_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 static void unlink_visitor(struct visitor *visitor)
 {
     visitor->before->behind = visitor->behind;
@@ -94,12 +130,13 @@ static void put_last(struct hs_http_server *server, struct visitor *visitor)
 
 static void note(struct hs_http_server *server, struct MHD_Connection *connection, bool gets_answer)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct visitor *visitor = info ? info->socket_context : NULL;
+    struct visitor *visitor = visitor_of(connection);
     if (!visitor)
         return;
     pthread_mutex_lock(&server->lock);
     visitor->gets_answer = gets_answer;
+    if (gets_answer)
+        pthread_cond_signal(&server->asked);
     if (!visitor->shown_out) {
         unlink_visitor(visitor);
         put_last(server, visitor);
@@ -129,6 +166,7 @@ static void forget(struct hs_http_server *server, struct visitor *visitor)
 static void show_out(struct hs_http_server *server, struct visitor *visitor)
 {
     shutdown(visitor->fd, SHUT_RDWR);
+    end_patience(visitor->patience);
     forget(server, visitor);
     visitor->shown_out = true;
 }
@@ -137,12 +175,16 @@ static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connect
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct visitor *visitor = calloc(1, sizeof(*visitor));
-    if (!visitor || !info) {
+    struct patience *patience = calloc(1, sizeof(*patience));
+    if (!visitor || !patience || !info) {
         free(visitor);
+        free(patience);
         return NULL;
     }
     visitor->fd = info->connect_fd;
+    visitor->patience = hold(patience);
     pthread_mutex_lock(&server->lock);
+    patience->ended = server->cancel;
     put_last(server, visitor);
     if (++server->visitor_count > MOST_CONNECTIONS)
         show_out(server, longest_waiting(server));
@@ -160,9 +202,47 @@ static void come_or_go(void *context, struct MHD_Connection *connection, void **
         pthread_mutex_lock(&server->lock);
         forget(server, *socket_context);
         pthread_mutex_unlock(&server->lock);
+        let_go(((struct visitor *)*socket_context)->patience);
         free(*socket_context);
         *socket_context = NULL;
     }
+}
+
+// ---- who has left ---------------------------------------------------------------------------------------------------
+
+enum { LOOK_AGAIN_NS = 50000000 };
+
+// Under the lock, so that no descriptor that is asked about is closed meanwhile. Returns how many wait for an answer.
+static unsigned look_for_leavers(struct hs_http_server *server)
+{
+    unsigned waiting = 0;
+    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind) {
+        struct pollfd socket = {.fd = visitor->fd, .events = POLLRDHUP};
+        if (!visitor->gets_answer)
+            continue;
+        waiting++;
+        if (poll(&socket, 1, 0) > 0)
+            end_patience(visitor->patience);
+    }
+    return waiting;
+}
+
+static void *watch(void *context)
+{
+    struct hs_http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    while (!server->cancel) {
+        const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
+        if (!look_for_leavers(server)) {
+            pthread_cond_wait(&server->asked, &server->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&server->lock);
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&server->lock);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return NULL;
 }
 
 // ---- who may ask ----------------------------------------------------------------------------------------------------
@@ -230,6 +310,7 @@ static void end_sending(void *context)
     sending->behind->before = sending->before;
     pthread_mutex_unlock(&sending->server->lock);
     hs_stream__destroy(sending->stream);
+    let_go(sending->patience);
     free(sending);
 }
 
@@ -246,8 +327,10 @@ static void begin_sending(struct hs_http_server *server, struct sending *sending
     pthread_mutex_unlock(&server->lock);
 }
 
-static struct MHD_Response *stream_response(struct hs_http_server *server, const struct hs_stream_writer *writer)
+static struct MHD_Response *stream_response(struct hs_http_server *server, struct MHD_Connection *connection,
+                                            const struct hs_stream_writer *writer)
 {
+    struct visitor *visitor = visitor_of(connection);
     struct sending *sending = calloc(1, sizeof(*sending));
     struct hs_stream *stream = hs_stream__create(writer);
     if (!sending || !stream) {
@@ -257,6 +340,7 @@ static struct MHD_Response *stream_response(struct hs_http_server *server, const
         return NULL;
     }
     sending->stream = stream;
+    sending->patience = visitor ? hold(visitor->patience) : NULL;
     begin_sending(server, sending);
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
@@ -279,7 +363,7 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
                              struct hs_http_answer *answer, const char *allow)
 {
     struct MHD_Response *response =
-        answer->writer.write ? stream_response(server, &answer->writer) : body_response(answer);
+        answer->writer.write ? stream_response(server, connection, &answer->writer) : body_response(answer);
     if (!response)
         return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
@@ -315,11 +399,12 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
 {
     const char *wanted = !strcmp(method, "HEAD") ? "GET" : method;
     const char *allowed = NULL;
+    const struct visitor *visitor = visitor_of(connection);
     struct hs_http_request request = {.path = upload->path,
                                       .uri = &upload->uri,
                                       .body = upload->bytes ? upload->bytes : "",
                                       .body_length = upload->length,
-                                      .cancel = &server->cancel};
+                                      .cancel = visitor ? &visitor->patience->ended : &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
         if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES))
             continue;
@@ -504,6 +589,7 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     self->bodies = options->bodies;
     pthread_mutex_init(&self->lock, NULL);
     pthread_mutex_init(&self->serving, NULL);
+    pthread_cond_init(&self->asked, NULL);
     self->visitors.before = self->visitors.behind = &self->visitors;
     self->sendings.before = self->sendings.behind = &self->sendings;
     self->token = options->token && *options->token ? strdup(options->token) : NULL;
@@ -524,6 +610,8 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         hs_http__stop(self);
         return hs_error__set(error, problem, "%s: %s", options->listen, strerror(problem));
     }
+    // Without it whoever leaves is noticed when something is sent.
+    self->watches = !pthread_create(&self->watcher, NULL, watch, self);
     write_address(self, &address);
     *server = self;
     return 0;
@@ -540,14 +628,20 @@ static void cancel_all(struct hs_http_server *server)
     __atomic_store_n(&server->cancel, 1, __ATOMIC_RELAXED);
     for (struct sending *sending = server->sendings.behind; sending != &server->sendings; sending = sending->behind)
         hs_stream__cancel(sending->stream);
+    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind)
+        end_patience(visitor->patience);
+    pthread_cond_signal(&server->asked);
     pthread_mutex_unlock(&server->lock);
 }
 
 void hs_http__stop(struct hs_http_server *server)
 {
     cancel_all(server);
+    if (server->watches)
+        pthread_join(server->watcher, NULL);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    pthread_cond_destroy(&server->asked);
     pthread_mutex_destroy(&server->lock);
     pthread_mutex_destroy(&server->serving);
     free(server->token);

@@ -25,7 +25,7 @@ struct hs_http_request {
     const char *value[HS_HTTP_VALUES]; // what stands for the parts in braces of the page's path
     const char *body;                  // of a POST, ended by a NUL
     size_t body_length;
-    const int *cancel; // not 0: the server ends, nobody waits for the answer
+    const int *cancel; // not 0: nobody waits for the answer; valid until it is there and its writer is done
 };
 
 // A parameter of the query: "" when it has no value, NULL when it is not there.
