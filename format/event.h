@@ -20,6 +20,7 @@ enum hs_event_kind {
     HS_EVENT_POOL_ALLOC = 11, // pool
     HS_EVENT_POOL_FREE = 12,  // pool
     HS_EVENT_MARK = 13,       // value
+    HS_EVENT_SAMPLE = 14,     // sampled, tid, size: weight, age, duration
     HS_EVENT_KINDS
 };
 
@@ -38,6 +39,7 @@ struct hs_event {
         uint64_t pool;        // POOL_*
         uint64_t asked;       // MMAP
         uint64_t value;       // MARK
+        uint64_t age;         // SAMPLE: ns
     };
     union {
         uint64_t begin_time; // REALLOC: when the call began
@@ -49,11 +51,16 @@ struct hs_event {
             int32_t parameter; // MALLOPT
             int32_t argument;
         };
+        struct {
+            uint32_t sampled; // SAMPLE: HS_SAMPLE_*
+            uint32_t tid;
+        };
     };
     uint32_t stack;
     union {
-        int32_t fd;     // MMAP
-        int32_t result; // MALLOPT
+        int32_t fd;        // MMAP
+        int32_t result;    // MALLOPT
+        uint32_t duration; // SAMPLE: ns
     };
     uint8_t kind; // enum hs_event_kind
     uint8_t reserved[7];

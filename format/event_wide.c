@@ -6,7 +6,7 @@
 static const uint8_t words_needed[] = {
     [HS_WIDE_ALLOC] = 4,      [HS_WIDE_REALLOC] = 6,   [HS_WIDE_FREE] = 2, [HS_WIDE_MMAP] = 6,
     [HS_WIDE_MUNMAP] = 3,     [HS_WIDE_MREMAP] = 5,    [HS_WIDE_BRK] = 3,  [HS_WIDE_MALLOPT] = 2,
-    [HS_WIDE_POOL_ALLOC] = 4, [HS_WIDE_POOL_FREE] = 3, [HS_WIDE_MARK] = 1,
+    [HS_WIDE_POOL_ALLOC] = 4, [HS_WIDE_POOL_FREE] = 3, [HS_WIDE_MARK] = 1, [HS_WIDE_SAMPLE] = 5,
 };
 
 static uint32_t high(uint64_t word)
@@ -97,6 +97,16 @@ static void other_event(unsigned type, const uint64_t *w, struct hs_event *event
         event->pool = w[0];
         event->address = w[1];
         event->stack = (uint32_t)w[2];
+        break;
+    case HS_WIDE_SAMPLE:
+        event->kind = HS_EVENT_SAMPLE;
+        event->sampled = (uint32_t)w[0];
+        event->tid = high(w[0]);
+        event->stack = (uint32_t)w[1];
+        event->duration = high(w[1]);
+        event->size = w[2];
+        event->address = w[3];
+        event->age = w[4];
         break;
     default:
         event->kind = HS_EVENT_MARK;

@@ -54,6 +54,11 @@ static inline size_t hs_record__wide(const struct hs_event *e, uint64_t delta, u
         type = HS_WIDE_MARK, count = 1;
         v[0] = e->value;
         break;
+    case HS_EVENT_SAMPLE:
+        type = HS_WIDE_SAMPLE, count = 5;
+        v[0] = e->sampled | (uint64_t)e->tid << 32, v[1] = e->stack | (uint64_t)e->duration << 32, v[2] = e->size;
+        v[3] = e->address, v[4] = e->age;
+        break;
     case HS_EVENT_FREE:
         type = HS_WIDE_FREE, count = 2;
         v[0] = e->address, v[1] = e->stack;

@@ -11,7 +11,7 @@
 #define HS_FILE_MAGIC         "\x8fHSONDE\n"
 #define HS_FILE_MAGIC_LENGTH  8
 #define HS_FILE_VERSION_MAJOR 1
-#define HS_FILE_VERSION_MINOR 2
+#define HS_FILE_VERSION_MINOR 3
 #define HS_FILE_HEADER_SIZE   4096
 
 enum { HS_BYTE_ORDER_LITTLE = 1, HS_BYTE_ORDER_BIG = 2 };
@@ -40,6 +40,7 @@ enum hs_drop {
     HS_DROP_SMALL_STACK = 5, // a thread whose stack has no room for the recorder
     HS_DROP_LINK = 6,        // of a stream: the link was slower than the program
     HS_DROP_BLOCK_TABLE = 7, // sums: blocks that were counted when they came to be and then not followed: no room
+    HS_DROP_SAMPLES = 8,     // samples that the kernel had no room for in its ring, or that could not be read
     HS_DROP_COUNT = 16
 };
 
@@ -193,7 +194,16 @@ enum hs_wide {
     HS_WIDE_MALLOPT = 8, // (uint32) parameter | (uint32) value << 32, (uint32) result | stack << 32
     HS_WIDE_POOL_ALLOC = 9, // pool, address, size, stack
     HS_WIDE_POOL_FREE = 10, // pool, address, stack
-    HS_WIDE_MARK = 11       // value
+    HS_WIDE_MARK = 11,      // value
+    HS_WIDE_SAMPLE = 12     // (uint32) kind (HS_SAMPLE_*) | tid << 32, stack | duration << 32, weight, address, age
+};
+
+// What the kernel sampled. A sample is stamped when it is taken out of the kernel's ring; it happened `age` ns before.
+enum {
+    HS_SAMPLE_CPU = 1, // weight: nanoseconds of CPU time that it stands for
+    HS_SAMPLE_FAULT =
+        2, // weight: bytes that became resident, pages from that of `address` on, within `duration` ns up to then
+    HS_SAMPLE_FAULT_STACK = 3, // weight: number of page faults that it stands for; all of them are FAULTs, too
 };
 
 // The usable size that an allocator gives for `size` when a record does not say: glibc's rule for small blocks.

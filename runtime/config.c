@@ -22,6 +22,7 @@ enum option_kind {
     OPTION_WRITER,
     OPTION_MODE,
     OPTION_POLICY,
+    OPTION_EVENTS,
     OPTION_UID
 };
 
@@ -56,6 +57,10 @@ static const struct option options[] = {
     {"AGGREGATE_INTERVAL", OPTION_NUMBER, &hs_config.aggregate_interval},
     {"AGGREGATE_STACKS", OPTION_NUMBER, &hs_config.aggregate_stacks},
     {"AGGREGATE_MEMORY", OPTION_NUMBER, &hs_config.aggregate_memory},
+    {"EVENTS", OPTION_EVENTS, &hs_config.events},
+    {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
+    {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
+    {"STACK_COPY", OPTION_NUMBER, &hs_config.stack_copy},
     {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
     {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
     {"INSECURE", OPTION_BOOLEAN, &hs_config.insecure},
@@ -135,6 +140,23 @@ static enum hs_stream_policy parse_policy(const char *text)
                                            : HS_POLICY_DROP;
 }
 
+// A list of names; others are passed over.
+static uint32_t parse_events(const char *text)
+{
+    static const char *const names[] = {"heap", "cpu", "faults"};
+    uint32_t events = 0;
+    while (*text) {
+        for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+            char end = hs_text__starts_with(text, names[i]) ? text[hs_text__length(names[i])] : 'x';
+            if (end == 0 || end == ',')
+                events |= 1u << i;
+        }
+        while (*text && *text++ != ',')
+            continue;
+    }
+    return events;
+}
+
 static void set_text(char *to, const char *value)
 {
     struct hs_text text;
@@ -168,6 +190,9 @@ static void set_option(const struct option *option, const char *value)
         break;
     case OPTION_POLICY:
         *(enum hs_stream_policy *)option->value = parse_policy(value);
+        break;
+    case OPTION_EVENTS:
+        *(uint32_t *)option->value = parse_events(value);
         break;
     case OPTION_UID:
         if (parse_number(value, &number))
@@ -241,6 +266,10 @@ void hs_config__read_nothing(void)
     hs_config.aggregate_stacks = 1024;
     hs_config.aggregate_memory = 64 << 20;
     hs_config.chown_to = -1;
+    hs_config.events = HS_EVENTS_HEAP;
+    hs_config.cpu_frequency = 99;
+    hs_config.fault_stacks = 31;
+    hs_config.stack_copy = 16384;
 }
 
 void hs_config__read(void)
@@ -252,6 +281,10 @@ void hs_config__read(void)
     if (hs_config.aggregate)
         leave_to_sums();
     keep_within(&hs_config.max_depth, 16, 65536);
+    keep_within(&hs_config.cpu_frequency, 1, 10000);
+    keep_within(&hs_config.fault_stacks, 1, 1 << 20);
+    keep_within(&hs_config.stack_copy, 512, 60 << 10);
+    hs_config.stack_copy &= ~(uint64_t)7;
 }
 
 static bool names_heapsonde(const char *entry, size_t length)

@@ -100,6 +100,11 @@ bool hs_journal__toggle(bool on)
     APPEND(hs_meta_toggle(w, hs_clock__now(), on));
 }
 
+bool hs_journal__info(const char *key, const char *value)
+{
+    APPEND(hs_meta_info(w, key, hs_text__length(key), value, hs_text__length(value)));
+}
+
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text)
 {
     APPEND(hs_meta_mark(w, hs_clock__now(), stream, value, text, hs_text__length(text)));

@@ -13,6 +13,7 @@
 #include "runtime/memory.h"
 #include "runtime/modules.h"
 #include "runtime/output.h"
+#include "runtime/perf/perf.h"
 #include "runtime/seal.h"
 #include "runtime/shared_word.h"
 #include "runtime/signal_action.h"
@@ -144,7 +145,10 @@ static bool open_trace(bool inline_writer, uint32_t slots)
     }
     write_info();
     hs_embed__included_files();
-    return hs_writer__start(inline_writer);
+    if (!hs_writer__start(inline_writer))
+        return false;
+    hs_perf__start();
+    return true;
 }
 
 static bool begin(void)
@@ -312,6 +316,7 @@ void hs_process__after_fork(void)
         hs_modules__reset();
         hs_threads__reset();
         hs_writer__reset();
+        hs_perf__reset();
         hs_seal__reset();
         hs_cull__reset();
         hs_aggregate__reset();
@@ -345,6 +350,7 @@ bool hs_process__sync(void)
     bool open = hs_output__is_open() || hs_process__materialize();
     if (self)
         hs_thread__flush(self);
+    hs_perf__flush();
     hs_stacks__flush((uint32_t)hs_system_gettid());
     hs_journal__flush_others();
     bool done = open && hs_writer__sync();
@@ -365,6 +371,7 @@ void hs_process__exit(void)
     if (hs_output__is_open() || (self && self->slot && hs_process__materialize())) {
         if (self)
             hs_thread__flush(self);
+        hs_perf__flush();
         hs_threads__collect_dead();
         hs_stacks__flush((uint32_t)hs_system_gettid());
         hs_journal__flush_others();
@@ -393,6 +400,8 @@ static void tell_before_exec(void)
 void hs_process__before_exec(void)
 {
     tell_before_exec();
+    if (is_this_process())
+        hs_perf__flush();
     change_state(HS_STATE_RECORDING, HS_STATE_EXEC);
 }
 
@@ -405,6 +414,7 @@ void hs_process__be_single_threaded(void)
 {
     if (!is_this_process() || !process.begun)
         return;
+    hs_perf__stop();
     hs_writer__become_inline();
     hs_stream__pause();
 }
@@ -415,8 +425,16 @@ void hs_process__has_been_single_threaded(void)
         hs_stream__go_on();
 }
 
-void hs_process__code_was_unloaded(void)
+void hs_process__code_will_be_unloaded(void)
 {
     if (is_this_process() && process.begun)
-        hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
+        hs_perf__hold_code();
+}
+
+void hs_process__code_was_unloaded(void)
+{
+    if (!is_this_process() || !process.begun)
+        return;
+    hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
+    hs_perf__release_code();
 }

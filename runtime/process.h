@@ -71,6 +71,9 @@ void hs_process__has_been_single_threaded(void);
 // Creates the file of a forked child, which is put off until there is something to write. True when there is a writer.
 bool hs_process__materialize(void);
 
+// Before dlclose: nobody unwinds the stacks of other threads until hs_process__code_was_unloaded().
+void hs_process__code_will_be_unloaded(void);
+
 // After dlclose: what was unloaded is looked for and forgotten.
 void hs_process__code_was_unloaded(void);
 

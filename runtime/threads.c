@@ -165,6 +165,8 @@ struct hs_thread *hs_threads__register(void)
 static void note_name(struct hs_thread *thread)
 {
     char name[16];
+    if (thread != hs_thread_self)
+        return; // another thread empties it
     read_name(name);
     if (thread->name[0] && hs_text__equal(name, thread->name))
         return;

@@ -401,6 +401,11 @@ void hs_writer__become_inline(void)
     hs_lock__release(&writer.role);
 }
 
+uint32_t hs_writer__thread(void)
+{
+    return atomic_load(&writer.state) == STATE_THREAD ? writer.tid : 0;
+}
+
 void hs_writer__reset(void)
 {
     if (writer.stack)

@@ -40,6 +40,9 @@ void hs_writer__close(uint64_t state);
 // Ends the thread, if there is one, so that the program has no thread but its own. Recording goes on inline.
 void hs_writer__become_inline(void);
 
+// The tid of the thread; 0: there is none.
+uint32_t hs_writer__thread(void);
+
 // Starts anew in a forked child, without a writer.
 void hs_writer__reset(void);
 

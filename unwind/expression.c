@@ -281,10 +281,10 @@ static bool unary(struct machine *machine, uint8_t op)
     return false;
 }
 
-static void load(struct machine *machine, struct hs_stack_memory *memory, unsigned size)
+static void load(struct machine *machine, struct hs_words *words, unsigned size)
 {
     uintptr_t address = pop(machine), value = 0;
-    if (!size || size > sizeof value || machine->failed || !hs_stack_memory_read(memory, address, &value)) {
+    if (!size || size > sizeof value || machine->failed || !hs_words_read(words, address, &value)) {
         machine->failed = true;
         return;
     }
@@ -300,7 +300,7 @@ static void push_register(struct machine *machine, const struct hs_all_registers
         push(machine, registers->values[number] + offset);
 }
 
-static void step(struct machine *machine, const struct hs_all_registers *registers, struct hs_stack_memory *memory)
+static void step(struct machine *machine, const struct hs_all_registers *registers, struct hs_words *words)
 {
     uint8_t op = hs_read_u8(&machine->code);
     uintptr_t value;
@@ -309,9 +309,9 @@ static void step(struct machine *machine, const struct hs_all_registers *registe
     } else if (op == OP_BREGX) {
         push_register(machine, registers, hs_read_uleb128(&machine->code));
     } else if (op == OP_DEREF) {
-        load(machine, memory, sizeof(uintptr_t));
+        load(machine, words, sizeof(uintptr_t));
     } else if (op == OP_DEREF_SIZE) {
-        load(machine, memory, hs_read_u8(&machine->code));
+        load(machine, words, hs_read_u8(&machine->code));
     } else if (op == OP_SKIP) {
         jump(machine, (int16_t)hs_read_u16(&machine->code));
     } else if (op == OP_BRA) {
@@ -332,7 +332,7 @@ static void step(struct machine *machine, const struct hs_all_registers *registe
 }
 
 bool hs_expression_evaluate(struct hs_reader expression, const struct hs_all_registers *registers,
-                            const uintptr_t *first, struct hs_stack_memory *memory, uintptr_t *result)
+                            const uintptr_t *first, struct hs_words *words, uintptr_t *result)
 {
     struct machine machine;
     machine.code = expression;
@@ -344,7 +344,7 @@ bool hs_expression_evaluate(struct hs_reader expression, const struct hs_all_reg
     for (int steps = 0; machine.code.at < machine.code.end && !machine.failed; steps++) {
         if (steps == STEP_LIMIT)
             return false;
-        step(&machine, registers, memory);
+        step(&machine, registers, words);
     }
     *result = pop(&machine);
     return !machine.failed && !machine.code.failed;

@@ -6,7 +6,7 @@
 
 #include "unwind/odd_rules.h"
 #include "unwind/reader.h"
-#include "unwind/stack_memory.h"
+#include "unwind/words.h"
 
 // A value as the fast walk can compute it: base + offset, or the word there.
 struct hs_symbolic {
@@ -19,7 +19,7 @@ struct hs_symbolic {
 // Evaluates with `registers`; the stack starts with `first` when that is not NULL.
 // Bounded in steps and depth; reads only memory that can be read.
 bool hs_expression_evaluate(struct hs_reader expression, const struct hs_all_registers *registers,
-                            const uintptr_t *first, struct hs_stack_memory *memory, uintptr_t *result);
+                            const uintptr_t *first, struct hs_words *words, uintptr_t *result);
 
 // Evaluates over unknown sp, fp and CFA, with a known pc. False when the result needs anything else.
 bool hs_expression_classify(struct hs_reader expression, uintptr_t pc, const struct hs_symbolic *first,

@@ -23,6 +23,7 @@ enum hs_end {
     HS_END_BAD_RULE = 2,  // the information is damaged or uses what is not supported
     HS_END_BAD_STACK = 3, // the stack pointer did not grow or left its bounds
     HS_END_TOO_DEEP = 4,  // more frames than the memo holds; the innermost are kept
+    HS_END_CUT_COPY = 5,  // of a snapshot: the stack goes on above what was copied of it
     HS_END_COUNT
 };
 

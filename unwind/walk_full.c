@@ -2,19 +2,22 @@
 //
 // The slow walk with all registers, for frames whose rule needs others than sp and fp: hand-written code such as the
 // lazy binding entry of the loader, or libcrypto's assembler. It starts in its own frame, so that callee-saved
-// registers are known, passes the frames of the walker itself, and answers one step.
+// registers are known, passes the frames of the walker itself, and answers one step. Snapshots are walked so as well.
 #include "unwind/compile.h"
 #include "unwind/expression.h"
 #include "unwind/odd_rules.h"
 #include "unwind/row_cache.h"
+#include "unwind/snapshot.h"
 #include "unwind/step.h"
+#include "unwind/walk_marks.h"
 
 enum { FRAME_LIMIT = 1 << 16 };
 
 struct full_walk {
     struct hs_all_registers registers;
-    struct hs_stack_memory memory;
+    struct hs_words memory;
     bool exact;
+    bool guessed; // the last step was a guess
 };
 
 static bool compute_cfa(struct full_walk *walk, const struct hs_cfi_section *section, const struct hs_cfi_row *row,
@@ -41,7 +44,7 @@ static bool compute_register(struct full_walk *walk, const struct hs_cfi_section
         *value = 0;
         return true;
     case HS_CFI_AT_OFFSET:
-        return hs_stack_memory_read(&walk->memory, cfa + offset, value);
+        return hs_words_read(&walk->memory, cfa + offset, value);
     case HS_CFI_VALUE_OFFSET:
         *value = cfa + offset;
         return true;
@@ -55,7 +58,7 @@ static bool compute_register(struct full_walk *walk, const struct hs_cfi_section
         if (!hs_cfi_expression(section, rule->value, &expression) ||
             !hs_expression_evaluate(expression, &walk->registers, &cfa, &walk->memory, value))
             return false;
-        return rule->kind == HS_CFI_VALUE_EXPRESSION || hs_stack_memory_read(&walk->memory, *value, value);
+        return rule->kind == HS_CFI_VALUE_EXPRESSION || hs_words_read(&walk->memory, *value, value);
     }
     return false;
 }
@@ -102,29 +105,44 @@ static int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
 static int step_over_signal(struct full_walk *walk, uint32_t context_from_sp)
 {
     uintptr_t context = walk->registers.values[HS_DWARF_SP] + context_from_sp;
-    uintptr_t *values = walk->registers.values;
-    struct hs_walk next = {.memory = walk->memory};
+    struct hs_all_registers next = walk->registers;
     for (unsigned i = 0; i < HS_SIGNAL_REGISTERS; i++)
-        if (!hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(i), &values[i]))
+        if (!hs_words_read(&walk->memory, context + hs_signal_register_place(i), &next.values[i]))
             return HS_END_BAD_STACK;
-    int result = hs_step_signal(&next, context);
-    values[HS_DWARF_PC] = next.pc;
+#ifdef HS_SIGNAL_CPSR_PLACE
+    uintptr_t cpsr;
+    if (!hs_words_read(&walk->memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
+        return HS_END_BAD_STACK;
+    next.values[HS_DWARF_PC] |= cpsr >> 5 & 1;
+#endif
+    walk->registers = next;
     walk->exact = true;
-    return result;
+    return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-// No frame information: the fast walk's guess; callee-saved registers other than fp are taken to be unchanged.
+// No frame information: the chain of frame pointers, checked; callee-saved registers other than fp are taken to be
+// unchanged.
 static int step_by_guess(struct full_walk *walk)
 {
+    const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
     uintptr_t *values = walk->registers.values;
-    struct hs_walk guess = {.pc = values[HS_DWARF_PC], .sp = values[HS_DWARF_SP], .fp = values[HS_DWARF_FP]};
-    guess.memory = walk->memory;
-    int result = hs_step_odd(&guess, HS_RULE_FRAME_POINTER_CHAIN);
-    values[HS_DWARF_PC] = guess.pc;
-    values[HS_DWARF_SP] = guess.sp;
-    values[HS_DWARF_FP] = guess.fp;
+    uintptr_t sp = values[HS_DWARF_SP], fp = values[HS_DWARF_FP], pc;
+    uintptr_t base = rule & HS_RULE_BASE_IS_FP ? fp : sp, cfa = base + hs_rule_cfa_offset(rule);
+    uintptr_t slot = hs_rule_ra_slot(rule, base, cfa);
+    struct hs_module module;
+    if (base < sp || base % sizeof(uintptr_t) || cfa <= sp || !hs_words_read(&walk->memory, slot, &pc) ||
+        !hs_words_read(&walk->memory, slot - sizeof(uintptr_t) * hs_rule_fp_below_ra(rule), &fp))
+        return HS_END_NO_RULE;
+    pc = hs_arch_strip(pc);
+    if (pc && !hs_module_find(hs_rule_address(pc, false), &module))
+        return HS_END_NO_RULE;
+    values[HS_DWARF_PC] = pc;
+    values[HS_DWARF_SP] = cfa;
+    if (rule & HS_RULE_FP_SAVED)
+        values[HS_DWARF_FP] = fp;
     walk->exact = false;
-    return result;
+    walk->guessed = true;
+    return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
 static int step(struct full_walk *walk)
@@ -150,11 +168,10 @@ static int step(struct full_walk *walk)
 
 __attribute__((noinline)) int hs_step_full(struct hs_walk *walk)
 {
-    struct full_walk full;
+    struct full_walk full = {.exact = true};
     hs_capture_all(&full.registers);
-    full.exact = true;
     uintptr_t *values = full.registers.values;
-    hs_stack_memory_start(&full.memory, values[HS_DWARF_SP]);
+    hs_stack_memory_start(&full.memory.live, values[HS_DWARF_SP]);
     for (int frames = 0; frames < FRAME_LIMIT; frames++) {
         bool arrived = values[HS_DWARF_PC] == walk->pc && values[HS_DWARF_SP] == walk->sp;
         int result = step(&full);
@@ -167,4 +184,50 @@ __attribute__((noinline)) int hs_step_full(struct hs_walk *walk)
         }
     }
     return HS_END_BAD_RULE;
+}
+
+static void reverse(struct hs_memo *memo)
+{
+    for (uint32_t i = 0, j = memo->depth - 1; memo->depth && i < j; i++, j--) {
+        uintptr_t pc = memo->pcs[i];
+        uint32_t mark = memo->marks[i];
+        memo->pcs[i] = memo->pcs[j];
+        memo->marks[i] = memo->marks[j];
+        memo->pcs[j] = pc;
+        memo->marks[j] = mark;
+    }
+}
+
+// Where the innermost frame's registers are all that is known, the walk ends with it.
+static int step_snapshot(struct full_walk *walk)
+{
+    walk->guessed = false;
+    int result = walk->memory.size ? step(walk) : HS_END_CUT_COPY;
+    return result == HS_END_ROOT || result == HS_STEP_MORE || !walk->memory.beyond ? result : HS_END_CUT_COPY;
+}
+
+void hs_memo_take_snapshot(struct hs_memo *memo, const struct hs_snapshot *snapshot)
+{
+    static const uint8_t none;
+    struct full_walk walk = {.registers = snapshot->registers, .exact = true};
+    uintptr_t *values = walk.registers.values;
+    walk.memory = (struct hs_words){.copy = snapshot->copy ? snapshot->copy : &none,
+                                    .start = values[HS_DWARF_SP],
+                                    .size = snapshot->copy ? snapshot->size : 0};
+    hs_arch_prepare();
+    memo->depth = 0;
+    memo->guessed = false;
+    memo->end = HS_END_TOO_DEEP;
+    while (memo->depth < memo->capacity) {
+        uint32_t frame = memo->depth++;
+        memo->pcs[frame] = hs_rule_key(values[HS_DWARF_PC], walk.exact);
+        int result = step_snapshot(&walk);
+        memo->marks[frame] = walk.guessed ? MARK_GUESS : 0;
+        memo->guessed |= walk.guessed;
+        if (result == HS_STEP_MORE)
+            continue;
+        memo->end = (enum hs_end)result;
+        break;
+    }
+    reverse(memo);
 }

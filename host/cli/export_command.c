@@ -5,6 +5,7 @@
 #include "host/cli/subject.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
+#include "host/query/samples.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,12 +59,40 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     return HS_EXIT_FAILURE;
 }
 
+// In place of allocations.
+static int take_cpu_time(const struct hs_arguments *arguments, struct hs_opened *opened, enum hs_cost *cost)
+{
+    struct hs_error error;
+    struct hs_totals totals;
+    struct hs_subject *subject = &opened->subject;
+    const char *word = hs_arguments__text(arguments, "format", "");
+    if (strcmp(word, "collapsed") && strcmp(word, "pprof")) {
+        hs_complain(arguments->command, "CPU time cannot be written as %s; give collapsed or pprof", word);
+        return HS_EXIT_USAGE;
+    }
+    if (opened->dump || !hs_store__summary(opened->store)->cpu_samples) {
+        hs_complain(arguments->command, "%s has no samples of CPU time; record with --events cpu", subject->path);
+        return HS_EXIT_FAILURE;
+    }
+    if (hs_query__sample_totals(opened->store, HS_SAMPLE_CPU, subject->filter, &totals, &error)) {
+        hs_complain(arguments->command, "%s: %s", subject->path, error.message);
+        return HS_EXIT_FAILURE;
+    }
+    hs_totals__free(&subject->totals);
+    subject->totals = totals;
+    subject->of_cpu = true;
+    *cost = HS_COST_ALLOCATED;
+    return 0;
+}
+
 static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
 {
     const char *word = hs_arguments__text(arguments, "format", "");
     struct hs_output output;
     struct hs_export_options options = {.blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count")};
     int status = hs_opened__cost(opened, arguments, "cost", &options.cost);
+    if (!status && hs_arguments__flag(arguments, "events"))
+        status = take_cpu_time(arguments, opened, &options.cost);
     if (!status)
         status = check_format(arguments, opened, word);
     if (!status)
@@ -128,6 +157,11 @@ static const struct hs_option options[] = {
      .choices = HS_COST_CHOICES,
      .help =
          "what the numbers of formats with one number for each stack are; peak when not given, live for heap dumps"},
+    {.name = "events",
+     .kind = HS_OPTION_CHOICE,
+     .argument = "EVENTS",
+     .choices = "cpu",
+     .help = "CPU time in nanoseconds in place of memory; for collapsed and pprof"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,

@@ -160,6 +160,7 @@ static int convert(struct converting *with, struct hs_dump *dump)
     dump->name = with->subject->path;
     dump->executable = hs_program_name(with->subject->store);
     dump->has_all = dump->has_blocks = true;
+    dump->of_cpu = with->subject->of_cpu;
     for (size_t i = 0; i < totals->count; i++) {
         if (add_total(with, nodes, node_count, &totals->total[i]))
             return -ENOMEM;

@@ -95,6 +95,7 @@ struct hs_dump {
     uint64_t period; // bytes between samples on average; 0: unknown
     bool has_all;    // the counts of all allocations are there
     bool has_blocks; // the numbers of blocks are there
+    bool of_cpu;     // all_blocks and all_bytes are samples and nanoseconds of CPU time; nothing is live
     bool has_total;  // the next are what the dump says of itself
     struct hs_dump_counts total;
     const char *executable; // path, "" when unknown

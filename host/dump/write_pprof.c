@@ -78,7 +78,7 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
         hs_buffer__put_number(packed, location + 1);
     }
     hs_buffer__put_message(message, 1, packed);
-    for (unsigned i = dump->has_all ? 0 : 2; i < 4; i++)
+    for (unsigned i = dump->has_all ? 0 : 2; i < (dump->of_cpu ? 2 : 4); i++)
         hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
     hs_buffer__put_message(message, 2, packed);
     hs_buffer__put_message(&writing->profile, 2, message);
@@ -171,27 +171,38 @@ static void put_comments(struct writing *writing)
     }
 }
 
-static void put_profile(struct writing *writing)
+static void put_types(struct writing *writing)
 {
-    const struct hs_dump *dump = writing->dump;
-    string(writing, "");
-    if (dump->has_all) {
+    if (writing->dump->of_cpu) {
+        put_type(writing, 1, "samples", "count");
+        put_type(writing, 1, "cpu", "nanoseconds");
+        return;
+    }
+    if (writing->dump->has_all) {
         put_type(writing, 1, "alloc_objects", "count");
         put_type(writing, 1, "alloc_space", "bytes");
     }
     put_type(writing, 1, "inuse_objects", "count");
     put_type(writing, 1, "inuse_space", "bytes");
+}
+
+static void put_profile(struct writing *writing)
+{
+    const struct hs_dump *dump = writing->dump;
+    string(writing, "");
+    put_types(writing);
     for (size_t i = 0; i < dump->context_count; i++) {
         const struct hs_dump_counts *counts = &dump->context[i].counts;
         if (counts->live_blocks || counts->live_bytes || counts->all_blocks || counts->all_bytes)
             put_sample(writing, &dump->context[i]);
     }
     put_tables(writing);
-    hs_buffer__put_field(&writing->profile, 7, string(writing, dropped));
-    put_type(writing, 11, "space", "bytes");
+    if (!dump->of_cpu)
+        hs_buffer__put_field(&writing->profile, 7, string(writing, dropped));
+    put_type(writing, 11, dump->of_cpu ? "cpu" : "space", dump->of_cpu ? "nanoseconds" : "bytes");
     hs_buffer__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
-    hs_buffer__put_field(&writing->profile, 14, string(writing, "inuse_space"));
+    hs_buffer__put_field(&writing->profile, 14, string(writing, dump->of_cpu ? "cpu" : "inuse_space"));
 }
 
 // ---- compression ---------------------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ void builder__free(struct builder *builder)
     free(builder->mappings.data);
     free(builder->maps.data);
     free(builder->side.data);
+    free(builder->samples.data);
     free(builder->at_peak.data);
 }
 
@@ -438,6 +439,36 @@ static int side_event(struct builder *builder, uint32_t stream, const struct hs_
     return 0;
 }
 
+// Stamped when the recorder took it out of the kernel's ring.
+static int sample_event(struct builder *builder, const struct hs_event *event)
+{
+    struct hs_summary *summary = builder->summary;
+    struct hs_sample *sample = hs_array__add(&builder->samples, sizeof *sample);
+    if (!sample)
+        return -ENOMEM;
+    *sample = (struct hs_sample){.time = builder->now > event->age ? builder->now - event->age : 0,
+                                 .address = event->address,
+                                 .weight = event->size,
+                                 .kind = event->sampled,
+                                 .tid = event->tid,
+                                 .stack = known_stack(builder, event->stack),
+                                 .duration = event->duration};
+    switch (event->sampled) {
+    case HS_SAMPLE_CPU:
+        summary->cpu_samples++;
+        summary->cpu_ns += event->size;
+        break;
+    case HS_SAMPLE_FAULT:
+        summary->faulted_bytes += event->size;
+        break;
+    case HS_SAMPLE_FAULT_STACK:
+        summary->fault_stack_samples++;
+        summary->stacked_faults += event->size;
+        break;
+    }
+    return 0;
+}
+
 static inline int visit(struct builder *builder, const struct hs_step *step)
 {
     struct stream_state *state = stream_state(builder, step->stream);
@@ -467,6 +498,8 @@ static inline int visit(struct builder *builder, const struct hs_step *step)
     case HS_EVENT_MALLOPT:
     case HS_EVENT_MARK:
         return side_event(builder, step->stream, step->event);
+    case HS_EVENT_SAMPLE:
+        return sample_event(builder, step->event);
     default:
         return builder__map_event(builder, step->stream, step->event);
     }

@@ -75,6 +75,7 @@ struct builder {
     struct hs_array mappings; // struct hs_mapping
     struct hs_array maps;     // struct live_mapping, by start
     struct hs_array side;     // struct hs_stored_side_event
+    struct hs_array samples;  // struct hs_sample
     struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
     struct hs_live_total live_total, map_total;

@@ -150,9 +150,12 @@ static int write_arrays(struct builder *builder)
         const struct hs_array *array;
         size_t element;
     } files[] = {
-        {"zones", &builder->zones, sizeof(struct hs_zone)},          {"links", &builder->links, sizeof(struct hs_link)},
-        {"chains", &builder->chains, sizeof(struct hs_chain)},       {"pools", &builder->pools, sizeof(uint64_t)},
+        {"zones", &builder->zones, sizeof(struct hs_zone)},
+        {"links", &builder->links, sizeof(struct hs_link)},
+        {"chains", &builder->chains, sizeof(struct hs_chain)},
+        {"pools", &builder->pools, sizeof(uint64_t)},
         {"mappings", &builder->mappings, sizeof(struct hs_mapping)},
+        {"samples", &builder->samples, sizeof(struct hs_sample)},
     };
     int failed = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)

@@ -76,6 +76,7 @@ static const struct {
     [HS_DROP_LINK] = {"link", "the link to the host was slower than the program"},
     [HS_DROP_BLOCK_TABLE] = {"block_table",
                              "no room for more live blocks: counted when they came to be, and then not followed"},
+    [HS_DROP_SAMPLES] = {"samples", "samples for which the kernel had no room in its ring"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 
@@ -92,6 +93,6 @@ const char *hs_drop_explanation(unsigned reason)
 
 const char *hs_truncation_name(unsigned reason)
 {
-    static const char *const names[] = {"complete", "no_rule", "bad_rule", "bad_stack", "too_deep"};
+    static const char *const names[] = {"complete", "no_rule", "bad_rule", "bad_stack", "too_deep", "cut_copy"};
     return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
 }

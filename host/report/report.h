@@ -28,6 +28,7 @@ struct hs_subject {
     struct hs_trace_symbols *symbols;
     const struct hs_filter *filter; // the rows that were asked for; NULL: those of the heap, or it is no trace
     struct hs_totals totals;        // of these rows
+    bool of_cpu;                    // the totals are CPU time: allocated bytes are nanoseconds, counts are samples
     struct hs_live_total peak;
     uint64_t peak_time;
     const char *restriction;            // what was asked for, as the user gave it; NULL: everything

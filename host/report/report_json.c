@@ -4,6 +4,7 @@
 #include "host/report/json.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
+#include "host/report/samples.h"
 #include "host/report/top.h"
 
 #include <errno.h>
@@ -149,6 +150,30 @@ static void write_frame(struct hs_json *json, const struct hs_frame *frame)
     hs_json__close_object(json);
 }
 
+void hs_report__stack_json(struct hs_json *json, const struct hs_subject *subject, uint32_t stack)
+{
+    bool guessed = false;
+    hs_json__open_array(json, "frames");
+    for (uint32_t node = stack; node; node = hs_trace_symbols__parent(subject->symbols, node)) {
+        if (hs_trace_symbols__is_cut(subject->symbols, node))
+            break;
+        if (hs_trace_symbols__is_guess(subject->symbols, node)) {
+            guessed = true;
+            continue;
+        }
+        const struct hs_frames *frames = hs_trace_symbols__node(subject->symbols, node);
+        for (uint32_t i = 0; i < frames->count; i++)
+            write_frame(json, &frames->frame[i]);
+    }
+    hs_json__close_array(json);
+    unsigned cut = HS_CUT_NONE;
+    hs_store__frames(subject->store, stack, NULL, 0, &cut);
+    if (!subject->kind)
+        hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
+    if (guessed)
+        hs_json__boolean(json, "guessed", true);
+}
+
 static void write_stack(struct hs_json *json, const struct hs_subject *subject, const struct hs_total *total)
 {
     hs_json__open_object(json, NULL);
@@ -166,26 +191,7 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
         hs_json__number(json, "temporary_bytes", total->temporary_bytes);
         hs_json__number(json, "temporary_count", total->temporary_count);
     }
-    bool guessed = false;
-    hs_json__open_array(json, "frames");
-    for (uint32_t node = total->stack; node; node = hs_trace_symbols__parent(subject->symbols, node)) {
-        if (hs_trace_symbols__is_cut(subject->symbols, node))
-            break;
-        if (hs_trace_symbols__is_guess(subject->symbols, node)) {
-            guessed = true;
-            continue;
-        }
-        const struct hs_frames *frames = hs_trace_symbols__node(subject->symbols, node);
-        for (uint32_t i = 0; i < frames->count; i++)
-            write_frame(json, &frames->frame[i]);
-    }
-    hs_json__close_array(json);
-    unsigned cut = HS_CUT_NONE;
-    hs_store__frames(subject->store, total->stack, NULL, 0, &cut);
-    if (!subject->kind)
-        hs_json__string(json, "cut", cut == HS_CUT_NONE ? NULL : hs_truncation_name(cut));
-    if (guessed)
-        hs_json__boolean(json, "guessed", true);
+    hs_report__stack_json(json, subject, total->stack);
     hs_json__close_object(json);
 }
 
@@ -276,6 +282,8 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     }
     if (!result)
         result = write_top(&json, subject, options);
+    if (!result && !subject->kind)
+        result = hs_report__samples_json(&json, subject, options->top);
     if (!result)
         result = hs_report__missing_json(&json, subject);
     hs_json__close_object(&json);

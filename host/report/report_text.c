@@ -2,6 +2,7 @@
 #include "host/report/frames.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
+#include "host/report/samples.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
 
@@ -51,6 +52,19 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
     return result;
 }
 
+static int print_samples(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    int result = 0;
+    if (subject->kind || options->one_cost)
+        return 0;
+    if (summary->cpu_samples)
+        result = hs_report__cpu(out, subject, options->top);
+    if (!result && summary->faulted_bytes)
+        result = hs_report__touched(out, subject, options->top);
+    return result;
+}
+
 int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
 {
     struct hs_sites sites;
@@ -71,5 +85,5 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
             result = print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
     }
     hs_sites__free(&sites);
-    return result;
+    return result ? result : print_samples(out, subject, options);
 }

@@ -183,5 +183,8 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject)
     print_program(&to, subject);
     print_numbers(&to, subject);
     print_ending(&to, summary);
+    const char *perf = hs_store__info(subject->store, "perf");
+    if (perf)
+        row(&to, "samples", "%s", perf);
     print_losses(&to, subject);
 }

@@ -20,7 +20,7 @@ struct hs_store {
     struct hs_store_head head;
     struct hs_columns columns;
     struct hs_column_file zones, links, chains, nodes, node_times, pools, mappings, timeline, strings, modules, threads,
-        clock, side, info, culled, embedded;
+        clock, side, info, culled, embedded, samples;
     struct hs_packed totals;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
@@ -83,6 +83,7 @@ static int open_tables(struct hs_store *store, int directory_fd)
         {&store->side, "side", sizeof(struct hs_stored_side_event)},
         {&store->info, "info", sizeof(struct hs_stored_info)},
         {&store->culled, "culled", sizeof(struct hs_culled)},
+        {&store->samples, "samples", sizeof(struct hs_sample)},
         {&store->embedded, "embedded", sizeof(struct hs_stored_embedded)},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
@@ -216,10 +217,10 @@ void hs_store__close(struct hs_store *store)
 #define CLOSE(name) hs_packed__close(&store->columns.name);
     HS_STORE_COLUMNS(CLOSE)
 #undef CLOSE
-    struct hs_column_file *files[] = {&store->zones,      &store->links,   &store->chains,   &store->nodes,
-                                      &store->node_times, &store->pools,   &store->mappings, &store->timeline,
-                                      &store->strings,    &store->modules, &store->threads,  &store->clock,
-                                      &store->side,       &store->info,    &store->culled,   &store->embedded};
+    struct hs_column_file *files[] = {
+        &store->zones,    &store->links,    &store->chains,  &store->nodes,    &store->node_times, &store->pools,
+        &store->mappings, &store->timeline, &store->strings, &store->modules,  &store->threads,    &store->clock,
+        &store->side,     &store->info,     &store->culled,  &store->embedded, &store->samples};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     hs_packed__close(&store->totals);
@@ -366,6 +367,7 @@ void hs_store__remove(const char *directory)
         "info",
         "culled",
         "embedded",
+        "samples",
     };
     // By path: this must also work when no more files can be opened.
     char path[PATH_MAX];
@@ -452,6 +454,12 @@ const struct hs_culled *hs_store__culled(const struct hs_store *store, size_t *c
 {
     *count = store->culled.capacity;
     return store->culled.data;
+}
+
+const struct hs_sample *hs_store__samples(const struct hs_store *store, size_t *count)
+{
+    *count = store->samples.capacity;
+    return store->samples.data;
 }
 
 const struct hs_side_event *hs_store__side_events(const struct hs_store *store, size_t *count)

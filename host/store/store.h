@@ -21,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 5
+#define HS_STORE_VERSION 6
 
 struct hs_store;
 
@@ -236,6 +236,17 @@ struct hs_side_event {
     const char *text; // MARK; else ""
 };
 
+// What the kernel sampled, in the order in which it came to the recorder.
+struct hs_sample {
+    uint64_t time;
+    uint64_t address; // of faults
+    uint64_t weight;  // enum HS_SAMPLE_* of format/trace_format.h says of what
+    uint32_t kind;
+    uint32_t tid;
+    uint32_t stack;    // 0: none
+    uint32_t duration; // of faults: the first was so many ns before `time`
+};
+
 struct hs_live_total {
     uint64_t bytes;  // requested
     uint64_t usable; // usable
@@ -296,6 +307,11 @@ struct hs_summary {
     uint64_t recovered_slots; // live slots of a killed or running process
     uint64_t out_of_order;    // records with a time before their predecessor's
 
+    // What the kernel sampled.
+    uint64_t cpu_samples, cpu_ns;
+    uint64_t faulted_bytes;                       // that became resident by page faults
+    uint64_t fault_stack_samples, stacked_faults; // those with a stack, and the faults that these stand for
+
     // A trace that holds sums per stack, told every so often, in place of events: it has no rows. What is live is known
     // at each tick; `peak` is the highest tick. Of single blocks nothing is known: times, sizes, lifetimes, threads.
     bool has_sums;
@@ -338,6 +354,7 @@ const struct hs_thread *hs_store__threads(const struct hs_store *store, size_t *
 const struct hs_mapping *hs_store__mappings(const struct hs_store *store, size_t *count);
 const uint64_t *hs_store__pools(const struct hs_store *store, size_t *count); // pool handles
 const struct hs_culled *hs_store__culled(const struct hs_store *store, size_t *count);
+const struct hs_sample *hs_store__samples(const struct hs_store *store, size_t *count);
 const struct hs_side_event *hs_store__side_events(const struct hs_store *store, size_t *count);
 const struct hs_timeline_level *hs_store__timeline(const struct hs_store *store, size_t *count);
 

@@ -171,8 +171,12 @@ bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *self, uint32_t no
 
 const char *hs_cut_reason(uint64_t reason)
 {
-    static const char *const reasons[] = {"complete", "no unwind information", "damaged unwind information",
-                                          "broken stack", "too deep"};
+    static const char *const reasons[] = {"complete",
+                                          "no unwind information",
+                                          "damaged unwind information",
+                                          "broken stack",
+                                          "too deep",
+                                          "copied part of the stack too small"};
     return reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[reason] : "unknown reason";
 }
 
@@ -183,9 +187,10 @@ static const struct hs_frames *cut_frames(uint64_t reason)
                                            {.function = "[cut: damaged unwind information]", .module = ""},
                                            {.function = "[cut: broken stack]", .module = ""},
                                            {.function = "[cut: too deep]", .module = ""},
+                                           {.function = "[cut: copied part of the stack too small]", .module = ""},
                                            {.function = "[cut: unknown reason]", .module = ""}};
-    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1},
-                                              {&cuts[3], 1}, {&cuts[4], 1}, {&cuts[5], 1}};
+    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1}, {&cuts[3], 1},
+                                              {&cuts[4], 1}, {&cuts[5], 1}, {&cuts[6], 1}};
     size_t last = sizeof(frames) / sizeof(frames[0]) - 1;
     return &frames[reason < last ? reason : last];
 }

@@ -210,6 +210,7 @@ HS_EXPORT int dlclose(void *handle)
         hs_real__set_errno(ENOSYS);
         return -1;
     }
+    hs_shim__code_will_be_unloaded();
     hs_unwind_forget_rules();
     int result = hs_real.dlclose(handle);
     hs_unwind_forget_rules();

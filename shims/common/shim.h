@@ -23,6 +23,9 @@ void hs_shim__after_failed_exec(void);
 void hs_shim__before_single_threaded(void);
 void hs_shim__after_single_threaded(void);
 
+// Before dlclose: no other thread of the library may be looking at code that goes.
+void hs_shim__code_will_be_unloaded(void);
+
 // After dlclose; what is known of code is forgotten already.
 void hs_shim__code_was_unloaded(void);
 

@@ -92,6 +92,10 @@ void hs_shim__after_single_threaded(void)
     hs_streaming__go_on();
 }
 
+void hs_shim__code_will_be_unloaded(void)
+{
+}
+
 void hs_shim__code_was_unloaded(void)
 {
 }

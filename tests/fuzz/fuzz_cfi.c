@@ -27,11 +27,11 @@ static struct hs_all_registers some_registers(void)
 static void evaluate(struct hs_reader expression)
 {
     struct hs_all_registers registers = some_registers();
-    struct hs_stack_memory memory;
+    struct hs_words words = {0};
     struct hs_symbolic cfa = {HS_BASE_CFA, 0, false}, symbolic;
     uintptr_t first = registers.values[HS_DWARF_SP], result = 0;
-    hs_stack_memory_start(&memory, first);
-    if (hs_expression_evaluate(expression, &registers, &first, &memory, &result))
+    hs_stack_memory_start(&words.live, first);
+    if (hs_expression_evaluate(expression, &registers, &first, &words, &result))
         sink = result;
     if (hs_expression_classify(expression, 0x401000, &cfa, &symbolic))
         sink = (uintptr_t)symbolic.offset;

@@ -92,12 +92,12 @@ static uintptr_t memory_words[] = {11, 22, 33};
 static bool evaluate(const uint8_t *code, size_t length, uintptr_t *result)
 {
     struct hs_all_registers registers = {{0}};
-    struct hs_stack_memory memory;
+    struct hs_words words = {0};
     uintptr_t first = 7;
     registers.values[HS_DWARF_SP] = (uintptr_t)memory_words;
     registers.values[12] = 1000;
-    hs_stack_memory_start(&memory, (uintptr_t)memory_words);
-    return hs_expression_evaluate((struct hs_reader){code, code + length, false}, &registers, &first, &memory, result);
+    hs_stack_memory_start(&words.live, (uintptr_t)memory_words);
+    return hs_expression_evaluate((struct hs_reader){code, code + length, false}, &registers, &first, &words, result);
 }
 
 #define CHECK_EXPRESSION(value, ...)                                                                                   \

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/samples.h"
+
+#include "host/query/samples.h"
+#include "host/report/json.h"
+#include "host/report/sites.h"
+#include "host/report/text.h"
+
+#define SHOWN_FRAMES 6
+
+typedef void (*print_line)(FILE *out, const struct hs_total *site, const struct hs_total *sum);
+
+// Sites by a cost, a line for each, and their frames.
+static int print_sites(FILE *out, const struct hs_subject *subject, const struct hs_totals *totals, enum hs_cost cost,
+                       unsigned most, print_line line)
+{
+    const struct hs_style *style = hs_style__for(out);
+    struct hs_sites sites;
+    int result = hs_sites__build(&sites, subject->symbols, totals, SHOWN_FRAMES);
+    if (result)
+        return result;
+    struct hs_top top;
+    result = hs_sites__top(&sites, cost, most, &top);
+    for (size_t i = 0; i < top.count; i++) {
+        const struct hs_site *site = &sites.site[top.number[i]];
+        fprintf(out, "%s%4u.%s ", style->number, (unsigned)i + 1, style->plain);
+        line(out, &site->sum, &totals->sum);
+        hs_site__print_stacks(out, style, site);
+    }
+    hs_top__free(&top);
+    hs_sites__free(&sites);
+    return result;
+}
+
+static void print_heading(FILE *out, const char *title)
+{
+    const struct hs_style *style = hs_style__for(out);
+    fprintf(out, "\n%s%s%s", style->heading, title, style->plain);
+}
+
+static void cpu_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
+{
+    fprintf(out, "%s  %s in %s samples", hs_text__time(site->allocated_bytes).text,
+            hs_text__percent(site->allocated_bytes, sum->allocated_bytes).text,
+            hs_text__count(site->allocated_count).text);
+}
+
+int hs_report__cpu(FILE *out, const struct hs_subject *subject, unsigned most)
+{
+    struct hs_totals totals;
+    struct hs_error error;
+    int result = hs_query__sample_totals(subject->store, HS_SAMPLE_CPU, subject->filter, &totals, &error);
+    if (result)
+        return result;
+    print_heading(out, "Call sites by CPU time");
+    fprintf(out, " (%s in %s samples)\n", hs_text__time(totals.sum.allocated_bytes).text,
+            hs_text__count(totals.sum.allocated_count).text);
+    result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, cpu_line);
+    hs_totals__free(&totals);
+    return result;
+}
+
+static void touched_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
+{
+    fprintf(out, "%s  %s touched of %s in %s", hs_text__bytes(site->peak_bytes).text,
+            hs_text__percent(site->peak_bytes, sum->peak_bytes).text, hs_text__bytes(site->allocated_bytes).text,
+            hs_text__blocks(site->allocated_count).text);
+    if (site->live_count)
+        fprintf(out, "; live at the end: %s of %s", hs_text__bytes(site->live_bytes).text,
+                hs_text__bytes(site->live_usable).text);
+}
+
+// Mappings are looked at on their own: blocks of the heap lie in them.
+static int ask_touched(const struct hs_subject *subject, uint32_t domains, struct hs_totals *totals)
+{
+    struct hs_error error;
+    struct hs_filter filter;
+    hs_filter__init(&filter);
+    if (subject->filter)
+        filter = *subject->filter;
+    filter.domains = domains;
+    return hs_query__touched(subject->store, &filter, NULL, totals, &error);
+}
+
+static int print_touched(FILE *out, const struct hs_subject *subject, uint32_t domains, unsigned most)
+{
+    struct hs_totals totals;
+    int result = ask_touched(subject, domains, &totals);
+    if (result)
+        return result;
+    if (totals.count) {
+        print_heading(out, domains == HS_FILTER_MAP ? "Mappings by memory that was touched"
+                                                    : "Call sites by memory that was touched");
+        fprintf(out, " (%s of %s; page faults made %s resident in all)\n", hs_text__bytes(totals.sum.peak_bytes).text,
+                hs_text__bytes(totals.sum.allocated_bytes).text,
+                hs_text__bytes(hs_store__summary(subject->store)->faulted_bytes).text);
+        result = print_sites(out, subject, &totals, HS_COST_PEAK, most, touched_line);
+    }
+    hs_totals__free(&totals);
+    return result;
+}
+
+int hs_report__touched(FILE *out, const struct hs_subject *subject, unsigned most)
+{
+    int result = print_touched(out, subject, HS_FILTER_HEAP, most);
+    return result ? result : print_touched(out, subject, HS_FILTER_MAP, most);
+}
+
+// ---- JSON
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef void (*write_sums)(struct hs_json *json, const struct hs_total *total);
+
+static void cpu_json(struct hs_json *json, const struct hs_total *total)
+{
+    hs_json__number(json, "ns", total->allocated_bytes);
+    hs_json__number(json, "samples", total->allocated_count);
+}
+
+static void touched_json(struct hs_json *json, const struct hs_total *total)
+{
+    hs_json__number(json, "touched_bytes", total->peak_bytes);
+    hs_json__number(json, "allocated_bytes", total->allocated_bytes);
+    hs_json__number(json, "allocations", total->allocated_count);
+    hs_json__number(json, "live_touched_bytes", total->live_bytes);
+    hs_json__number(json, "live_bytes", total->live_usable);
+    hs_json__number(json, "live_count", total->live_count);
+}
+
+// The open object's sums, and the first stacks.
+static void write_stacks(struct hs_json *json, const struct hs_subject *subject, struct hs_totals *totals,
+                         enum hs_total_key key, size_t most, write_sums sums)
+{
+    sums(json, &totals->sum);
+    hs_totals__sort(totals, key);
+    hs_json__open_array(json, "top");
+    for (size_t i = 0; i < totals->count && i < most; i++) {
+        hs_json__open_object(json, NULL);
+        sums(json, &totals->total[i]);
+        hs_report__stack_json(json, subject, totals->total[i].stack);
+        hs_json__close_object(json);
+    }
+    hs_json__close_array(json);
+    hs_json__close_object(json);
+}
+
+static int write_cpu(struct hs_json *json, const struct hs_subject *subject, size_t most)
+{
+    struct hs_totals totals;
+    struct hs_error error;
+    int result = hs_query__sample_totals(subject->store, HS_SAMPLE_CPU, subject->filter, &totals, &error);
+    if (result)
+        return result;
+    hs_json__open_object(json, "cpu");
+    write_stacks(json, subject, &totals, HS_TOTAL_ALLOCATED_BYTES, most, cpu_json);
+    hs_totals__free(&totals);
+    return 0;
+}
+
+static int write_touched(struct hs_json *json, const struct hs_subject *subject, uint32_t domains, size_t most)
+{
+    struct hs_totals totals;
+    int result = ask_touched(subject, domains, &totals);
+    if (result)
+        return result;
+    hs_json__open_object(json, domains == HS_FILTER_MAP ? "touched_mappings" : "touched");
+    hs_json__number(json, "faulted_bytes", hs_store__summary(subject->store)->faulted_bytes);
+    write_stacks(json, subject, &totals, HS_TOTAL_PEAK_BYTES, most, touched_json);
+    hs_totals__free(&totals);
+    return 0;
+}
+
+int hs_report__samples_json(struct hs_json *json, const struct hs_subject *subject, size_t most)
+{
+    const struct hs_summary *summary = hs_store__summary(subject->store);
+    const char *perf = hs_store__info(subject->store, "perf");
+    int result = 0;
+    if (perf)
+        hs_json__string(json, "perf", perf);
+    if (summary->cpu_samples)
+        result = write_cpu(json, subject, most);
+    if (!result && summary->faulted_bytes)
+        result = write_touched(json, subject, HS_FILTER_HEAP, most);
+    if (!result && summary->faulted_bytes)
+        result = write_touched(json, subject, HS_FILTER_MAP, most);
+    return result;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/perf/open.h"
+
+#include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/memory.h"
+#include "runtime/perf/sample.h"
+#include "runtime/text.h"
+#include "runtime/writer.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { RING_MOST = 512 << 10, RING_LEAST = 16 << 10, ALL_RINGS_MOST = 16 << 20, THREADS_MOST = 4096 };
+enum event { CPU, FAULT_STACK, FAULT, EVENTS };
+
+static bool is_wanted(enum event event)
+{
+    return hs_config.events & (event == CPU ? HS_EVENTS_CPU : HS_EVENTS_FAULTS);
+}
+
+static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
+{
+    return event == FAULT ? HS_SAMPLE_SHORT : rings->without_stack ? HS_SAMPLE_IP : HS_SAMPLE_STACK;
+}
+
+static uint64_t period(enum event event)
+{
+    return event == CPU ? 1000000000 / hs_config.cpu_frequency : event == FAULT ? 1 : hs_config.fault_stacks;
+}
+
+// Refused by kernels before 5.13, which then let forked children inherit, too: their samples are told by their pid.
+static bool without_inherit_thread;
+
+static void describe(const struct hs_perf_rings *rings, enum event event, uint32_t wakeup, struct perf_event_attr *attr)
+{
+    uint64_t type = sample_type(rings, event);
+    *attr = (struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof *attr,
+        .config = event == CPU ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
+        .sample_period = period(event),
+        .sample_type = type,
+        .inherit = 1,
+        .exclude_kernel = rings->without_kernel,
+        .exclude_hv = 1,
+        .watermark = 1,
+        .wakeup_watermark = wakeup,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+        .inherit_thread = !without_inherit_thread,
+    };
+    if (type & PERF_SAMPLE_STACK_USER) {
+        attr->sample_regs_user = hs_sample__registers();
+        attr->sample_stack_user = (uint32_t)hs_config.stack_copy;
+    }
+}
+
+static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu)
+{
+    return HS_SYSTEM5(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+long hs_perf_rings__ask(struct hs_perf_rings *rings)
+{
+    struct perf_event_attr attr;
+    enum event event = is_wanted(CPU) ? CPU : FAULT_STACK;
+    long fd = -EINVAL;
+    for (unsigned less = 0; less < 8 && fd < 0; less++) {
+        rings->without_kernel = less & 1;
+        without_inherit_thread = less & 2;
+        rings->without_stack = less & 4;
+        describe(rings, event, 0, &attr);
+        fd = open_event(&attr, 0, -1);
+    }
+    if (fd < 0)
+        return fd;
+    hs_system_close((int)fd);
+    return 0;
+}
+
+// ---- rings ----------------------------------------------------------------------------------------------------------
+
+static bool map_ring(struct hs_perf_ring *ring, size_t size)
+{
+    size_t page = hs_memory__page_size();
+    for (; size >= RING_LEAST && size >= page; size /= 2) {
+        long memory = hs_system_mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+        if (hs_system_failed(memory))
+            continue; // more than may be locked
+        struct perf_event_mmap_page *header = (struct perf_event_mmap_page *)memory;
+        ring->memory = header;
+        ring->size = page + size;
+        ring->ring = (struct hs_ring){.head = (uint64_t *)&header->data_head,
+                                      .tail = (uint64_t *)&header->data_tail,
+                                      .data = (const uint8_t *)memory + page,
+                                      .size = size};
+        return true;
+    }
+    return false;
+}
+
+void hs_perf_rings__unmap(struct hs_perf_rings *rings)
+{
+    for (unsigned i = 0; i < rings->count; i++)
+        hs_memory__unmap(rings->ring[i].memory, rings->ring[i].size);
+    rings->count = 0;
+}
+
+// What is wanted of all that a processor's events are opened for.
+struct opening {
+    struct hs_perf_rings *rings;
+    size_t ring_size;
+    const uint32_t *tids;
+    unsigned tid_count;
+};
+
+// The first event of a ring makes it; later ones write into it.
+static long add_event(struct opening *opening, struct hs_perf_ring **ring, enum event event, uint32_t tid, int cpu)
+{
+    struct hs_perf_rings *rings = opening->rings;
+    struct perf_event_attr attr;
+    describe(rings, event, (uint32_t)opening->ring_size / 8, &attr);
+    long fd = open_event(&attr, tid, cpu);
+    if (fd < 0)
+        return fd;
+    if (*ring) {
+        long result = HS_SYSTEM3(SYS_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, (*ring)->fd);
+        return result < 0 ? result : 0;
+    }
+    struct hs_perf_ring *made = &rings->ring[rings->count];
+    *made = (struct hs_perf_ring){.fd = (int)fd, .type = attr.sample_type};
+    if (!map_ring(made, opening->ring_size)) {
+        hs_system_close((int)fd);
+        return -ENOBUFS;
+    }
+    rings->count++;
+    *ring = made;
+    return 0;
+}
+
+// A thread that has ended meanwhile, and a processor that is not there, are no failures.
+static long open_processor(struct opening *opening, int cpu)
+{
+    struct hs_perf_ring *stacks = NULL, *faults = NULL;
+    for (unsigned i = 0; i < opening->tid_count; i++)
+        for (enum event event = CPU; event < EVENTS; event++) {
+            if (!is_wanted(event))
+                continue;
+            long result = add_event(opening, event == FAULT ? &faults : &stacks, event, opening->tids[i], cpu);
+            if (result == -ESRCH || result == -ENODEV)
+                continue;
+            if (result < 0 && opening->rings->count == 0)
+                return result;
+            opening->rings->incomplete |= result < 0;
+        }
+    return 0;
+}
+
+// ---- which threads, which processors ------------------------------------------------------------------------------
+
+static bool is_ours(uint32_t tid, uint32_t self)
+{
+    char path[64], name[24];
+    struct hs_text text;
+    hs_text__start(&text, path, sizeof path);
+    hs_text__add(&text, "/proc/self/task/");
+    hs_text__add_number(&text, tid);
+    hs_text__add(&text, "/comm");
+    return tid == self || tid == hs_writer__thread() ||
+           (hs_text__read_file(path, name, sizeof name) && hs_text__equal(name, "heapsonde\n"));
+}
+
+struct directory_entry { // of getdents64(2)
+    uint64_t inode, offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static unsigned take_entries(const char *entries, long size, uint32_t self, uint32_t *tids, unsigned count)
+{
+    for (long at = 0; at < size;) {
+        const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+        const char *name = entry->name;
+        uint32_t tid = (uint32_t)hs_text__parse(&name, 10);
+        if (tid && count < THREADS_MOST && !is_ours(tid, self))
+            tids[count++] = tid;
+        at += entry->length;
+    }
+    return count;
+}
+
+static unsigned list_threads(uint32_t self, uint32_t *tids)
+{
+    char entries[2048] __attribute__((aligned(8)));
+    unsigned count = 0;
+    long fd = hs_system_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), size;
+    if (fd < 0)
+        return 0;
+    while ((size = HS_SYSTEM3(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+        count = take_entries(entries, size, self, tids, count);
+    hs_system_close((int)fd);
+    return count;
+}
+
+// Reads a list such as 0-3,8 into `processors`; returns their number.
+static unsigned list_processors(uint16_t *processors)
+{
+    char text[512];
+    unsigned count = 0;
+    if (!hs_text__read_file("/sys/devices/system/cpu/online", text, sizeof text))
+        hs_text__read_file("/sys/devices/system/cpu/possible", text, sizeof text);
+    for (const char *at = text; *at >= '0' && *at <= '9'; at += *at == ',') {
+        uint64_t first = hs_text__parse(&at, 10), last = first;
+        if (*at == '-') {
+            at++;
+            last = hs_text__parse(&at, 10);
+        }
+        for (; first <= last && count < HS_PERF_PROCESSORS; first++)
+            processors[count++] = (uint16_t)first;
+    }
+    return count;
+}
+
+static size_t ring_size(unsigned processors)
+{
+    size_t size = RING_MOST;
+    while (size > RING_LEAST && size * 2 * processors > ALL_RINGS_MOST)
+        size /= 2;
+    return size;
+}
+
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self)
+{
+    uint16_t processors[HS_PERF_PROCESSORS];
+    uint32_t *tids = hs_memory__map(THREADS_MOST * sizeof *tids);
+    if (!tids)
+        return -ENOMEM;
+    unsigned count = list_processors(processors);
+    struct opening opening = {rings, ring_size(count), tids, list_threads(self, tids)};
+    long result = count && opening.tid_count ? 0 : -ENOENT;
+    for (unsigned i = 0; i < count && !result; i++)
+        result = open_processor(&opening, processors[i]);
+    hs_memory__unmap(tids, THREADS_MOST * sizeof *tids);
+    if (result)
+        hs_perf_rings__unmap(rings);
+    return result;
+}
+
+// ---- refusals -------------------------------------------------------------------------------------------------------
+
+static void explain_refusal(struct hs_text *text)
+{
+    char number[24];
+    const char *at = number;
+    size_t length = hs_text__read_file("/proc/sys/kernel/perf_event_paranoid", number, sizeof number);
+    uint64_t level = length && number[0] != '-' ? hs_text__parse(&at, 10) : 0;
+    if (level <= 2) {
+        hs_text__add(text, "forbidden: a seccomp filter or a security policy; allow perf_event_open, or CAP_PERFMON");
+        return;
+    }
+    hs_text__add(text, "forbidden: kernel.perf_event_paranoid is ");
+    hs_text__add_number(text, level);
+    hs_text__add(text, "; 2 would allow it, and so would CAP_PERFMON");
+}
+
+void hs_perf__explain(long error, char line[HS_PERF_LINE])
+{
+    struct hs_text text;
+    hs_text__start(&text, line, HS_PERF_LINE);
+    switch (-error) {
+    case EACCES:
+    case EPERM:
+        explain_refusal(&text);
+        break;
+    case ENOSYS:
+        hs_text__add(&text,
+                     "absent: no perf_event_open here; a kernel with CONFIG_PERF_EVENTS, and no emulator, has it");
+        break;
+    case ENOBUFS:
+        hs_text__add(&text, "no memory for rings: raise kernel.perf_event_mlock_kb or the limit of locked memory");
+        break;
+    case EMFILE:
+    case ENFILE:
+        hs_text__add(&text, "no descriptors left: raise the limit of open files");
+        break;
+    default:
+        hs_text__add(&text, "refused: error ");
+        hs_text__add_number(&text, (uint64_t)-error);
+        hs_text__add(&text, " of perf_event_open");
+    }
+}

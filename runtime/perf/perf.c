@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/perf/perf.h"
+
+#include "arch/system.h"
+#include "format/trace_format.h"
+#include "runtime/clock.h"
+#include "runtime/hidden_thread.h"
+#include "runtime/journal.h"
+#include "runtime/lock.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/perf/open.h"
+#include "runtime/perf/sample.h"
+#include "runtime/record.h"
+#include "runtime/shared_word.h"
+#include "runtime/writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/prctl.h>
+
+enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
+
+#define LONGEST_RUN_NS 1000000000ull
+#define IDLE_NS        100000000ll
+#define READY_NS       2000000000ull
+#define JOIN_NS        2000000000ll
+
+// What the thread and whoever flushes share. `lock` guards all but the words that are atomic.
+static struct {
+    struct hs_lock lock;
+    struct hs_hidden_thread thread;
+    struct hs_perf_rings *rings;
+    void *record;           // HS_RING_RECORD_MAX bytes
+    struct hs_thread *self; // the thread's records; NULL: it takes no samples
+    uint32_t pid;
+    _Atomic uint32_t ready, quit;
+    uint32_t held_by, held; // who holds the code, and how often
+} perf;
+
+static void say(const char *line)
+{
+    hs_log(HS_LOG_WARN, "perf events: ", line, 0);
+    hs_journal__info("perf", line);
+}
+
+// ---- from a sample to an event
+// ----------------------------------------------------------------------------------------
+
+static void count_drops(uint64_t count)
+{
+    hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_SAMPLES], (uint32_t)count);
+}
+
+static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, uint64_t address, uint64_t time)
+{
+    uint64_t now = hs_clock__monotonic_ns();
+    uint64_t words[] = {kind | (uint64_t)tid << 32, stack, weight, address, now > time ? now - time : 0};
+    hs_record__wide(perf.self, NULL, HS_WIDE_SAMPLE, words, 5, HS_RECORD_NO_STACK, 0);
+}
+
+static uint32_t stack_of(const struct hs_sample *sample)
+{
+    struct hs_memo *memo = perf.self->memo;
+    struct hs_live *live = hs_output__live();
+    if (!sample->has_stack)
+        return 0;
+    hs_memo_take_snapshot(memo, &sample->snapshot);
+    if (memo->end != HS_END_ROOT)
+        hs_shared_word__add(&live->truncated[memo->end], 1);
+    if (memo->guessed)
+        hs_shared_word__add(&live->guessed, 1);
+    perf.self->node_cache->alone_as = 0;
+    uint32_t stack = hs_stacks__identify(memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
+    if (!stack)
+        hs_shared_word__add(&live->dropped[HS_DROP_STACK_TABLE], 1);
+    return stack;
+}
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(hs_memory__page_size() - 1);
+}
+
+static void end_run(struct hs_fault_run *run)
+{
+    if (run->end)
+        put(HS_SAMPLE_FAULT, run->tid, (run->last - run->first) << 32, run->end - page_of(run->address), run->address,
+            run->last);
+    run->end = 0;
+}
+
+// Neighbours that are touched one after the other are one event.
+static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
+{
+    uint64_t start = page_of(sample->address);
+    if (run->end != start || run->tid != sample->tid || sample->time - run->first > LONGEST_RUN_NS) {
+        end_run(run);
+        *run = (struct hs_fault_run){sample->tid, sample->address, 0, sample->time, 0};
+    }
+    run->end = start + hs_memory__page_size();
+    run->last = sample->time;
+}
+
+static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sample)
+{
+    if (sample->pid != perf.pid || !(hs_mode() & HS_MODE_ALLOC))
+        return;
+    if (ring->type == HS_SAMPLE_SHORT)
+        add_fault(&ring->run, sample);
+    else if (sample->address)
+        put(HS_SAMPLE_FAULT_STACK, sample->tid, stack_of(sample), hs_config.fault_stacks, sample->address,
+            sample->time);
+    else
+        put(HS_SAMPLE_CPU, sample->tid, stack_of(sample), 1000000000 / hs_config.cpu_frequency, 0, sample->time);
+}
+
+static void take_record(struct hs_perf_ring *ring, size_t length)
+{
+    struct hs_sample sample;
+    hs_sample__read(perf.record, length, ring->type, &sample);
+    switch (sample.kind) {
+    case HS_SAMPLE_TAKEN:
+        take_sample(ring, &sample);
+        break;
+    case HS_SAMPLE_LOST:
+        count_drops(sample.lost);
+        break;
+    case HS_SAMPLE_DAMAGED:
+        count_drops(1);
+        break;
+    case HS_SAMPLE_OTHER:
+        break;
+    }
+}
+
+// Returns whether there may be more.
+static bool drain_ring(struct hs_perf_ring *ring)
+{
+    uint64_t damaged = ring->ring.damaged;
+    size_t length = 1;
+    for (int i = 0; i < BATCH && (length = hs_ring__next(&ring->ring, perf.record)); i++)
+        take_record(ring, length);
+    end_run(&ring->run);
+    count_drops(ring->ring.damaged - damaged);
+    return length != 0;
+}
+
+// Under the lock.
+static bool drain(void)
+{
+    bool more = false;
+    for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
+        more |= drain_ring(&perf.rings->ring[i]);
+    return more;
+}
+
+// ---- the thread
+// -------------------------------------------------------------------------------------------------------
+
+static long wait_for_samples(struct pollfd *files)
+{
+    unsigned count = perf.rings->count;
+    for (unsigned i = 0; i < count; i++)
+        files[i] = (struct pollfd){.fd = perf.rings->ring[i].fd, .events = POLLIN};
+    return hs_system_poll(files, count, IDLE_NS);
+}
+
+static void work(uint32_t tid)
+{
+    static struct pollfd files[2 * HS_PERF_PROCESSORS];
+    while (!atomic_load(&perf.quit)) {
+        wait_for_samples(files);
+        for (bool more = true; more && hs_lock__acquire(&perf.lock, tid);) {
+            more = drain();
+            hs_lock__release(&perf.lock);
+        }
+    }
+}
+
+static void tell_what_is_missing(void)
+{
+    if (perf.rings->without_stack)
+        say("without stacks: this kernel copies no registers and stacks for samples");
+    if (perf.rings->without_kernel)
+        say("user mode alone: kernel.perf_event_paranoid 1 would add what the kernel does for the program");
+    if (perf.rings->incomplete)
+        say("not every thread is sampled: raise the limit of open files");
+}
+
+static void thread_main(void *unused)
+{
+    (void)unused;
+    char line[HS_PERF_LINE];
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
+    hs_hidden_thread__close_descriptors(hs_config.log_level != HS_LOG_OFF ? 2 : -1);
+    long result = hs_perf_rings__open(perf.rings, tid);
+    atomic_store(&perf.ready, 1);
+    hs_futex__wake(&perf.ready, 1);
+    if (result) {
+        hs_perf__explain(result, line);
+        say(line);
+        return;
+    }
+    tell_what_is_missing();
+    struct hs_thread *self = hs_threads__register();
+    if (!self)
+        return;
+    self->inside = HS_INSIDE_RECORDER;
+    perf.self = self;
+    work(tid);
+}
+
+// ---- the program's threads
+// --------------------------------------------------------------------------------------------
+
+static long start_thread(void)
+{
+    long result = hs_perf_rings__ask(perf.rings);
+    if (result)
+        return result;
+    perf.pid = (uint32_t)hs_system_getpid();
+    result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
+    // What the program does from here on is sampled.
+    uint64_t until = hs_clock__monotonic_ns() + READY_NS;
+    while (!result && !atomic_load(&perf.ready) && hs_clock__monotonic_ns() < until)
+        hs_futex__wait(&perf.ready, 0, IDLE_NS);
+    return result;
+}
+
+void hs_perf__start(void)
+{
+    if (!(hs_config.events & (HS_EVENTS_CPU | HS_EVENTS_FAULTS)) || perf.rings)
+        return;
+    char line[HS_PERF_LINE];
+    if (hs_config.aggregate || !hs_writer__thread()) {
+        say(hs_config.aggregate ? "none: HEAPSONDE_MODE=aggregate" : "none: the writer has no thread");
+        return;
+    }
+    perf.rings = hs_memory__map(sizeof *perf.rings);
+    perf.record = hs_memory__map(HS_RING_RECORD_MAX);
+    long result = perf.rings && perf.record ? start_thread() : -ENOMEM;
+    if (!result)
+        return;
+    hs_perf__explain(result, line);
+    say(line);
+}
+
+void hs_perf__flush(void)
+{
+    if (!perf.self || !hs_lock__acquire(&perf.lock, (uint32_t)hs_system_gettid()))
+        return;
+    while (drain())
+        continue;
+    hs_thread__flush(perf.self);
+    hs_lock__release(&perf.lock);
+}
+
+void hs_perf__stop(void)
+{
+    if (!perf.self)
+        return;
+    hs_perf__flush();
+    atomic_store(&perf.quit, 1);
+    if (!hs_hidden_thread__join(&perf.thread, JOIN_NS))
+        return;
+    perf.self = NULL;
+    hs_perf_rings__unmap(perf.rings);
+    say("ended: the program had to be single-threaded");
+}
+
+void hs_perf__hold_code(void)
+{
+    uint32_t tid = (uint32_t)hs_system_gettid();
+    if (!perf.self)
+        return;
+    if (perf.held_by == tid) {
+        perf.held++;
+        return;
+    }
+    if (!hs_lock__acquire(&perf.lock, tid))
+        return;
+    while (drain())
+        continue;
+    perf.held_by = tid;
+    perf.held = 1;
+}
+
+void hs_perf__release_code(void)
+{
+    if (perf.held_by != (uint32_t)hs_system_gettid() || --perf.held)
+        return;
+    perf.held_by = 0;
+    hs_lock__release(&perf.lock);
+}
+
+void hs_perf__reset(void)
+{
+    if (perf.rings)
+        hs_memory__unmap(perf.rings, sizeof *perf.rings);
+    if (perf.record)
+        hs_memory__unmap(perf.record, HS_RING_RECORD_MAX);
+    hs_hidden_thread__forget(&perf.thread);
+    __builtin_memset(&perf, 0, sizeof perf);
+}

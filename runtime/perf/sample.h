@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a record of a ring says. Samples begin with process, thread, time and address; some have registers and a copy of
+// the stack behind that, as perf_event_attr asked for (HS_SAMPLE_*).
+#ifndef HEAPSONDE_RUNTIME_PERF_SAMPLE_H
+#define HEAPSONDE_RUNTIME_PERF_SAMPLE_H
+
+#include "unwind/snapshot.h"
+
+#include <linux/perf_event.h>
+
+#define HS_SAMPLE_SHORT (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)
+#define HS_SAMPLE_IP    (PERF_SAMPLE_IP | HS_SAMPLE_SHORT)
+#define HS_SAMPLE_STACK (HS_SAMPLE_SHORT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+
+struct hs_sample {
+    enum { HS_SAMPLE_OTHER, HS_SAMPLE_LOST, HS_SAMPLE_TAKEN, HS_SAMPLE_DAMAGED } kind;
+    uint64_t lost; // LOST: records that did not fit into the ring
+    // TAKEN:
+    uint32_t pid, tid;
+    uint64_t time;    // CLOCK_MONOTONIC
+    uint64_t address; // of a page fault
+    bool has_stack;   // `snapshot` is filled; its copy points into the record
+    struct hs_snapshot snapshot;
+};
+
+// `type`: the sample_type of the ring's events. The record is `length` bytes of anything.
+void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs_sample *sample);
+
+// The registers to ask for.
+uint64_t hs_sample__registers(void);
+
+#endif

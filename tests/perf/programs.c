@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Programs of which it is known where their CPU time goes and what memory they touch. What is true they say themselves.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOT_INLINE __attribute__((noinline, noclone))
+
+static volatile unsigned long sink;
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// What the compiler may not leave out.
+static void *volatile kept;
+
+static void allocate(void)
+{
+    kept = malloc(10);
+    free(kept);
+}
+
+// Burns CPU time until the thread's own clock says that it is enough.
+NOT_INLINE static uint64_t burn(uint64_t ns)
+{
+    uint64_t start = cpu_ns(), now;
+    do {
+        for (int i = 0; i < 200000; i++)
+            sink += (unsigned long)i;
+        now = cpu_ns();
+    } while (now - start < ns);
+    return now - start;
+}
+
+// ---- split: three stacks with 70, 20 and 10 percent
+// ---------------------------------------------------------------------
+
+static uint64_t spent[3];
+
+NOT_INLINE static void seventy(uint64_t ns)
+{
+    spent[0] += burn(ns * 70 / 100);
+    sink++;
+}
+
+NOT_INLINE static void twenty(uint64_t ns)
+{
+    spent[1] += burn(ns * 20 / 100);
+    sink++;
+}
+
+NOT_INLINE static void ten(uint64_t ns)
+{
+    spent[2] += burn(ns * 10 / 100);
+    sink++;
+}
+
+static int split(const char *milliseconds)
+{
+    enum { ROUNDS = 20 };
+    uint64_t ns = strtoull(milliseconds, NULL, 10) * 1000000 / ROUNDS;
+    allocate();
+    for (int i = 0; i < ROUNDS; i++) {
+        seventy(ns);
+        twenty(ns);
+        ten(ns);
+    }
+    printf("seventy %llu twenty %llu ten %llu\n", (unsigned long long)spent[0], (unsigned long long)spent[1],
+           (unsigned long long)spent[2]);
+    return 0;
+}
+
+// ---- touch: known parts of big blocks
+// -----------------------------------------------------------------------------------
+
+// What the kernel says: bytes of the block's pages that are in memory.
+static unsigned long long resident(char *block, size_t size)
+{
+    char *first = (char *)((uintptr_t)block & ~(uintptr_t)4095);
+    size_t pages = (size_t)(block + size - first + 4095) / 4096, count = 0;
+    unsigned char *in_memory = malloc(pages);
+    if (!in_memory || mincore(first, pages * 4096, in_memory))
+        return ~0ull;
+    for (size_t i = 0; i < pages; i++)
+        count += in_memory[i] & 1;
+    free(in_memory);
+    return count * 4096;
+}
+
+static void touch(char *block, size_t from, size_t to, size_t step)
+{
+    for (size_t at = from; at < to; at += step)
+        block[at] = 1;
+}
+
+NOT_INLINE static char *allocate_half(size_t size)
+{
+    char *block = malloc(size);
+    touch(block, 0, size / 2, 4096);
+    return block;
+}
+
+NOT_INLINE static char *allocate_every_tenth(size_t size)
+{
+    char *block = malloc(size);
+    touch(block, 0, size, 40960);
+    return block;
+}
+
+NOT_INLINE static char *allocate_untouched(size_t size)
+{
+    return malloc(size);
+}
+
+NOT_INLINE static char *allocate_mapping(size_t size)
+{
+    char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    touch(block, size / 4, size / 2, 4096);
+    return block;
+}
+
+static int touch_blocks(const char *mebibytes)
+{
+    size_t size = (size_t)strtoull(mebibytes, NULL, 10) << 20;
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    char *half = allocate_half(size);
+    char *tenth = allocate_every_tenth(size);
+    char *untouched = allocate_untouched(size);
+    char *mapping = allocate_mapping(size);
+    printf("allocate_half %llu allocate_every_tenth %llu allocate_untouched %llu allocate_mapping %llu\n",
+           resident(half, size), resident(tenth, size), resident(untouched, size), resident(mapping, size));
+    return 0;
+}
+
+// ---- threads: many that come and go, each touching a page of its own
+// ----------------------------------------------------
+
+enum { THREADS = 1000, AT_ONCE = 8, PAGE = 4096 };
+static char *pages;
+
+static void *touch_own_page(void *number)
+{
+    pages[(size_t)(uintptr_t)number * PAGE] = 1;
+    return NULL;
+}
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+NOT_INLINE static char *allocate_pages(void)
+{
+    return malloc((size_t)(THREADS + 1) * PAGE);
+}
+
+static int threads(void)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    pages = allocate_pages();
+    int before = count_descriptors();
+    for (size_t first = 0; first < THREADS; first += AT_ONCE) {
+        pthread_t thread[AT_ONCE];
+        for (size_t i = 0; i < AT_ONCE; i++)
+            if (pthread_create(&thread[i], NULL, touch_own_page, (void *)(uintptr_t)(first + i)))
+                return 1;
+        for (size_t i = 0; i < AT_ONCE; i++)
+            pthread_join(thread[i], NULL);
+    }
+    printf("descriptors %d\n", count_descriptors() - before);
+    return 0;
+}
+
+// ---- children: forked ones have samples of their own, executed ones none of ours
+// ------------------------------------------
+
+NOT_INLINE static uint64_t of_the_child(uint64_t ns)
+{
+    uint64_t result = burn(ns);
+    sink++;
+    return result;
+}
+
+NOT_INLINE static uint64_t of_the_parent(uint64_t ns)
+{
+    uint64_t result = burn(ns);
+    sink += 2; // two functions that are alike would become one
+    return result;
+}
+
+static int children(const char *self)
+{
+    enum { MS = 400 };
+    allocate();
+    fflush(stdout);
+    pid_t forked = fork();
+    if (!forked) {
+        allocate();
+        of_the_child(MS * 1000000ull);
+        exit(0);
+    }
+    pid_t executed = fork();
+    if (!executed) {
+        execl(self, self, "descriptors", (char *)NULL);
+        _exit(99);
+    }
+    int status[2];
+    uint64_t parent = of_the_parent(MS * 1000000ull);
+    waitpid(forked, &status[0], 0);
+    waitpid(executed, &status[1], 0);
+    printf("child %d parent %llu\n", (int)forked, (unsigned long long)parent);
+    return status[0] || status[1];
+}
+
+// Nothing but the standard ones may be open.
+static int descriptors(void)
+{
+    return count_descriptors() > 3;
+}
+
+// ---- refuse: the rest of the arguments without perf_event_open
+// -------------------------------------------------------------
+
+static int refuse(int error, const char *preload, char **arguments)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        return 77;
+    setenv("LD_PRELOAD", preload, 1);
+    execv(arguments[0], arguments);
+    return 99;
+}
+
+int main(int count, char **arguments)
+{
+    const char *what = count > 1 ? arguments[1] : "";
+    if (count > 2 && !strcmp(what, "split"))
+        return split(arguments[2]);
+    if (count > 2 && !strcmp(what, "touch"))
+        return touch_blocks(arguments[2]);
+    if (!strcmp(what, "threads"))
+        return threads();
+    if (!strcmp(what, "children"))
+        return children(arguments[0]);
+    if (!strcmp(what, "descriptors"))
+        return descriptors();
+    if (count > 4 && !strcmp(what, "refuse"))
+        return refuse(atoi(arguments[2]), arguments[3], arguments + 4);
+    fprintf(stderr, "usage: %s split MS | touch MIB | threads | children | refuse ERRNO PRELOAD PROGRAM...\n",
+            arguments[0]);
+    return 2;
+}

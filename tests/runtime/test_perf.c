@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Rings of samples as the kernel fills them, and as it never would.
+#include "runtime/perf/ring.h"
+#include "runtime/perf/sample.h"
+
+#include <check.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 4096, COPY = 64 };
+
+static uint64_t head, tail;
+static uint8_t data[SIZE];
+static uint64_t record[HS_RING_RECORD_MAX / 8];
+
+static struct hs_ring new_ring(uint64_t at)
+{
+    head = tail = at;
+    memset(data, 0, sizeof data);
+    return (struct hs_ring){.head = &head, .tail = &tail, .data = data, .size = SIZE};
+}
+
+static void put(const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        data[(head + i) % SIZE] = ((const uint8_t *)bytes)[i];
+    head += length;
+}
+
+static void put_header(uint32_t type, uint16_t size)
+{
+    struct perf_event_header header = {.type = type, .size = size};
+    put(&header, sizeof header);
+}
+
+// A record of `size` bytes whose words count from `first`.
+static void put_record(uint32_t type, uint16_t size, uint64_t first)
+{
+    put_header(type, size);
+    for (size_t i = sizeof(struct perf_event_header); i < size; i += 8, first++)
+        put(&first, 8);
+}
+
+START_TEST(records_come_in_order_across_the_end)
+{
+    // Positions beyond what fits 32 bits, too: the low halves alone are exchanged where there are no others.
+    for (uint64_t start = 0; start < SIZE; start += 8) {
+        struct hs_ring ring = new_ring(start);
+        put_record(PERF_RECORD_SAMPLE, 1000, 1);
+        put_record(PERF_RECORD_LOST, 24, 500);
+        put_record(PERF_RECORD_SAMPLE, 3072, 1000);
+        ck_assert_uint_eq(hs_ring__unread(&ring), 4096);
+        ck_assert_uint_eq(hs_ring__next(&ring, record), 1000);
+        for (uint64_t i = 1; i < 1000 / 8; i++)
+            ck_assert_uint_eq(record[i], i);
+        ck_assert_uint_eq(hs_ring__next(&ring, record), 24);
+        ck_assert_uint_eq(record[2], 501);
+        ck_assert_uint_eq(hs_ring__next(&ring, record), 3072);
+        ck_assert_uint_eq(record[3072 / 8 - 1], 1000 + 3072 / 8 - 2);
+        ck_assert_uint_eq(hs_ring__next(&ring, record), 0);
+        ck_assert_uint_eq(tail, head);
+        ck_assert_uint_eq(ring.damaged, 0);
+    }
+}
+END_TEST
+
+// Whatever is given up, what comes later is read.
+static void expect_damage(struct hs_ring *ring)
+{
+    ck_assert_uint_eq(hs_ring__next(ring, record), 0);
+    ck_assert_uint_eq(ring->damaged, 1);
+    ck_assert_uint_eq(tail, head);
+    put_record(PERF_RECORD_SAMPLE, 64, 7);
+    ck_assert_uint_eq(hs_ring__next(ring, record), 64);
+    ck_assert_uint_eq(ring->damaged, 1);
+}
+
+START_TEST(damaged_rings_are_given_up)
+{
+    static const uint16_t sizes[] = {0, 1, 7, 12, 63, 4096, 65528};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct hs_ring ring = new_ring(SIZE - 16);
+        put_header(PERF_RECORD_SAMPLE, sizes[i]);
+        head += 56;
+        expect_damage(&ring);
+    }
+    struct hs_ring ring = new_ring(64);
+    head += SIZE + 8; // more than there can be: it was written over
+    expect_damage(&ring);
+    ring = new_ring(64);
+    head -= 8; // it went back
+    expect_damage(&ring);
+    ring = new_ring(64);
+    head += 4;
+    ck_assert_uint_eq(hs_ring__next(&ring, record), 0);
+    ck_assert_uint_eq(ring.damaged, 1);
+}
+END_TEST
+
+// ---- samples
+// ----------------------------------------------------------------------------------------------------------
+
+struct words {
+    uint64_t word[256];
+    size_t count;
+};
+
+static void add(struct words *words, uint64_t word)
+{
+    words->word[words->count++] = word;
+}
+
+static unsigned registers_asked(void)
+{
+    unsigned count = 0;
+    for (uint64_t mask = hs_sample__registers(); mask; mask &= mask - 1)
+        count++;
+    return count;
+}
+
+static void begin_sample(struct words *words)
+{
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE};
+    uint32_t ids[2] = {11, 22};
+    *words = (struct words){0};
+    words->count = 2;
+    memcpy(&words->word[0], &header, 8);
+    memcpy(&words->word[1], ids, 8);
+    add(words, 333);
+    add(words, 0x4444);
+}
+
+// The n-th register of the kernel's order holds 1000 + n; of the copied stack `filled` bytes are there.
+static void full_sample(struct words *words, uint64_t size, uint64_t filled)
+{
+    begin_sample(words);
+    add(words, PERF_SAMPLE_REGS_ABI_64);
+    uint64_t mask = hs_sample__registers();
+    for (unsigned i = 0; i < 64; i++)
+        if (mask >> i & 1)
+            add(words, 1000 + i);
+    add(words, size);
+    for (uint64_t i = 0; i < COPY / 8; i++)
+        add(words, 0xabc0 + i);
+    add(words, filled);
+}
+
+static struct hs_sample read_words(const struct words *words, size_t length, uint64_t type)
+{
+    struct hs_sample sample;
+    uint8_t *exact = malloc(length ? length : 1); // so that reading behind it is seen
+    memcpy(exact, words->word, length);
+    hs_sample__read(exact, length, type, &sample);
+    if (sample.snapshot.copy)
+        ck_assert(sample.snapshot.copy >= exact && sample.snapshot.copy + sample.snapshot.size <= exact + length);
+    free(exact);
+    return sample;
+}
+
+START_TEST(samples_are_read)
+{
+    struct words words;
+    begin_sample(&words);
+    struct hs_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_SHORT);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
+    ck_assert_uint_eq(sample.pid, 11);
+    ck_assert_uint_eq(sample.tid, 22);
+    ck_assert_uint_eq(sample.time, 333);
+    ck_assert_uint_eq(sample.address, 0x4444);
+    ck_assert(!sample.has_stack);
+    full_sample(&words, COPY, 40);
+    sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
+    ck_assert(sample.has_stack);
+    ck_assert_uint_eq(sample.snapshot.size, 40);
+    ck_assert_uint_eq(registers_asked(), HS_DWARF_REGISTERS);
+#if defined(__x86_64__)
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_SP], 1007);
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_FP], 1006);
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_PC], 1008);
+    ck_assert_uint_eq(sample.snapshot.registers.values[3], 1001);  // rbx
+    ck_assert_uint_eq(sample.snapshot.registers.values[15], 1023); // r15
+#elif defined(__mips__)
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_PC], 1000);
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_SP], 1029);
+#else
+    ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_PC], 1000 + HS_DWARF_PC);
+#endif
+    full_sample(&words, COPY, 0);
+    sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
+    ck_assert_ptr_null(sample.snapshot.copy);
+}
+END_TEST
+
+START_TEST(a_thread_without_user_registers_has_no_stack)
+{
+    struct words words;
+    begin_sample(&words);
+    add(&words, PERF_SAMPLE_REGS_ABI_NONE);
+    add(&words, 0);
+    struct hs_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
+    ck_assert(!sample.has_stack);
+}
+END_TEST
+
+START_TEST(cut_samples_are_damaged)
+{
+    struct words words;
+    full_sample(&words, COPY, COPY);
+    for (size_t length = 0; length < words.count * 8; length++) {
+        struct hs_sample sample = read_words(&words, length, HS_SAMPLE_STACK);
+        ck_assert_int_eq(sample.kind, HS_SAMPLE_DAMAGED);
+    }
+    ck_assert_int_eq(read_words(&words, words.count * 8, HS_SAMPLE_STACK).kind, HS_SAMPLE_TAKEN);
+}
+END_TEST
+
+START_TEST(impossible_sizes_of_the_copy_are_damage)
+{
+    static const uint64_t sizes[][2] = {{COPY, COPY + 1}, {COPY, UINT64_MAX},  {COPY + 16, 8},      {UINT64_MAX, 8},
+                                        {1ull << 63, 8},  {UINT64_MAX - 7, 8}, {UINT64_MAX / 2, 0}, {COPY + 8, 8}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct words words;
+        full_sample(&words, sizes[i][0], sizes[i][1]);
+        ck_assert_int_eq(read_words(&words, words.count * 8, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
+    }
+}
+END_TEST
+
+START_TEST(lost_records_say_how_many)
+{
+    struct words words = {.count = 3, .word = {0, 5, 1234}};
+    struct perf_event_header header = {.type = PERF_RECORD_LOST};
+    memcpy(words.word, &header, 8);
+    struct hs_sample sample = read_words(&words, 24, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_LOST);
+    ck_assert_uint_eq(sample.lost, 1234);
+    ck_assert_int_eq(read_words(&words, 16, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
+    header.type = PERF_RECORD_EXIT;
+    memcpy(words.word, &header, 8);
+    ck_assert_int_eq(read_words(&words, 24, HS_SAMPLE_STACK).kind, HS_SAMPLE_OTHER);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("perf");
+    TCase *cases = tcase_create("rings and samples");
+    tcase_add_test(cases, records_come_in_order_across_the_end);
+    tcase_add_test(cases, damaged_rings_are_given_up);
+    tcase_add_test(cases, samples_are_read);
+    tcase_add_test(cases, a_thread_without_user_registers_has_no_stack);
+    tcase_add_test(cases, cut_samples_are_damaged);
+    tcase_add_test(cases, impossible_sizes_of_the_copy_are_damage);
+    tcase_add_test(cases, lost_records_say_how_many);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

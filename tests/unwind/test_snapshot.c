@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Stacks walked from registers and a copy, held against the same stacks walked as they are.
+#include "unwind/include/heapsonde/unwind.h"
+#include "unwind/rule_cache.h"
+#include "unwind/snapshot.h"
+
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPACITY = 256, COPY = 65536, DEPTH = 20 };
+
+extern char **environ;
+
+static struct hs_memo *memo;
+static struct hs_snapshot snapshot;
+static uint8_t copy[COPY];
+static uintptr_t truth[CAPACITY];
+static uint32_t truth_depth;
+static volatile uintptr_t sink;
+
+// The registers and the stack of the function that this is in.
+__attribute__((noinline)) static void capture(void)
+{
+    hs_capture_all(&snapshot.registers);
+    uintptr_t *values = snapshot.registers.values;
+    snapshot.copy = copy;
+    snapshot.size = (uintptr_t)environ - values[HS_DWARF_SP]; // the environment lies above the first frame
+    ck_assert_uint_lt(snapshot.size, sizeof copy);
+    memcpy(copy, (const void *)values[HS_DWARF_SP], snapshot.size);
+    truth_depth = (uint32_t)hs_backtrace((void **)truth, CAPACITY); // the first is in here, too
+}
+
+__attribute__((noinline)) static void recurse(unsigned left, uintptr_t a, uintptr_t b)
+{
+    volatile uintptr_t room[1 + left % 5 * 3];
+    room[0] = a;
+    if (left)
+        recurse(left - 1, a + b, a ^ b);
+    else
+        capture();
+    sink += room[0] + a + b; // no tail call; callee-saved registers are in use
+}
+
+static void prepare(void)
+{
+    if (!memo)
+        memo = hs_memo_create(calloc(1, hs_memo_size(CAPACITY)), CAPACITY);
+    recurse(DEPTH, 3, 5);
+}
+
+START_TEST(a_whole_copy_gives_the_whole_stack)
+{
+    prepare();
+    hs_memo_take_snapshot(memo, &snapshot);
+    ck_assert_int_eq(memo->end, HS_END_ROOT);
+    ck_assert(!memo->guessed);
+    // The innermost frame is the one that was interrupted; the others are return addresses.
+    ck_assert_uint_eq(memo->depth, truth_depth);
+    ck_assert_uint_eq(memo->pcs[memo->depth - 1], hs_rule_key(snapshot.registers.values[HS_DWARF_PC], true));
+    for (uint32_t i = 0; i + 1 < truth_depth; i++)
+        ck_assert_uint_eq(memo->pcs[i], truth[truth_depth - 1 - i]);
+}
+END_TEST
+
+START_TEST(a_cut_copy_gives_the_inner_frames)
+{
+    prepare();
+    uint32_t before = 0;
+    size_t whole = snapshot.size;
+    for (snapshot.size = 0; snapshot.size < whole; snapshot.size += 40) {
+        // Exactly what may be read, so that a read behind it is found.
+        uint8_t *exact = malloc(snapshot.size ? snapshot.size : 1);
+        memcpy(exact, copy, snapshot.size);
+        snapshot.copy = exact;
+        hs_memo_take_snapshot(memo, &snapshot);
+        ck_assert(memo->depth >= 1 && memo->depth >= before && memo->depth <= truth_depth);
+        ck_assert_int_eq(memo->end, memo->depth == truth_depth ? memo->end : HS_END_CUT_COPY);
+        for (uint32_t i = 1; i < memo->depth; i++)
+            ck_assert_uint_eq(memo->pcs[memo->depth - 1 - i], truth[i]);
+        before = memo->depth;
+        free(exact);
+    }
+    ck_assert_uint_gt(before, DEPTH);
+}
+END_TEST
+
+// Any bytes: the walk ends, and its reason is one of those.
+START_TEST(damaged_copies_end)
+{
+    unsigned seed = 20260101;
+    printf("seed %u\n", seed);
+    for (int round = 0; round < 3000; round++) {
+        prepare();
+        for (int i = 0; i < 200; i++)
+            copy[(size_t)rand_r(&seed) % snapshot.size] = (uint8_t)rand_r(&seed);
+        uintptr_t *values = snapshot.registers.values;
+        if (round % 3 == 0)
+            values[rand_r(&seed) % HS_DWARF_REGISTERS] = (uintptr_t)rand_r(&seed) << (rand_r(&seed) % 33);
+        if (round % 7 == 0)
+            values[HS_DWARF_PC] = truth[(size_t)rand_r(&seed) % truth_depth] + (uintptr_t)(rand_r(&seed) % 64);
+        hs_memo_take_snapshot(memo, &snapshot);
+        ck_assert(memo->depth >= 1 && memo->depth <= CAPACITY && (int)memo->end < HS_END_COUNT);
+    }
+}
+END_TEST
+
+START_TEST(without_a_copy_there_is_the_innermost_frame)
+{
+    prepare();
+    snapshot.copy = NULL;
+    hs_memo_take_snapshot(memo, &snapshot);
+    ck_assert_uint_eq(memo->depth, 1);
+    ck_assert_int_eq(memo->end, HS_END_CUT_COPY);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("snapshot");
+    TCase *cases = tcase_create("snapshot");
+    tcase_add_test(cases, a_whole_copy_gives_the_whole_stack);
+    tcase_add_test(cases, a_cut_copy_gives_the_inner_frames);
+    tcase_add_test(cases, damaged_copies_end);
+    tcase_add_test(cases, without_a_copy_there_is_the_innermost_frame);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
