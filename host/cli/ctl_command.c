@@ -6,6 +6,7 @@
 #include "host/cli/wire_options.h"
 #include "host/ctl/client.h"
 #include "host/ctl/find.h"
+#include "host/ctl/listening.h"
 #include "host/ctl/pages.h"
 #include "host/ctl/status.h"
 #include "host/report/text.h"
@@ -402,7 +403,8 @@ static int ask_remote(const struct hs_arguments *arguments, const struct action 
 {
     struct job job = {.arguments = arguments, .operand = words[0], .remote = target};
     if (!action->remote) {
-        hs_complain(arguments->command, "%s is for a process on this machine, by its number", action->name);
+        hs_complain(arguments->command, "%s is for a process on this machine, by its number, that samples",
+                    action->name);
         return HS_EXIT_USAGE;
     }
     if (words[0] && !action->takes_text && (!action->takes_operand || words[1]))
@@ -411,6 +413,26 @@ static int ask_remote(const struct hs_arguments *arguments, const struct action 
         return HS_EXIT_USAGE;
     int status = action->run ? action->run(&job) : ask_for_text(&job, action, words);
     return status == HS_CTL_SHOWN ? HS_EXIT_OK : status;
+}
+
+// Of this machine, by its number: one that samples has a socket of its own, one that is recorded may listen for hosts.
+static int ask_number(const struct hs_arguments *arguments, const struct action *action, const char *number,
+                      char **words)
+{
+    char address[32];
+    pid_t pid = (pid_t)strtol(number, NULL, 10);
+    if (hs_arguments__flag(arguments, "socket") || strlen(number) > 9 || !hs_listening__is_recorded(pid))
+        return ask_process(arguments, action, number, words);
+    unsigned port = hs_listening__port(pid);
+    if (!port) {
+        hs_complain(arguments->command,
+                    "process %ld is recorded, but listens for nobody; start it with HEAPSONDE_ENABLE_SERVER=1 in its "
+                    "environment, which on this machine needs no key",
+                    (long)pid);
+        return HS_EXIT_FAILURE;
+    }
+    snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+    return ask_remote(arguments, action, address, words);
 }
 
 // TARGET ACTION [OPERANDS], and for those used to it, ACTION TARGET.
@@ -436,7 +458,7 @@ static int ctl(const struct hs_arguments *arguments)
         return HS_EXIT_USAGE;
     }
     if (is_number(target) || hs_arguments__flag(arguments, "socket"))
-        return ask_process(arguments, action, target, words + 2);
+        return ask_number(arguments, action, target, words + 2);
     return ask_remote(arguments, action, target, words + 2);
 }
 
