@@ -218,11 +218,8 @@ static void thread_main(void *unused)
 
 static long start_thread(void)
 {
-    long result = hs_perf_rings__ask(perf.rings);
-    if (result)
-        return result;
     perf.pid = (uint32_t)hs_system_getpid();
-    result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
+    long result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // What the program does from here on is sampled.
     uint64_t until = hs_clock__monotonic_ns() + READY_NS;
     while (!result && !atomic_load(&perf.ready) && hs_clock__monotonic_ns() < until)
@@ -230,18 +227,26 @@ static long start_thread(void)
     return result;
 }
 
+static long prepare(void)
+{
+    perf.rings = hs_memory__map(sizeof *perf.rings);
+    perf.record = hs_memory__map(HS_RING_RECORD_MAX);
+    return perf.rings && perf.record ? hs_perf_rings__ask(perf.rings) : -ENOMEM;
+}
+
 void hs_perf__start(void)
 {
     if (!(hs_config.events & (HS_EVENTS_CPU | HS_EVENTS_FAULTS)) || perf.rings)
         return;
     char line[HS_PERF_LINE];
-    if (hs_config.aggregate || !hs_writer__thread()) {
+    long result = prepare();
+    bool possible = !hs_config.aggregate && hs_writer__thread();
+    if (!result && !possible) {
         say(hs_config.aggregate ? "none: HEAPSONDE_MODE=aggregate" : "none: the writer has no thread");
         return;
     }
-    perf.rings = hs_memory__map(sizeof *perf.rings);
-    perf.record = hs_memory__map(HS_RING_RECORD_MAX);
-    long result = perf.rings && perf.record ? start_thread() : -ENOMEM;
+    if (!result)
+        result = start_thread();
     if (!result)
         return;
     hs_perf__explain(result, line);
