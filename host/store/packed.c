@@ -249,17 +249,28 @@ static struct hs_packed_block *add_block(struct hs_packed_writer *writer)
     return &writer->block[writer->blocks++];
 }
 
+// Many columns are the same for long. Ends early where they are not.
+static bool is_constant(const uint64_t *values, size_t count)
+{
+    uint64_t different = 0;
+    for (size_t i = 0; i + GROUP <= count && !different; i += GROUP)
+        for (unsigned k = 0; k < GROUP; k++)
+            different |= values[i + k] ^ values[0];
+    for (size_t i = count - count % GROUP; i < count; i++)
+        different |= values[i] ^ values[0];
+    return !different;
+}
+
 // Makes the values differences to the least. Returns all bits that occur.
 static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *block)
 {
-    uint64_t least = values[0], most = values[0], all = 0;
-    for (size_t i = 1; i < count; i++) {
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
-    }
+    uint64_t least = values[0], all = 0;
     block->base = least;
-    if (least == most)
+    if (is_constant(values, count))
         return 0;
+    for (size_t i = 1; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    block->base = least;
     for (size_t i = 0; i < count; i++) {
         values[i] -= least;
         all |= values[i];
@@ -270,19 +281,18 @@ static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *b
 // How many bits the values have; a value that a width can only just hold, and which there stands for an exception,
 // counts as one bit more.
 struct lengths {
-    uint16_t count[4][66];
+    uint16_t count[4][65];
 };
 
+// No value may be the largest that there is.
 static inline unsigned length_of(uint64_t value)
 {
-    uint64_t next = value + 1;
-    return next ? 64 - (unsigned)__builtin_clzll(next) : 65;
+    return 64 - (unsigned)__builtin_clzll(value + 1);
 }
 
 // Takes the zeros away that all differences end with, and counts lengths: four counts, as one would wait for itself.
 static void shift_and_count(uint64_t *values, size_t count, unsigned shift, struct lengths *lengths)
 {
-    memset(lengths, 0, sizeof *lengths);
     size_t i = 0;
     for (; i + 4 <= count; i += 4)
         for (unsigned k = 0; k < 4; k++) {
@@ -309,7 +319,7 @@ static void choose_width(size_t count, uint64_t all, const struct lengths *lengt
     block->wide = (uint8_t)((most + 7) / 8);
     for (unsigned width = 64; width--;) {
         for (unsigned k = 0; k < 4; k++)
-            longer += lengths->count[k][width + 1] + (width == 63 ? lengths->count[k][65] : 0u);
+            longer += lengths->count[k][width + 1];
         if (!width || width >= most || width > WIDEST)
             continue;
         size_t size = bytes_of(count, width) + longer * (EXCEPTION_PLACE + block->wide);
@@ -379,7 +389,7 @@ static uint8_t *put_exceptions(const uint64_t *values, size_t count, const struc
 
 void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count)
 {
-    struct lengths lengths;
+    struct lengths lengths = {0};
     struct hs_packed_block *block = count ? add_block(writer) : NULL;
     if (!block)
         return;
@@ -389,8 +399,13 @@ void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, si
     if (!all)
         return;
     block->shift = (uint8_t)__builtin_ctzll(all);
-    shift_and_count(values, count, block->shift, &lengths);
-    choose_width(count, all >> block->shift, &lengths, block);
+    if (all == UINT64_MAX) { // a value may be longer than what is counted
+        block->width = 64;
+        block->mask = all;
+    } else {
+        shift_and_count(values, count, block->shift, &lengths);
+        choose_width(count, all >> block->shift, &lengths, block);
+    }
     uint8_t *to = writer->buffer + writer->used;
     switch (block->width) {
 #define PUT(bits)                                                                                                      \
