@@ -2,6 +2,7 @@
 //
 // Finds the store of a trace or makes it. A store is built under a name of its own and then takes its final name in one
 // step, so that others see a whole store or none.
+#include "host/import/left_over.h"
 #include "host/import/run.h"
 #include "host/import/trace.h"
 #include "host/query/totals_table.h"
@@ -81,7 +82,11 @@ static int add_totals(const char *directory, int directory_fd)
 static int import_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *directory)
 {
     int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failed = directory_fd < 0 ? -errno : hs_import__run(trace, options, directory_fd);
+    int failed = directory_fd < 0 ? -errno : 0;
+    if (!failed) {
+        hs_left_over__hold(directory_fd);
+        failed = hs_import__run(trace, options, directory_fd);
+    }
     if (!failed)
         failed = add_totals(directory, directory_fd);
     if (directory_fd >= 0)
@@ -116,8 +121,9 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
                 const struct hs_store_key *key, struct hs_store **store, struct hs_error *error)
 {
     char built[PATH_MAX];
-    if (snprintf(built, sizeof built, "%s.XXXXXX", place->directory) >= (int)sizeof built)
+    if (snprintf(built, sizeof built, "%s" HS_MAKING_SUFFIX, place->directory) >= (int)sizeof built)
         return -ENAMETOOLONG;
+    hs_left_over__remove(place->directory);
     if (!mkdtemp(built))
         return -errno;
     int failed = import_to(trace, options, built);

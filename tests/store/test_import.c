@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -605,6 +606,51 @@ START_TEST(failing_calls_are_errors)
 }
 END_TEST
 
+static int make_unfinished(const char *name)
+{
+    int parent = open(folder, O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(mkdirat(parent, name, 0700), 0);
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY);
+    close(openat(fd, "nodes", O_CREAT | O_WRONLY, 0600));
+    close(openat(fd, "time", O_CREAT | O_WRONLY, 0600));
+    close(parent);
+    return fd;
+}
+
+static bool is_there(const char *name)
+{
+    char at[300];
+    snprintf(at, sizeof at, "%s/%s", folder, name);
+    return !access(at, F_OK);
+}
+
+// What a killed import left goes with the next one; what another one is still making stays, and so does what only looks
+// like it.
+START_TEST(what_killed_imports_left_is_removed)
+{
+    static const char *const others[] = {"trace.dat.store.abcde", "trace.dat.store.ab.def", "other.store.abcdef"};
+    struct random_program program;
+    random_program__make(&program, 1, 500, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    close(make_unfinished("trace.dat.store.abcdef"));
+    int made = make_unfinished("trace.dat.store.ABC123");
+    ck_assert_int_eq(flock(made, LOCK_EX), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        close(make_unfinished(others[i]));
+    hs_store__close(open_trace(NULL));
+    ck_assert(!is_there("trace.dat.store.abcdef"));
+    ck_assert(is_there("trace.dat.store.ABC123"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert(is_there(others[i]));
+    close(made);
+    const struct hs_import_options again = {.force = true};
+    hs_store__close(open_trace(&again));
+    ck_assert(!is_there("trace.dat.store.ABC123"));
+    ck_assert(is_there("trace.dat.store"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("import");
@@ -616,6 +662,7 @@ int main(void)
     tcase_add_test(tests, odd_numbers_come_back);
     tcase_add_test(tests, nodes_know_their_time);
     tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
+    tcase_add_test(tests, what_killed_imports_left_is_removed);
     tcase_add_test(tests, two_at_once_see_whole_stores);
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
     tcase_add_test(tests, failing_calls_are_errors);
