@@ -20,11 +20,17 @@ struct cursor {
     struct hs_decoded *decoded;
 };
 
+// A cursor in the heap with its time, so that comparing needs no cursor.
+struct entry {
+    uint64_t time;
+    struct cursor *cursor;
+};
+
 struct replay {
     const struct hs_trace *trace;
     const struct hs_trace_chunk **order; // the EVENTS chunks by first time
     size_t chunks, next;
-    struct cursor **heap;
+    struct entry *heap;
     size_t open, heap_capacity;
     struct hs_decode_ahead *ahead;
     struct hs_replay_counts *counts;
@@ -45,34 +51,36 @@ static int compare_chunks(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static bool earlier(const struct cursor *a, const struct cursor *b)
+static inline bool earlier(const struct entry *a, const struct entry *b)
 {
-    return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
+    return a->time != b->time ? a->time < b->time : a->cursor->sequence < b->cursor->sequence;
 }
 
 static void sift_down(struct replay *replay, size_t at)
 {
-    struct cursor *moving = replay->heap[at];
+    struct entry *heap = replay->heap;
+    const struct entry moving = heap[at];
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= replay->open)
             break;
-        if (child + 1 < replay->open && earlier(replay->heap[child + 1], replay->heap[child]))
+        if (child + 1 < replay->open && earlier(&heap[child + 1], &heap[child]))
             child++;
-        if (!earlier(replay->heap[child], moving))
+        if (!earlier(&heap[child], &moving))
             break;
-        replay->heap[at] = replay->heap[child];
+        heap[at] = heap[child];
         at = child;
     }
-    replay->heap[at] = moving;
+    heap[at] = moving;
 }
 
 static void sift_up(struct replay *replay, size_t at)
 {
-    struct cursor *moving = replay->heap[at];
-    for (; at && earlier(moving, replay->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        replay->heap[at] = replay->heap[(at - 1) / 2];
-    replay->heap[at] = moving;
+    struct entry *heap = replay->heap;
+    const struct entry moving = heap[at];
+    for (; at && earlier(&moving, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = moving;
 }
 
 // Sets phase and time for the event the cursor stands on.
@@ -97,13 +105,13 @@ static int push(struct replay *replay, struct cursor *cursor)
 {
     if (replay->open == replay->heap_capacity) {
         size_t capacity = replay->heap_capacity ? 2 * replay->heap_capacity : 64;
-        struct cursor **grown = realloc(replay->heap, capacity * sizeof *grown);
+        struct entry *grown = realloc(replay->heap, capacity * sizeof *grown);
         if (!grown)
             return -ENOMEM;
         replay->heap = grown;
         replay->heap_capacity = capacity;
     }
-    replay->heap[replay->open] = cursor;
+    replay->heap[replay->open] = (struct entry){cursor->time, cursor};
     sift_up(replay, replay->open++);
     return 0;
 }
@@ -168,8 +176,8 @@ static uint64_t limit_of(const struct replay *replay)
     if (replay->next < replay->chunks)
         limit = replay->order[replay->next]->first_time;
     for (size_t child = 1; child < 3 && child < replay->open; child++)
-        if (replay->heap[child]->time < limit)
-            limit = replay->heap[child]->time;
+        if (replay->heap[child].time < limit)
+            limit = replay->heap[child].time;
     return limit;
 }
 
@@ -177,6 +185,7 @@ static uint64_t limit_of(const struct replay *replay)
 static inline void take_step(const struct cursor *cursor, struct hs_step *step)
 {
     const struct hs_brief_event *brief = &cursor->events[cursor->at];
+    __builtin_prefetch(brief + 16); // another processor wrote it
     step->time = cursor->time;
     step->stream = cursor->stream;
     step->phase = (uint8_t)cursor->phase;
@@ -208,7 +217,7 @@ static int deliver(struct replay *replay)
 // Delivers phases of the first cursor while it stays the earliest. Returns 1 at the end of its chunk.
 static int run_first(struct replay *replay, int *result)
 {
-    struct cursor *cursor = replay->heap[0];
+    struct cursor *cursor = replay->heap[0].cursor;
     uint64_t limit = limit_of(replay);
     do {
         if (replay->steps == HS_STEPS && (*result = deliver(replay)))
@@ -227,12 +236,13 @@ static int run_first(struct replay *replay, int *result)
             set_phase(replay, cursor);
         }
     } while (cursor->time < limit);
+    replay->heap[0].time = cursor->time;
     return 0;
 }
 
 static void drop_first(struct replay *replay)
 {
-    struct cursor *cursor = replay->heap[0];
+    struct cursor *cursor = replay->heap[0].cursor;
     replay->heap[0] = replay->heap[--replay->open];
     if (replay->open)
         sift_down(replay, 0);
@@ -244,7 +254,7 @@ static int run(struct replay *replay)
     int result = 0;
     while (!result && (replay->open || replay->next < replay->chunks)) {
         while (!result && replay->next < replay->chunks &&
-               (!replay->open || replay->order[replay->next]->first_time <= replay->heap[0]->time))
+               (!replay->open || replay->order[replay->next]->first_time <= replay->heap[0].time))
             result = open_next(replay);
         if (result || !replay->open)
             continue;
