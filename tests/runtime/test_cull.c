@@ -159,7 +159,7 @@ static struct hs_event live[ADDRESSES];
 
 static struct hs_event *block_at(uint64_t address)
 {
-    return &live[(address - 0x10000 >> HS_ARCH_ADDRESS_SHIFT) % ADDRESSES];
+    return &live[((address - 0x10000) >> HS_ARCH_ADDRESS_SHIFT) % ADDRESSES];
 }
 
 static void begin_block(struct sums *sums, const struct hs_event *event)
