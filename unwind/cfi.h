@@ -63,8 +63,8 @@ enum hs_fde_result { HS_FDE_FOUND, HS_FDE_OTHER, HS_FDE_END, HS_FDE_BAD };
 
 #pragma GCC visibility push(hidden)
 // Reads the record at `record`. HS_FDE_FOUND: an FDE. HS_FDE_OTHER: a CIE; only fde->next is set. HS_FDE_END: the
-// section ends here. fde->cie is NULL, or of an earlier record of the section that was read into the same *fde: it is not
-// read again.
+// section ends here. fde->cie is NULL, or of an earlier record of the section that was read into the same *fde: it is
+// not read again.
 enum hs_fde_result hs_cfi_read_record(const struct hs_cfi_section *section, const uint8_t *record, struct hs_fde *fde);
 
 // Computes the row that holds at `address`, which must lie inside the FDE.
