@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Pages beside the one that was asked for are likely next: this many rows are worked out and kept together.
-#define WINDOW 8192u
+// Pages beside the one that was asked for are likely next: so many rows are worked out and kept together. At the
+// beginning of the list the fewest rows are found fastest, further in the number makes no difference.
+static uint64_t window_at(uint64_t skip)
+{
+    return skip < 8192 ? 1024 : 65536;
+}
 
 const struct hs_rest_parameter hs_allocations_parameters[] = {
     {.name = "sort_by",
@@ -77,10 +81,12 @@ static int find_window(struct hs_question *question, struct page *page, uint64_t
 {
     char *key = NULL;
     void *value = NULL;
-    struct asking asking = {question, skip / WINDOW * WINDOW, 2 * WINDOW};
+    const uint64_t window = window_at(skip);
+    struct asking asking = {question, skip / window * window, 2 * window};
     const struct hs_cache_maker maker = {make_window, &asking, free_rows};
-    if (asprintf(&key, "rows?%s&%s&%llu&%s", hs_question__text(question, "sort_by"),
-                 hs_question__text(question, "order"), (unsigned long long)asking.skip, question->filter_text) < 0)
+    if (asprintf(&key, "rows?%s&%s&%llu&%llu&%s", hs_question__text(question, "sort_by"),
+                 hs_question__text(question, "order"), (unsigned long long)asking.skip,
+                 (unsigned long long)asking.limit, question->filter_text) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     int result = hs_question__cached(question, question->state, key, &maker, &value);
     free(key);
@@ -108,7 +114,7 @@ int hs_prepare__allocations(struct hs_question *question)
     page->allocator = hs_allocator__of(question->store);
     hs_main_heap__find(question->store, &page->heap);
     int result;
-    if (count <= WINDOW) {
+    if (count <= window_at(skip)) {
         result = find_window(question, page, skip);
     } else {
         result = ask_rows(question, skip, count, &page->own, &question->error);

@@ -252,6 +252,19 @@ class RandomTrace(Answers, TestCase):
         self.assertEqual({(option["value"], option["result"]) for option in options}, {(7, 1)})
 
 
+class LongList(TestCase):
+    """Pages at the beginning and further in are found in different ways."""
+    def test_pages_are_parts_of_the_list(self):
+        server = self.serve(self.random_trace("long.dat", seeded().randint(1, 10**6), 24000))
+        for order in ({"sort_by": "size", "order": "dsc"}, {"sort_by": "lifetime"}):
+            whole = [block["id"] for block in server.data("allocations", **order)["allocations"]]
+            self.assertGreater(len(whole), 9000)
+            for skip, count in ((0, 10), (1020, 10), (1023, 1024), (100, 3000), (8191, 100), (8192, 100),
+                                (len(whole) - 3, 10), (len(whole) + 5, 3)):
+                page = server.data("allocations", skip=skip, count=count, **order)["allocations"]
+                self.assertEqual([block["id"] for block in page], whole[skip:skip + count], (order, skip, count))
+
+
 class RecordedTrace(Answers, TestCase):
     ROUNDS = 15
 
