@@ -108,7 +108,7 @@ static enum share share_within(const struct hs_packed *packed, uint64_t number, 
         return NONE;
     if (bounds.least <= block->base && bounds.most == UINT64_MAX)
         return ALL;
-    if (block->exceptions || 8u * block->width + block->shift >= 64)
+    if (block->exceptions || block->width + block->shift >= 64u)
         return SOME;
     uint64_t most = block->base + (block->mask << block->shift);
     if (most < block->base)

@@ -148,7 +148,7 @@ static void add_block(const struct hs_stepping *stepping, struct hs_matcher *mat
 static inline void fetch(const struct hs_packed *packed, uint64_t row)
 {
     const struct hs_packed_block *block = &packed->block[row / HS_PACKED_BLOCK];
-    __builtin_prefetch(packed->bytes + block->offset + row % HS_PACKED_BLOCK * block->width);
+    __builtin_prefetch(packed->bytes + block->offset + row % HS_PACKED_BLOCK * block->width / 8);
 }
 
 // Values that lie all over are fetched so many rows before they are needed.
