@@ -56,10 +56,15 @@ static int find_operator(struct operator* operator)
     return kind;
 }
 
-static inline int kind_of(struct operator* operator)
+static inline bool calls_malloc(const struct operator* operator)
+{
+    return atomic_load_explicit(&operator->kind, memory_order_acquire) == CALLS_MALLOC;
+}
+
+static int kind_of(struct operator* operator)
 {
     int kind = atomic_load_explicit(&operator->kind, memory_order_acquire);
-    return HS_LIKELY(kind != UNKNOWN) ? kind : find_operator(operator);
+    return kind != UNKNOWN ? kind : find_operator(operator);
 }
 
 // What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all.
@@ -67,19 +72,28 @@ static inline int kind_of(struct operator* operator)
 typedef void *new_function(size_t size, uintptr_t second, uintptr_t third);
 typedef void delete_function(void *block, uintptr_t second, uintptr_t third);
 
-static __attribute__((noinline)) void *make(struct operator* operator, const struct hs_registers * caller, size_t size,
-                                            uintptr_t second, uintptr_t third)
+// What is rare is left to one function for all operators, which they jump to: it has their caller for its own.
+static __attribute__((noinline)) void *make(size_t size, uintptr_t second, uintptr_t third, struct operator* operator)
 {
+    if (kind_of(operator) == CALLS_MALLOC)
+        return ((new_function *)operator->real)(size, second, third);
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
     hs_operator__enter_new();
     void *block = ((new_function *)operator->real)(size, second, third);
-    hs_operator__leave_new(caller, block, size);
+    hs_operator__leave_new(&caller, block, size);
     return block;
 }
 
-static __attribute__((noinline)) void destroy(struct operator* operator, const struct hs_registers * caller,
-                                              void *block, uintptr_t second, uintptr_t third)
+static __attribute__((noinline)) void destroy(void *block, uintptr_t second, uintptr_t third, struct operator* operator)
 {
-    bool entered = block && hs_operator__enter_delete(caller, block);
+    if (kind_of(operator) == CALLS_MALLOC) {
+        ((delete_function *)operator->real)(block, second, third);
+        return;
+    }
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    bool entered = block && hs_operator__enter_delete(&caller, block);
     ((delete_function *)operator->real)(block, second, third);
     if (entered)
         hs_operator__leave_delete();
@@ -100,11 +114,9 @@ static __attribute__((noinline)) void destroy(struct operator* operator, const s
     HS_EXPORT void *name(size_t size, uintptr_t second, uintptr_t third)                                               \
     {                                                                                                                  \
         static struct operator operator= {#name, NULL, UNKNOWN, NULL, NULL, false};                                    \
-        if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC))                                                             \
+        if (HS_LIKELY(calls_malloc(&operator)))                                                                        \
             return ((new_function *)operator.real)(size, second, third);                                               \
-        struct hs_registers caller;                                                                                    \
-        HS_CAPTURE_CALLER(&caller);                                                                                    \
-        return make(&operator, & caller, size, second, third);                                                         \
+        return make(size, second, third, &operator);                                                                   \
     }
 
 #define DEFINE_DELETE_NAMED(name, fallback)                                                                            \
@@ -112,13 +124,10 @@ static __attribute__((noinline)) void destroy(struct operator* operator, const s
     HS_EXPORT void name(void *block, uintptr_t second, uintptr_t third)                                                \
     {                                                                                                                  \
         static struct operator operator= {#name, fallback, UNKNOWN, NULL, NULL, false};                                \
-        if (HS_LIKELY(kind_of(&operator) == CALLS_MALLOC)) {                                                           \
+        if (HS_LIKELY(calls_malloc(&operator)))                                                                        \
             ((delete_function *)operator.real)(block, second, third);                                                  \
-            return;                                                                                                    \
-        }                                                                                                              \
-        struct hs_registers caller;                                                                                    \
-        HS_CAPTURE_CALLER(&caller);                                                                                    \
-        destroy(&operator, & caller, block, second, third);                                                            \
+        else                                                                                                           \
+            destroy(block, second, third, &operator);                                                                  \
     }
 
 // new, new[], each also nothrow, aligned, aligned nothrow.

@@ -80,125 +80,131 @@ HS_EXPORT pid_t _Fork(void)
 
 // ---- exec -----------------------------------------------------------------------------------------------------------
 
-#define EXECUTE(name, ...)                                                                                             \
-    do {                                                                                                               \
-        NEED(name);                                                                                                    \
-        if (!hs_real.name) {                                                                                           \
-            hs_real__set_errno(ENOSYS);                                                                                \
-            return -1;                                                                                                 \
-        }                                                                                                              \
-        hs_shim__before_exec();                                                                                        \
-        int result = hs_real.name(__VA_ARGS__);                                                                        \
-        hs_shim__after_failed_exec();                                                                                  \
-        return result;                                                                                                 \
-    } while (0)
+// The functions below differ in their arguments alone. Each of these fits in a register, and one shape does for all:
+// what a function does not take is passed on, too. Integers are passed as an int is.
+typedef int any_function(intptr_t first, intptr_t second, intptr_t third);
+
+static any_function *find_real(void *const *real)
+{
+    if (HS_UNLIKELY(!*real))
+        hs_real__resolve();
+    if (!*real)
+        hs_real__set_errno(ENOSYS);
+    return (any_function *)*real;
+}
+
+static int execute(void *const *real, intptr_t first, intptr_t second, intptr_t third)
+{
+    any_function *function = find_real(real);
+    if (!function)
+        return -1;
+    hs_shim__before_exec();
+    int result = function(first, second, third);
+    hs_shim__after_failed_exec();
+    return result;
+}
+
+#define EXECUTE(name, first, second, third)                                                                            \
+    execute((void *const *)&hs_real.name, (intptr_t)(first), (intptr_t)(second), (intptr_t)(third))
 
 HS_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-    EXECUTE(execve, path, arguments, environment);
+    return EXECUTE(execve, path, arguments, environment);
 }
 
 HS_EXPORT int execv(const char *path, char *const arguments[])
 {
-    EXECUTE(execv, path, arguments);
+    return EXECUTE(execv, path, arguments, 0);
 }
 
 HS_EXPORT int execvp(const char *file, char *const arguments[])
 {
-    EXECUTE(execvp, file, arguments);
+    return EXECUTE(execvp, file, arguments, 0);
 }
 
 HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]);
 HS_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-    EXECUTE(execvpe, file, arguments, environment);
+    return EXECUTE(execvpe, file, arguments, environment);
 }
 
 HS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-    EXECUTE(fexecve, fd, arguments, environment);
+    return EXECUTE(fexecve, fd, arguments, environment);
 }
 
-// The forms with a list of arguments become the forms with a vector, on the stack as libc does it.
-#define COUNT_ARGUMENTS(first, count)                                                                                  \
-    do {                                                                                                               \
-        va_list arguments;                                                                                             \
-        va_start(arguments, first);                                                                                    \
-        for (count = 1; va_arg(arguments, const char *); count++)                                                      \
-            continue;                                                                                                  \
-        va_end(arguments);                                                                                             \
-    } while (0)
+// The forms with a list of arguments become the forms with a vector, on the stack as libc does it. Behind the list of
+// execle() stands the environment.
+static int execute_list(void *const *real, const char *path, const char *first, bool has_environment, va_list rest)
+{
+    va_list arguments;
+    va_copy(arguments, rest);
+    size_t count = 1;
+    while (va_arg(arguments, const char *))
+        count++;
+    va_end(arguments);
+    char *vector[count + 1];
+    vector[0] = (char *)first;
+    for (size_t i = 1; i <= count; i++)
+        vector[i] = va_arg(rest, char *);
+    return execute(real, (intptr_t)path, (intptr_t)vector, has_environment ? va_arg(rest, intptr_t) : 0);
+}
 
-#define COLLECT_ARGUMENTS(first, vector, count, rest)                                                                  \
+#define EXECUTE_LIST(name, has_environment)                                                                            \
     do {                                                                                                               \
+        va_list rest;                                                                                                  \
         va_start(rest, first);                                                                                         \
-        vector[0] = (char *)first;                                                                                     \
-        for (size_t i = 1; i <= count; i++)                                                                            \
-            vector[i] = va_arg(rest, char *);                                                                          \
+        int result = execute_list((void *const *)&hs_real.name, path, first, has_environment, rest);                   \
+        va_end(rest);                                                                                                  \
+        return result;                                                                                                 \
     } while (0)
 
 HS_EXPORT int execl(const char *path, const char *first, ...)
 {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char *vector[count + 1];
-    va_list rest;
-    COLLECT_ARGUMENTS(first, vector, count, rest);
-    va_end(rest);
-    return execv(path, vector);
+    EXECUTE_LIST(execv, false);
 }
 
-HS_EXPORT int execlp(const char *file, const char *first, ...)
+HS_EXPORT int execlp(const char *path, const char *first, ...)
 {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char *vector[count + 1];
-    va_list rest;
-    COLLECT_ARGUMENTS(first, vector, count, rest);
-    va_end(rest);
-    return execvp(file, vector);
+    EXECUTE_LIST(execvp, false);
 }
 
 HS_EXPORT int execle(const char *path, const char *first, ...)
 {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char *vector[count + 1];
-    va_list rest;
-    COLLECT_ARGUMENTS(first, vector, count, rest);
-    char *const *environment = va_arg(rest, char *const *);
-    va_end(rest);
-    return execve(path, vector, environment);
+    EXECUTE_LIST(execve, true);
 }
 
 // ---- what needs a single thread, or every thread --------------------------------------------------------------------
 
-#define SINGLE_THREADED(name, parameters, ...)                                                                         \
+static int call_single_threaded(void *const *real, intptr_t first, intptr_t second, intptr_t third)
+{
+    any_function *function = find_real(real);
+    if (!function)
+        return -1;
+    hs_shim__before_single_threaded();
+    int result = function(first, second, third);
+    hs_shim__after_single_threaded();
+    return result;
+}
+
+#define SINGLE_THREADED(name, parameters, first, second, third)                                                        \
     HS_EXPORT int name parameters;                                                                                     \
     HS_EXPORT int name parameters                                                                                      \
     {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        if (!hs_real.name) {                                                                                           \
-            hs_real__set_errno(ENOSYS);                                                                                \
-            return -1;                                                                                                 \
-        }                                                                                                              \
-        hs_shim__before_single_threaded();                                                                             \
-        int result = hs_real.name(__VA_ARGS__);                                                                        \
-        hs_shim__after_single_threaded();                                                                              \
-        return result;                                                                                                 \
+        return call_single_threaded((void *const *)&hs_real.name, first, second, third);                               \
     }
 
-SINGLE_THREADED(unshare, (int flags), flags)
-SINGLE_THREADED(setns, (int fd, int type), fd, type)
-SINGLE_THREADED(setuid, (uid_t user), user)
-SINGLE_THREADED(seteuid, (uid_t user), user)
-SINGLE_THREADED(setreuid, (uid_t real, uid_t effective), real, effective)
-SINGLE_THREADED(setresuid, (uid_t real, uid_t effective, uid_t saved), real, effective, saved)
-SINGLE_THREADED(setgid, (gid_t group), group)
-SINGLE_THREADED(setegid, (gid_t group), group)
-SINGLE_THREADED(setregid, (gid_t real, gid_t effective), real, effective)
-SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), real, effective, saved)
-SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), count, groups)
+SINGLE_THREADED(unshare, (int flags), flags, 0, 0)
+SINGLE_THREADED(setns, (int fd, int type), fd, type, 0)
+SINGLE_THREADED(setuid, (uid_t user), (int)user, 0, 0)
+SINGLE_THREADED(seteuid, (uid_t user), (int)user, 0, 0)
+SINGLE_THREADED(setreuid, (uid_t real, uid_t effective), (int)real, (int)effective, 0)
+SINGLE_THREADED(setresuid, (uid_t real, uid_t effective, uid_t saved), (int)real, (int)effective, (int)saved)
+SINGLE_THREADED(setgid, (gid_t group), (int)group, 0, 0)
+SINGLE_THREADED(setegid, (gid_t group), (int)group, 0, 0)
+SINGLE_THREADED(setregid, (gid_t real, gid_t effective), (int)real, (int)effective, 0)
+SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), (int)real, (int)effective, (int)saved)
+SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count, (intptr_t)groups, 0)
 
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
 

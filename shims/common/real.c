@@ -112,18 +112,35 @@ static size_t unknown_usable_size(void *block)
     return 0;
 }
 
+#define NAME(name, result, parameters) #name "\0"
+static const char names[] = HS_REAL_FUNCTIONS(NAME);
+#undef NAME
+
+union hs_real_functions {
+    struct hs_real named;
+    void *each[sizeof(struct hs_real) / sizeof(void *)];
+};
+
+static void find_all(union hs_real_functions *found)
+{
+    const char *name = names;
+    for (size_t i = 0; i < sizeof found->each / sizeof *found->each; i++) {
+        found->each[i] = hs_real__find(name);
+        while (*name++)
+            continue;
+    }
+}
+
 void hs_real__resolve(void)
 {
     int expected = UNRESOLVED;
     if (!atomic_compare_exchange_strong(&state, &expected, RESOLVING))
         return;
-    struct hs_real found = {0};
-#define FIND(name, result, parameters) found.name = (result(*) parameters)hs_real__find(#name);
-    HS_REAL_FUNCTIONS(FIND)
-#undef FIND
-    if (!found.malloc_usable_size)
-        found.malloc_usable_size = unknown_usable_size;
-    if (found.malloc && found.calloc && found.realloc && found.free)
-        hs_real = found;
+    union hs_real_functions found;
+    find_all(&found);
+    if (!found.named.malloc_usable_size)
+        found.named.malloc_usable_size = unknown_usable_size;
+    if (found.named.malloc && found.named.calloc && found.named.realloc && found.named.free)
+        hs_real = found.named;
     atomic_store_explicit(&state, RESOLVED, memory_order_release);
 }
