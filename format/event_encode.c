@@ -14,6 +14,10 @@
 #define BITS_SIZE       (40u << 10)
 #define ESCAPE_SIZE     (48u << 10)
 
+// What nearly every event needs is written out where it is used; of what few need there is one copy, compiled for size.
+#define OFTEN static inline __attribute__((always_inline))
+#define RARE  static __attribute__((cold, noinline))
+
 struct encoder {
     struct hs_model model;
     struct hs_entropy_scratch entropy;
@@ -40,17 +44,25 @@ static int is_free_column(unsigned column)
 _Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN + 14u * ALLOC_COLUMN <= HS_CODEC_SCRATCH_SIZE,
                "the encoder fits its scratch memory");
 
-static inline __attribute__((always_inline)) void put(struct encoder *encoder, unsigned column, unsigned symbol)
+OFTEN void put(struct encoder *encoder, unsigned column, unsigned symbol)
 {
     struct hs_symbols *symbols = &encoder->column[column];
     symbols->symbol[symbols->count++] = (uint8_t)symbol;
 }
 
-static inline unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
+RARE void put_many_bits(struct encoder *encoder, uint64_t value, unsigned count)
 {
-    unsigned symbol = hs_number_symbol(value);
+    hs_bits_put(&encoder->bits, value, count);
+}
+
+static __attribute__((noinline)) unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
+{
+    unsigned symbol = hs_number_symbol(value), count = hs_number_extra_bits(symbol);
     put(encoder, column, symbol);
-    hs_bits_put(&encoder->bits, value, hs_number_extra_bits(symbol));
+    if (count > 31)
+        put_many_bits(encoder, value, count);
+    else if (count)
+        hs_bits_put32(&encoder->bits, (uint32_t)value & (((uint32_t)1 << count) - 1), count);
     return symbol;
 }
 
@@ -62,8 +74,7 @@ static inline uint32_t hash_unit(uint64_t unit)
     return ((uint32_t)unit ^ (uint32_t)(unit >> 32) * 0x85ebca77u) * 0x9e3779b1u >> (32 - BLOCK_HASH_BITS);
 }
 
-static inline __attribute__((always_inline)) uint32_t find_block(const struct encoder *encoder, uint64_t unit,
-                                                                 uint32_t *slot)
+OFTEN uint32_t find_block(const struct encoder *encoder, uint64_t unit, uint32_t *slot)
 {
     uint32_t at = hash_unit(unit);
     for (;; at = (at + 1) & ((1u << BLOCK_HASH_BITS) - 1)) {
@@ -75,7 +86,7 @@ static inline __attribute__((always_inline)) uint32_t find_block(const struct en
     }
 }
 
-static inline uint32_t find_stack(const struct encoder *encoder, uint32_t id, uint32_t *slot)
+OFTEN uint32_t find_stack(const struct encoder *encoder, uint32_t id, uint32_t *slot)
 {
     uint32_t at = id * 0x9e3779b1u >> (32 - STACK_HASH_BITS);
     for (;; at = (at + 1) & ((1u << STACK_HASH_BITS) - 1)) {
@@ -91,7 +102,7 @@ static inline uint32_t find_stack(const struct encoder *encoder, uint32_t id, ui
 // -------------------------------------------------------------------------------------------------------
 
 // Says what the event is: by a guess when one is right, else by `op`. Returns the op that was written.
-static inline unsigned put_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
+OFTEN unsigned put_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
 {
     struct hs_model *model = &encoder->model;
     uint32_t c3 = hs_context3(model), c2 = hs_context2(model), c1 = hs_context1(model);
@@ -110,7 +121,12 @@ static inline unsigned put_op(struct encoder *encoder, uint32_t token, unsigned 
     return op;
 }
 
-static inline void put_time(struct encoder *encoder, uint64_t time, int is_free)
+RARE void put_rare_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
+{
+    put_op(encoder, token, op, is_free);
+}
+
+OFTEN void put_time(struct encoder *encoder, uint64_t time, int is_free)
 {
     uint32_t context = encoder->context;
     unsigned symbol = put_number(encoder, hs_time_column(&encoder->model, context, is_free), time - encoder->time);
@@ -130,7 +146,7 @@ static inline unsigned find_rank(const struct hs_model *model, uint32_t number)
     return local->oldest == number ? HS_RANK_OLDEST : HS_RANK_BLOCK;
 }
 
-static void put_old(struct encoder *encoder, uint64_t unit)
+RARE void put_old(struct encoder *encoder, uint64_t unit)
 {
     struct hs_model *model = &encoder->model;
     unsigned best = 0;
@@ -155,21 +171,9 @@ static void put_old(struct encoder *encoder, uint64_t unit)
 // ---- frees
 // -------------------------------------------------------------------------------------------------------------
 
-static void put_free_stack(struct encoder *encoder, uint32_t local, int given, uint32_t stack)
+RARE void put_given_free_stack(struct encoder *encoder, uint32_t local, uint32_t stack)
 {
     struct hs_model *model = &encoder->model;
-    if (!encoder->free_stacks && given) {
-        encoder->free_stacks = 1;
-        for (uint32_t i = 0; i < encoder->frees; i++)
-            put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
-    }
-    encoder->frees++;
-    if (!encoder->free_stacks)
-        return;
-    if (!given) {
-        put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
-        return;
-    }
     if (stack == model->stack[local].free_stack) {
         put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_SAME);
     } else {
@@ -179,6 +183,19 @@ static void put_free_stack(struct encoder *encoder, uint32_t local, int given, u
         put_number(encoder, HS_COLUMN_FREE_STACK_DISTANCE, down ? 0 - up : up);
     }
     model->last_free_stack = model->stack[local].free_stack = stack;
+}
+
+RARE void put_free_stack(struct encoder *encoder, uint32_t local, int given, uint32_t stack)
+{
+    if (!encoder->free_stacks) {
+        encoder->free_stacks = 1;
+        for (uint32_t i = 0; i < encoder->frees; i++)
+            put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
+    }
+    if (given)
+        put_given_free_stack(encoder, local, stack);
+    else
+        put(encoder, HS_COLUMN_FREE_STACK, HS_FREE_STACK_NONE);
 }
 
 static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, int stack_given, uint32_t stack)
@@ -196,12 +213,14 @@ static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, i
         hs_model_unlink_live(model, number);
         hs_model_add_freed(model, number);
     } else {
-        put_op(encoder, HS_TOKEN_FREE, HS_OP_FREE_OLD, 1);
+        put_rare_op(encoder, HS_TOKEN_FREE, HS_OP_FREE_OLD, 1);
         put_old(encoder, unit);
         encoder->block_hash[slot] = (uint16_t)hs_model_add_unknown(model, unit);
     }
     put_time(encoder, time, 1);
-    put_free_stack(encoder, local, stack_given, stack);
+    if (stack_given || encoder->free_stacks)
+        put_free_stack(encoder, local, stack_given, stack);
+    encoder->frees++;
 }
 
 // ---- allocations
@@ -213,7 +232,7 @@ struct allocation {
     unsigned form;
 };
 
-static inline void put_fresh_stack(struct encoder *encoder, uint32_t id)
+RARE void put_fresh_stack(struct encoder *encoder, uint32_t id)
 {
     struct hs_model *model = &encoder->model;
     uint32_t up = id - model->last_stack;
@@ -247,7 +266,7 @@ static inline uint32_t put_stack(struct encoder *encoder, const struct allocatio
     uint32_t slot, number = find_stack(encoder, allocation->stack, &slot);
     int fresh = !number;
     if (fresh) {
-        put_op(encoder, model->stack_count + 1, HS_OP_ALLOC_FRESH, 0);
+        put_rare_op(encoder, model->stack_count + 1, HS_OP_ALLOC_FRESH, 0);
         put_fresh_stack(encoder, allocation->stack);
         put(encoder, HS_COLUMN_FORM, allocation->form);
         number = hs_model_new_stack(model, allocation->stack, allocation->form);
@@ -268,7 +287,7 @@ static inline uint32_t put_stack(struct encoder *encoder, const struct allocatio
 }
 
 // Writes which block is reallocated and takes it out of the live ones. Returns its number.
-static uint32_t put_old_block(struct encoder *encoder, uint32_t local, uint64_t unit)
+RARE uint32_t put_old_block(struct encoder *encoder, uint32_t local, uint64_t unit)
 {
     struct hs_model *model = &encoder->model;
     uint32_t slot, number = find_block(encoder, unit, &slot);
@@ -289,7 +308,7 @@ static uint32_t put_old_block(struct encoder *encoder, uint32_t local, uint64_t 
 }
 
 // Rank of a freed block in its list among those that are not gone, or HS_PLACE_WALK.
-static inline unsigned find_freed(const struct hs_model *model, uint32_t head, uint32_t number)
+static __attribute__((noinline)) unsigned find_freed(const struct hs_model *model, uint32_t head, uint32_t number)
 {
     unsigned rank = 0;
     for (unsigned steps = 0; steps < 3 * HS_PLACE_WALK && head && rank < HS_PLACE_WALK; steps++) {
@@ -301,7 +320,8 @@ static inline unsigned find_freed(const struct hs_model *model, uint32_t head, u
     return HS_PLACE_WALK;
 }
 
-static void put_distant_place(struct encoder *encoder, unsigned column, uint64_t unit, uint64_t end)
+static __attribute__((noinline)) void put_distant_place(struct encoder *encoder, unsigned column, uint64_t unit,
+                                                        uint64_t end)
 {
     struct hs_model *model = &encoder->model;
     unsigned best = 0;
@@ -374,7 +394,7 @@ static void encode_allocation(struct encoder *encoder, const struct allocation *
 // -----------------------------------------------------------------------------------------------------------
 
 // The rare records: their words as they are, as varints behind everything else.
-static int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)
+RARE int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)
 {
     unsigned type = first >> 4 & 0xff, count = first >> 12 & 0xff;
     if ((size_t)(encoder->escape_end - encoder->escape) < (count + 1u) * HS_VARINT_MAX)
