@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/record.h"
 
+#include "arch/likely.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/output.h"
@@ -22,7 +23,7 @@ static void count(uint64_t *word)
 // ---------------------------------------------------------------------------------------------------------
 
 // The allocator may call itself; that is no loss. A signal handler that allocates while its thread is in here is.
-static struct hs_thread *refuse(struct hs_thread *thread)
+static HS_COLD struct hs_thread *refuse(struct hs_thread *thread)
 {
     if (thread->inside == HS_INSIDE_RECORDER)
         count(&hs_output__live()->dropped[HS_DROP_NESTED]);
@@ -34,7 +35,7 @@ static struct hs_thread *refuse(struct hs_thread *thread)
     return NULL;
 }
 
-struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
+HS_COLD struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
 {
     uint32_t mode = hs_mode();
     if (mode == 0)
@@ -57,7 +58,7 @@ struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
     return thread;
 }
 
-struct hs_thread *hs_record__enter_map(uint32_t *before)
+HS_COLD struct hs_thread *hs_record__enter_map(uint32_t *before)
 {
     struct hs_thread *thread = hs_thread_self;
     if (thread && thread->inside == HS_INSIDE_REAL && (hs_mode() & HS_MODE_ALLOC)) {
@@ -145,7 +146,8 @@ static bool fits_short(uintptr_t address)
     return (address & ALIGNED_MASK) == 0 && unit <= ADDRESS_MASK;
 }
 
-static void put_wide(struct hs_thread *thread, uint32_t kind, const uint64_t *words, uint32_t length, uint64_t now)
+static HS_COLD void put_wide(struct hs_thread *thread, uint32_t kind, const uint64_t *words, uint32_t length,
+                             uint64_t now)
 {
     int64_t delta = prepare(thread, now);
     if (delta < 0)
@@ -239,8 +241,8 @@ void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers
     thread->at = at + (modelled ? 3 : 4);
 }
 
-void hs_record__wide(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, uint64_t *words,
-                     uint32_t length, uint32_t stack_word, uint32_t stack_shift)
+HS_COLD void hs_record__wide(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind,
+                             uint64_t *words, uint32_t length, uint32_t stack_word, uint32_t stack_shift)
 {
     thread->inside = HS_INSIDE_RECORDER;
     if (stack_word != HS_RECORD_NO_STACK)

@@ -258,7 +258,7 @@ static void kill(uint32_t id, struct node *node)
     atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
 }
 
-static void forget_range(uintptr_t start, uintptr_t end)
+static HS_COLD void forget_range(uintptr_t start, uintptr_t end)
 {
     for (uint32_t id = 1; id <= trie.count; id++) {
         struct node *node = node_of(id);
@@ -270,7 +270,7 @@ static void forget_range(uintptr_t start, uintptr_t end)
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
-void hs_stacks__forget_unloaded(uint32_t tid)
+HS_COLD void hs_stacks__forget_unloaded(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return;
@@ -278,7 +278,7 @@ void hs_stacks__forget_unloaded(uint32_t tid)
     hs_lock__release(&trie.lock);
 }
 
-void hs_stacks__flush(uint32_t tid)
+HS_COLD void hs_stacks__flush(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return;
@@ -307,12 +307,12 @@ uint32_t hs_stacks__count(void)
     return trie.count;
 }
 
-void hs_stacks__before_fork(uint32_t tid)
+HS_COLD void hs_stacks__before_fork(uint32_t tid)
 {
     hs_lock__acquire(&trie.lock, tid);
 }
 
-void hs_stacks__after_fork(bool in_child)
+HS_COLD void hs_stacks__after_fork(bool in_child)
 {
     if (in_child)
         trie.lock = (struct hs_lock){0};
@@ -320,7 +320,7 @@ void hs_stacks__after_fork(bool in_child)
         hs_lock__release(&trie.lock);
 }
 
-void hs_stacks__reset(void)
+HS_COLD void hs_stacks__reset(void)
 {
     for (uint32_t i = 0; i < SEGMENTS_LIMIT && trie.segments[i]; i++) {
         hs_memory__unmap(trie.segments[i], SEGMENT_SIZE);

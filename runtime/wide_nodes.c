@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/wide_nodes.h"
 
+#include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
@@ -102,7 +103,7 @@ static struct table *grow(struct table *old)
     return table;
 }
 
-bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
+HS_COLD bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
 {
     struct table *table = atomic_load_explicit(&wide.table, memory_order_relaxed);
     if (!table || wide.count >= table->capacity / 4 * 3)

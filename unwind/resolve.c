@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/resolve.h"
 
+#include "arch/likely.h"
 #include "unwind/compile.h"
 #include "unwind/odd_rules.h"
 #include "unwind/row_find.h"
@@ -19,7 +20,7 @@ static bool readable_page(uintptr_t code)
 #define HS_SIGNAL_CONTEXT_FROM_SP_AT(code) HS_SIGNAL_CONTEXT_FROM_SP
 #endif
 
-static bool trampoline_at(const struct hs_module *module, uintptr_t code, uint32_t *context)
+static HS_COLD bool trampoline_at(const struct hs_module *module, uintptr_t code, uint32_t *context)
 {
     struct hs_range text;
     if (module->anonymous) {
@@ -62,7 +63,7 @@ static uint32_t from_sources(uintptr_t pc, bool exact)
     return without_row(&found);
 }
 
-uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
+HS_COLD uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
 {
     uint32_t generation = hs_rule_generation(), rule, context;
     struct hs_module module;

@@ -5,6 +5,7 @@
 // Readable pages are remembered; that a remembered one is unmapped later matters only to a walk over a damaged stack.
 #include "unwind/stack_memory.h"
 
+#include "arch/likely.h"
 #include "arch/system.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff };
 
 static _Atomic uintptr_t known_pages[KNOWN_PAGES];
 
-static bool page_readable(uintptr_t page)
+static HS_COLD bool page_readable(uintptr_t page)
 {
     uintptr_t number = page / HS_STACK_PAGE;
     _Atomic uintptr_t *known = &known_pages[(number ^ number >> 10) % KNOWN_PAGES];
@@ -26,7 +27,7 @@ static bool page_readable(uintptr_t page)
     return true;
 }
 
-static bool pages_readable(uintptr_t from, uintptr_t to)
+static HS_COLD bool pages_readable(uintptr_t from, uintptr_t to)
 {
     for (uintptr_t page = from; page != to; page += HS_STACK_PAGE)
         if (!page_readable(page))
@@ -56,7 +57,7 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
     return range(first, end);
 }
 
-bool hs_stack_has_room(void)
+HS_COLD bool hs_stack_has_room(void)
 {
     // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
     struct hs_stack_memory memory = {0, 0};

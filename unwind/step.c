@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/step.h"
 
+#include "arch/likely.h"
+
 #include "unwind/capture.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
@@ -32,7 +34,8 @@ static bool return_address_in_link(struct hs_walk *walk, uintptr_t *pc)
 }
 #endif
 
-static bool read_return_address(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa, uintptr_t *pc)
+static HS_COLD bool read_return_address(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa,
+                                        uintptr_t *pc)
 {
     if (odd->ra_base == HS_BASE_LINK)
         return return_address_in_link(walk, pc);
@@ -40,12 +43,13 @@ static bool read_return_address(struct hs_walk *walk, const struct hs_odd_rule *
     return hs_stack_memory_read(&walk->memory, slot, pc);
 }
 
-static bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
+static HS_COLD bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
 {
     return hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(number), value);
 }
 
-static bool read_frame_pointer(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa, uintptr_t *fp)
+static HS_COLD bool read_frame_pointer(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa,
+                                       uintptr_t *fp)
 {
     uintptr_t slot = base_value(walk, odd->fp_base, cfa) + (uintptr_t)(intptr_t)odd->fp_offset;
 #ifdef HS_ARCH_LINK_REGISTER
@@ -61,7 +65,7 @@ static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_
     return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
 }
 
-static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
+static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     if (needs_all_registers(walk, odd))
         return hs_step_full(walk);
@@ -82,7 +86,7 @@ static int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-int hs_step_signal(struct hs_walk *walk, uintptr_t context)
+HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 {
     struct hs_walk next = *walk;
     if (!read_signal_register(&next, context, HS_DWARF_PC, &next.pc) ||
@@ -106,7 +110,7 @@ int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 }
 
 // No table vouches for this frame: everything is checked before it is believed.
-static int step_by_guess(struct hs_walk *walk, uint32_t rule)
+static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
     struct hs_module module;
@@ -122,7 +126,7 @@ static int step_by_guess(struct hs_walk *walk, uint32_t rule)
     return result;
 }
 
-int hs_step_odd(struct hs_walk *walk, uint32_t rule)
+HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 {
     if (hs_rule_is(rule, HS_RULE_STANDARD))
         return hs_step_standard(walk, rule);

@@ -10,6 +10,7 @@
 //
 // The arrays have twice the capacity. Frames that may be new are collected downwards from the upper end, so that they
 // are root first as well, and are moved next to the proven ones at the end of the walk.
+#include "arch/likely.h"
 #include "unwind/odd_rules.h"
 #include "unwind/step.h"
 #include "unwind/walk.h"
@@ -37,7 +38,7 @@ size_t hs_memo_size(uint32_t capacity)
     return header_size() + frames * sizeof(uint32_t) + 2 * frames * (WORDS * sizeof(uintptr_t) + sizeof(uint32_t));
 }
 
-struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
+HS_COLD struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
 {
     struct hs_memo *memo = memory;
     size_t frames = usable_capacity(capacity);
@@ -124,6 +125,12 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
            (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
 }
 
+// The step of a barrier: seldom, so that one copy does.
+static __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
+{
+    return hs_step(walk, hs_walk_rule(walk));
+}
+
 // Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
 static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
@@ -131,7 +138,7 @@ static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, ui
     hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->fps[frame]});
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
-    int result = hs_step(&state, hs_walk_rule(&state));
+    int result = step_barrier(&state);
     if (frame == 0)
         return result != HS_STEP_MORE ? (enum hs_end)result == memo->end : memo->end == HS_END_TOO_DEEP;
     return result == HS_STEP_MORE && joins(memo, frame - 1, &state);
@@ -189,7 +196,7 @@ static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, u
         if (frame == last || fresh == memo->capacity)
             return fresh;
         if (mark & MARK_BARRIER)
-            hs_step(walk, hs_walk_rule(walk));
+            step_barrier(walk);
         else if (mark & MARK_SLOT)
             walk->fp = hs_stack_word((uintptr_t)(memo->slots[frame - 1] - mark_fp_below_ra(mark)));
     }

@@ -55,7 +55,7 @@ bool hs_table__lock(void)
     return true;
 }
 
-static void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
+static HS_COLD void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
 
 void hs_table__unlock(void)
 {
@@ -212,7 +212,7 @@ static bool is_watched(void)
 }
 
 // thread.peak, as exact as visits are frequent.
-static void note_peak(struct hs_sampler_thread *thread)
+static HS_COLD void note_peak(struct hs_sampler_thread *thread)
 {
     int64_t now = (int64_t)(thread->allocated - thread->deallocated - thread->peak_base);
     if (now > (int64_t)thread->peak_highest)
@@ -234,7 +234,7 @@ static void plan(struct hs_sampler_thread *thread)
 
 // What the process holds, but for what threads have done since their last visit; exactly when that seems to be a
 // record.
-static void tell_triggers(struct hs_sampler_thread *thread)
+static HS_COLD void tell_triggers(struct hs_sampler_thread *thread)
 {
     uint64_t allocated = thread->allocated - thread->seen_allocated;
     uint64_t deallocated = thread->deallocated - thread->seen_deallocated;
@@ -254,7 +254,7 @@ static void tell_triggers(struct hs_sampler_thread *thread)
 
 // A handler that interrupted the profiler, or what it calls, allocates a few blocks; a thread that does so for ever
 // left the profiler by longjmp, and what it remembers of its stack may be half written.
-static bool was_abandoned(struct hs_sampler_thread *thread)
+static HS_COLD bool was_abandoned(struct hs_sampler_thread *thread)
 {
     if (++thread->nested < ABANDONED_AFTER)
         return false;
@@ -372,7 +372,7 @@ void hs_sampler__give_back(struct hs_sampler_thread *thread, struct hs_taken_sam
     hs_table__unlock();
 }
 
-void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken)
+HS_COLD void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken)
 {
     if (!taken.index || !hs_table__lock())
         return;
@@ -389,14 +389,14 @@ void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample t
 // ---- control --------------------------------------------------------------------------------------------------------
 
 // Makes every thread come by at its next allocation. Under the lock.
-static void call_all_threads(void)
+static HS_COLD void call_all_threads(void)
 {
     atomic_fetch_add_explicit(&hs_sampler.rate_epoch, 1, memory_order_acq_rel);
     for (uint32_t i = 1; i <= hs_sampler__thread_count(); i++)
         hs_sampler__thread_at(i)->next = 0;
 }
 
-void hs_sampler__start(void)
+HS_COLD void hs_sampler__start(void)
 {
     static _Atomic uint32_t begun;
     if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
@@ -421,7 +421,7 @@ bool hs_sampler__is_on(void)
     return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed);
 }
 
-void hs_sampler__switch_on(void)
+HS_COLD void hs_sampler__switch_on(void)
 {
     if (!atomic_exchange(&hs_sampler.on, true) && hs_table__lock()) {
         atomic_store(&hs_sampler.active, false);
@@ -430,7 +430,7 @@ void hs_sampler__switch_on(void)
     }
 }
 
-bool hs_sampler__set_active(bool active)
+HS_COLD bool hs_sampler__set_active(bool active)
 {
     bool before = atomic_exchange(&hs_sampler.active, active);
     if (before != active)
@@ -438,7 +438,7 @@ bool hs_sampler__set_active(bool active)
     return before;
 }
 
-void hs_sampler__set_rate(uint64_t bytes)
+HS_COLD void hs_sampler__set_rate(uint64_t bytes)
 {
     if (!hs_table__lock())
         return;
@@ -447,7 +447,7 @@ void hs_sampler__set_rate(uint64_t bytes)
     hs_table__unlock();
 }
 
-void hs_sampler__reset(void)
+HS_COLD void hs_sampler__reset(void)
 {
     if (!hs_table__lock())
         return;
@@ -466,14 +466,14 @@ void hs_sampler__reset(void)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
-void hs_sampler__before_fork(void)
+HS_COLD void hs_sampler__before_fork(void)
 {
     hs_dump__before_fork();
     hs_table__lock();
     hs_stacks__before_fork(own_tid());
 }
 
-void hs_sampler__after_fork(bool in_child)
+HS_COLD void hs_sampler__after_fork(bool in_child)
 {
     if (in_child) {
         hs_sampler.pid = (uint32_t)hs_system_getpid();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/samples.h"
 
+#include "arch/likely.h"
 #include "runtime/memory.h"
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/pool.h"
@@ -66,7 +67,7 @@ static void let_go(uintptr_t block)
 }
 
 // Into an empty one.
-static void fill(struct hs_filter *filter)
+static HS_COLD void fill(struct hs_filter *filter)
 {
     __atomic_store_n(&filter->counters[hs_filter_slot(filter, 0)], SATURATED, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < samples.held_count; i++)
@@ -76,7 +77,7 @@ static void fill(struct hs_filter *filter)
             hold(filter, hs_samples__at(i)->block);
 }
 
-void hs_filter__start(void)
+HS_COLD void hs_filter__start(void)
 {
     struct hs_filter *first = (struct hs_filter *)(void *)first_filter;
     if (first->mask)
@@ -86,7 +87,7 @@ void hs_filter__start(void)
 }
 
 // Makes room for one more block.
-static void prepare_filter(void)
+static HS_COLD void prepare_filter(void)
 {
     hs_filter__start();
     struct hs_filter *old = atomic_load_explicit(&hs_filter, memory_order_relaxed);
@@ -102,7 +103,7 @@ static void prepare_filter(void)
     atomic_store_explicit(&hs_filter, filter, memory_order_release);
 }
 
-void hs_filter__hold_always(uintptr_t block)
+HS_COLD void hs_filter__hold_always(uintptr_t block)
 {
     if (samples.held_count == HELD_LIMIT)
         return;
@@ -121,7 +122,7 @@ static void link(struct hs_buckets *buckets, uint32_t index)
     *head = index;
 }
 
-static void grow(void)
+static HS_COLD void grow(void)
 {
     struct hs_buckets larger;
     if (!hs_buckets__outgrown(&samples.buckets, &larger))
@@ -179,7 +180,7 @@ void hs_samples__free(uint32_t index)
     hs_pool__release(&samples.pool, sizeof(struct hs_sample), index);
 }
 
-void hs_samples__forget(void)
+HS_COLD void hs_samples__forget(void)
 {
     hs_buckets__unmap(&samples.buckets);
     hs_pool__empty(&samples.pool, sizeof(struct hs_sample));

@@ -2,6 +2,7 @@
 //
 // The allocation family of C. Each function calls the real one and changes nothing about it; a free first looks whether
 // the block is a sample.
+#include "arch/likely.h"
 #include "runtime/memory.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/samples.h"
@@ -54,7 +55,7 @@ HS_EXPORT void *calloc(size_t count, size_t size)
     ALLOCATE(count * size, hs_real.calloc(count, size));
 }
 
-HS_EXPORT void *memalign(size_t alignment, size_t size);
+HS_EXPORT HS_COLD void *memalign(size_t alignment, size_t size);
 HS_EXPORT void *memalign(size_t alignment, size_t size)
 {
     if (HS_UNLIKELY(!hs_real.memalign))
@@ -74,7 +75,7 @@ HS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
     ALLOCATE_NESTED(size, hs_real.aligned_alloc(alignment, size));
 }
 
-HS_EXPORT void *valloc(size_t size);
+HS_EXPORT HS_COLD void *valloc(size_t size);
 HS_EXPORT void *valloc(size_t size)
 {
     if (HS_UNLIKELY(!hs_real.valloc))
@@ -84,7 +85,7 @@ HS_EXPORT void *valloc(size_t size)
     ALLOCATE_NESTED(size, hs_real.valloc(size));
 }
 
-HS_EXPORT void *pvalloc(size_t size);
+HS_EXPORT HS_COLD void *pvalloc(size_t size);
 HS_EXPORT void *pvalloc(size_t size)
 {
     if (HS_UNLIKELY(!hs_real.pvalloc))
@@ -128,7 +129,7 @@ HS_EXPORT void free(void *block)
     hs_real.free(block);
 }
 
-HS_EXPORT void cfree(void *block);
+HS_EXPORT HS_COLD void cfree(void *block);
 HS_EXPORT void cfree(void *block)
 {
     free(block);
@@ -167,7 +168,7 @@ HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 // ---- realloc --------------------------------------------------------------------------------------------------------
 
 // A block of the bootstrap arena moves to the real allocator.
-static void *move_from_bootstrap(void *old, size_t size)
+static HS_COLD void *move_from_bootstrap(void *old, size_t size)
 {
     size_t length = hs_bootstrap__size(old);
     void *block = hs_real.malloc(size);
@@ -176,7 +177,7 @@ static void *move_from_bootstrap(void *old, size_t size)
     return block;
 }
 
-static void *reallocate_nested(void *old, size_t size)
+static HS_COLD void *reallocate_nested(void *old, size_t size)
 {
     struct hs_nesting nesting = hs_prof__enter_real();
     void *block = hs_real.realloc(old, size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The allocation family of C. Each function calls the real one first (a free: last) and changes nothing about it.
+#include "arch/likely.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/memory.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 
 // Of what hardly any program calls.
-#define RARE __attribute__((cold))
 
 // ---- recording -----------------------------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ static inline void allocated(struct hs_thread *thread, const struct hs_registers
 HS_EXPORT void *calloc(size_t count, size_t size);
 HS_EXPORT void *malloc(size_t size);
 
-static RARE void *malloc_zeroed(size_t size)
+static HS_COLD void *malloc_zeroed(size_t size)
 {
     ALLOCATE(HS_RECORD_MALLOC, size, hs_real.calloc(1, size));
 }
@@ -59,7 +59,7 @@ HS_EXPORT void *calloc(size_t count, size_t size)
     ALLOCATE(HS_RECORD_CALLOC, count * size, hs_real.calloc(count, size));
 }
 
-HS_EXPORT void *memalign(size_t alignment, size_t size);
+HS_EXPORT HS_COLD void *memalign(size_t alignment, size_t size);
 HS_EXPORT void *memalign(size_t alignment, size_t size)
 {
     if (HS_UNLIKELY(!hs_real.memalign))
@@ -85,7 +85,7 @@ static size_t page_rounded(size_t size)
     return (size + page - 1) & ~(page - 1);
 }
 
-HS_EXPORT RARE void *valloc(size_t size);
+HS_EXPORT HS_COLD void *valloc(size_t size);
 HS_EXPORT void *valloc(size_t size)
 {
     if (HS_UNLIKELY(!hs_real.valloc))
@@ -95,7 +95,7 @@ HS_EXPORT void *valloc(size_t size)
     ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.valloc(size));
 }
 
-HS_EXPORT RARE void *pvalloc(size_t size);
+HS_EXPORT HS_COLD void *pvalloc(size_t size);
 HS_EXPORT void *pvalloc(size_t size)
 {
     if (HS_UNLIKELY(!hs_real.pvalloc))
@@ -147,19 +147,19 @@ HS_EXPORT void free(void *block)
     RELEASE(block, hs_real.free(block));
 }
 
-HS_EXPORT RARE void cfree(void *block);
+HS_EXPORT HS_COLD void cfree(void *block);
 HS_EXPORT void cfree(void *block)
 {
     RELEASE(block, hs_real.free(block));
 }
 
-HS_EXPORT RARE void free_sized(void *block, size_t size);
+HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
     RELEASE(block, hs_real.free_sized ? hs_real.free_sized(block, size) : hs_real.free(block));
 }
 
-HS_EXPORT RARE void free_aligned_sized(void *block, size_t alignment, size_t size);
+HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
     RELEASE(block,
@@ -169,7 +169,7 @@ HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 // ---- realloc -------------------------------------------------------------------------------------------------------
 
 // A block of the bootstrap arena moves to the real allocator.
-static RARE void *move_from_bootstrap(void *old, size_t size)
+static HS_COLD void *move_from_bootstrap(void *old, size_t size)
 {
     size_t length = hs_bootstrap__size(old);
     void *block = hs_real.malloc(size);
@@ -213,7 +213,7 @@ HS_EXPORT void *realloc(void *old, size_t size)
     return block;
 }
 
-HS_EXPORT RARE void *reallocarray(void *old, size_t count, size_t size);
+HS_EXPORT HS_COLD void *reallocarray(void *old, size_t count, size_t size);
 HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
 {
     size_t total;
@@ -244,7 +244,7 @@ HS_EXPORT size_t malloc_usable_size(void *block)
     return hs_real.malloc_usable_size(block);
 }
 
-HS_EXPORT RARE int mallopt(int parameter, int value);
+HS_EXPORT HS_COLD int mallopt(int parameter, int value);
 HS_EXPORT int mallopt(int parameter, int value)
 {
     if (HS_UNLIKELY(!hs_real.mallopt))
