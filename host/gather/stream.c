@@ -84,7 +84,9 @@ static enum hs_refusal take_stream(struct batch *batch, const struct hs_link_fra
         hs_traces__claim(batch->context->traces, &stream->device, newest, stream->claim, &stream->expected, &refusal);
     if (!stream->trace)
         return refusal;
-    stream->stored = stream->acknowledged = stream->expected;
+    // The device may hold what an earlier host has stored and could not acknowledge any more.
+    stream->stored = stream->expected;
+    stream->acknowledged = oldest < stream->expected ? oldest : stream->expected;
     stream->want_due = true;
     hs_gathered__row(stream->trace, &row);
     hs_notices__stream(batch->context->notices, stream->expected || row.connections > 1 ? "resumed" : "began", &row);

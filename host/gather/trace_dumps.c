@@ -115,6 +115,7 @@ static char letter_of(uint32_t kind)
 static enum copied write_file(int folder, int from, const struct hs_watched_dump *dump)
 {
     char name[32];
+    snprintf(name, sizeof(name), "%u.%c.heap", dump->number, letter_of(dump->kind));
     unlinkat(folder, NEW_NAME, 0);
     int fd = openat(folder, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -123,7 +124,11 @@ static enum copied write_file(int folder, int from, const struct hs_watched_dump
     if (copied == COPIED && fdatasync(fd))
         copied = FULL;
     close(fd);
-    snprintf(name, sizeof(name), "%u.%c.heap", dump->number, letter_of(dump->kind));
+    // A hole already, of which only the journal did not get to know.
+    if (copied == DAMAGED && !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
+        unlinkat(folder, NEW_NAME, 0);
+        return COPIED;
+    }
     if (copied != COPIED || (!hs_trace_files__rename(folder, NEW_NAME, name) && errno != EEXIST)) {
         unlinkat(folder, NEW_NAME, 0);
         return copied == COPIED ? FULL : copied;
@@ -139,8 +144,6 @@ static enum copied store(const struct hs_traces *traces, struct hs_gathered *tra
         return FULL;
     enum copied copied = write_file(folder, trace->fd, dump);
     close(folder);
-    if (copied == COPIED)
-        give_back(trace->fd, dump);
     return copied;
 }
 
@@ -157,6 +160,8 @@ void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump)
     trace->dumps += copied == COPIED;
     trace->walked = dump->end;
     hs_trace_journal__dumped(details->traces, trace);
+    if (copied == COPIED)
+        give_back(trace->fd, dump);
 }
 
 // ---- removing -------------------------------------------------------------------------------------------------------

@@ -320,6 +320,28 @@ def dumps_resumed():
     second.stop()
 
 
+def dumps_counted():
+    """Dumps that have become files count, also when the journal has not heard of them."""
+    first = Gather()
+    wanted = trace_id()
+    folder = os.path.join(first.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
+    content = make_header(wanted, content=1) + dump(1, b'first' * 9000) + dump(2, b'second' * 9000)
+    cut = len(content) - 20000
+    send_stream(first, wanted, content[:cut], end=False)
+    first.end(signal.SIGKILL)
+    journal = os.path.join(first.folder, '.heapsonde-gather')
+    with open(journal, encoding='ascii') as file:
+        lines = file.readlines()
+    expect(any(line.startswith('dumps ') for line in lines), f'{lines}')
+    with open(journal, 'w', encoding='ascii') as file:
+        file.writelines(line for line in lines if not line.startswith('dumps '))
+    second = Gather()
+    send_stream(second, wanted, content, have=cut).leave()
+    expect(second.event('ended')['dumps'] == 2, 'not two')
+    expect(sorted(os.listdir(folder)) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
+    second.stop()
+
+
 def crowd():
     """Ten thousand connections, of which none proves anything."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

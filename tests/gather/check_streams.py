@@ -156,6 +156,15 @@ def leaves_told():
     expect(summary['streams'] == 3 and summary['unfinished'] == 0, f'{summary}')
 
 
+def acknowledged_again():
+    """What an earlier connection stored and could not acknowledge any more is acknowledged by the next: until then the
+    device keeps it, and may have no room for more."""
+    gather = Gather('--once')
+    succeed(start_devices('--count', 3, '--leave-at', 'data', '--verify', gather.folder, connect=gather.address))
+    summary = gather.summary()
+    expect(summary['streams'] == 3 and summary['unfinished'] == 0, f'{summary}')
+
+
 def told_again():
     """A device that was not told that its stream is stored goes on announcing it, and is told."""
     key = make_key()

@@ -7,16 +7,15 @@
 //     --connect ADDRESS:PORT   dial there; else each listens, and "listening DEVICE PORT" is printed
 //     --count N  --seed N  --size BYTES  --file TRACE  --key FILE  --same (all bodies alike, and the largest frames)
 //     --cuts N                 each cuts its connection N times, at random places, in the middle of frames too
-//     --pause BYTES            nothing is sent beyond; "paused" is printed when all have been acknowledged so far, and
-//     a
-//                              line from standard input lets them go on
+//     --pause BYTES            nothing is sent beyond; "paused" is printed when all have been acknowledged so far;
+//                              a line from standard input lets them go on
 //     --announce PORT          say so to 127.0.0.1:PORT each second
 //     --seconds N              whoever has ended begins anew as another device, until then
 //     --verify FOLDER          at the end the gathered files have to have the same bytes
 //     --refuse TEXT            answer WANT with REFUSED
-//     --leave-at end|ack|told  break the first connection once END was sent, or when its ACK comes, unheard; or send
-//     END
-//                              only once all is acknowledged, and leave for good right behind it
+//     --leave-at end|ack       break the first connection once END was sent, or when its ACK comes, unheard
+//     --leave-at data|told     send END only once all data is acknowledged; break the first connection when that
+//                              comes, unheard, or leave for good right behind END
 //     --stay                   do not end the streams
 //
 // Exit status 0: every stream was acknowledged to its end (and verified).
@@ -256,9 +255,9 @@ static void queue_data(struct device *device)
     device->offset += length;
 }
 
-static bool leaves_told(void)
+static bool leaves_at(const char *where)
 {
-    return options.leave_at && !strcmp(options.leave_at, "told");
+    return options.leave_at && !strcmp(options.leave_at, where);
 }
 
 static void fill(struct device *device)
@@ -269,7 +268,8 @@ static void fill(struct device *device)
     while (device->wanted && device->offset < limit_of(device) && device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE)
         queue_data(device);
     uint8_t end[8];
-    bool waits = options.stay || (leaves_told() && device->acknowledged != device->trace.size);
+    bool waits =
+        options.stay || ((leaves_at("told") || leaves_at("data")) && device->acknowledged != device->trace.size);
     if (device->wanted && !device->end_sent && !waits && device->offset == device->trace.size &&
         device->out_length + HS_WIRE_FRAME_MAX <= OUT_SIZE) {
         hs_wire__put(end, device->trace.size, 8);
@@ -281,7 +281,7 @@ static void fill(struct device *device)
 // Whether this is where --leave-at wants the connection to break, once.
 static bool leaves(struct device *device, const char *where)
 {
-    if (device->has_left || !options.leave_at || strcmp(options.leave_at, where))
+    if (device->has_left || !leaves_at(where))
         return false;
     device->has_left = true;
     return true;
@@ -327,7 +327,7 @@ static void send_out(struct device *device)
         watch(device, EPOLL_CTL_MOD, false);
     if (!device->end_sent)
         return;
-    if (leaves_told() && !device->done)
+    if (leaves_at("told") && !device->done)
         finish(device);
     else if (!leaves(device, "end"))
         return;
@@ -355,6 +355,8 @@ static bool take_ack(struct device *device, uint64_t offset)
 {
     if (offset > device->offset || offset < device->acknowledged)
         fail("the host acknowledges what it cannot have%s", "");
+    if (offset == device->trace.size && leaves(device, "data"))
+        return false;
     device->acknowledged = offset;
     if (offset != device->trace.size || !device->end_sent || device->done)
         return true;

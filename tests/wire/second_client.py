@@ -293,6 +293,8 @@ class Host:
         self.result.update(trace=trace.hex(), oldest=oldest, newest=newest, pairs=wire.read_pairs(payload[32:]))
         if self.file:
             connection.send(wire.WANT, offset_of(self.have))
+            self.acknowledged = min(oldest, self.have)
+            self.acknowledge(connection)
 
     def store(self, connection, offset, data):
         if offset != self.have:
