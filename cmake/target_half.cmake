@@ -31,17 +31,11 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
 endif()
 
 # Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
-# cmake/small_options.txt.
+# cmake/small_options.txt. Not -Oz: gcc's tables then know nothing of the pushes with which it loads small numbers, and
+# the stack of a signal handler that interrupts such code would end there.
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_FAST_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_SMALL_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/small_options.txt)
-  # For size alone, where the compiler knows it (gcc from version 12 on).
-  execute_process(COMMAND ${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${flags} -Oz -x c -c /dev/null
-                          -o ${CMAKE_BINARY_DIR}/CMakeFiles/smallest.o
-                  OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
-  if(status EQUAL 0)
-    list(APPEND HEAPSONDE_SMALL_OPTIONS -Oz)
-  endif()
 endif()
 
 # ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, also where ARM code is the rule:
