@@ -112,6 +112,13 @@ static void add(struct words *words, uint64_t word)
     words->word[words->count++] = word;
 }
 
+// MIPS has its pc where r0 would be, which is 0 always.
+#if defined(__mips__)
+enum { REGISTERS_ASKED = HS_DWARF_REGISTERS - 1 };
+#else
+enum { REGISTERS_ASKED = HS_DWARF_REGISTERS };
+#endif
+
 static unsigned registers_asked(void)
 {
     unsigned count = 0;
@@ -175,7 +182,7 @@ START_TEST(samples_are_read)
     ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
     ck_assert(sample.has_stack);
     ck_assert_uint_eq(sample.snapshot.size, 40);
-    ck_assert_uint_eq(registers_asked(), HS_DWARF_REGISTERS);
+    ck_assert_uint_eq(registers_asked(), REGISTERS_ASKED);
 #if defined(__x86_64__)
     ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_SP], 1007);
     ck_assert_uint_eq(sample.snapshot.registers.values[HS_DWARF_FP], 1006);
