@@ -53,12 +53,29 @@ static bool decode_at(const struct hs_frame_question *question, uintptr_t addres
            instruction->size;
 }
 
+// A constant that the function refers to before is no code, whatever it looks like: the call before it never comes
+// back.
+static bool is_constant(const struct hs_frame_question *question, uintptr_t address)
+{
+    struct hs_instruction instruction;
+    uint32_t context = 0;
+    uintptr_t at = question->code->address;
+    while (at < address && decode_at(question, at, &context, &instruction)) {
+        if (instruction.data_size && address - instruction.data < instruction.data_size)
+            return true;
+        at += instruction.size;
+    }
+    return false;
+}
+
 // The instruction that leaves the function. False: the path cannot be followed to there.
 static bool run_ahead(const struct hs_frame_question *question, struct ahead *ahead, struct hs_instruction *last)
 {
     enum { INSTRUCTIONS_MAX = 200 };
     const struct hs_decoder *decoder = question->decoder;
     uintptr_t address = question->exact ? question->at : question->at + decoder->call_size;
+    if (!question->exact && is_constant(question, address))
+        return false;
     for (int i = 0; i < INSTRUCTIONS_MAX; i++) {
         struct hs_instruction slot;
         if (!decode_at(question, address, &ahead->state.context, last) || !pass(decoder, ahead, last))
