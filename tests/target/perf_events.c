@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,7 +85,9 @@ static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t leng
 // Takes what is in the ring. `by_address`: what lies in [from, to) is the address that was touched, not the code.
 static void read_ring(struct ring *ring, struct seen *seen, bool by_address, uintptr_t from, uintptr_t to)
 {
-    uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE), at = ring->head->data_tail;
+    // Not as one access where the machine has none of 64 bits: the words above the lowest stay 0.
+    uint64_t head = *(volatile uint64_t *)&ring->head->data_head, at = ring->head->data_tail;
+    atomic_thread_fence(memory_order_acquire);
     while (at < head) {
         struct sample sample = {0};
         copy_out(ring, at, &sample.header, sizeof sample.header);
@@ -99,7 +102,8 @@ static void read_ring(struct ring *ring, struct seen *seen, bool by_address, uin
         seen->lost += sample.header.type == PERF_RECORD_LOST;
         at += sample.header.size;
     }
-    __atomic_store_n(&ring->head->data_tail, head, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_release);
+    *(volatile uint64_t *)&ring->head->data_tail = head;
 }
 
 static volatile uint64_t sum;
