@@ -298,8 +298,8 @@ def dumps_elsewhere():
     gather.stop()
 
 
-def dumps_resumed():
-    """gather is killed in the middle of a dump; what was taken away by then is not made again."""
+def kill_in_second_dump():
+    """The gather that was killed, the trace, the folder of its dumps, what its stream has in all and how much of it came."""
     first = Gather()
     wanted = trace_id()
     folder = os.path.join(first.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
@@ -308,6 +308,12 @@ def dumps_resumed():
     send_stream(first, wanted, content[:cut], end=False)
     expect(os.listdir(folder) == ['1.m.heap'], f'{os.listdir(folder)}')
     first.end(signal.SIGKILL)
+    return first, wanted, folder, content, cut
+
+
+def dumps_resumed():
+    """gather is killed in the middle of a dump; what was taken away by then is not made again."""
+    first, wanted, folder, content, cut = kill_in_second_dump()
     os.unlink(os.path.join(folder, '1.m.heap'))
     second = Gather('--quota', str(len(content) + 2000), '--quota-remove-oldest')
     send_stream(second, wanted, content, have=cut).leave()
@@ -322,13 +328,7 @@ def dumps_resumed():
 
 def dumps_counted():
     """Dumps that have become files count, also when the journal has not heard of them."""
-    first = Gather()
-    wanted = trace_id()
-    folder = os.path.join(first.folder, f'20231114_221320_7_peer_{wanted[:4].hex()}')
-    content = make_header(wanted, content=1) + dump(1, b'first' * 9000) + dump(2, b'second' * 9000)
-    cut = len(content) - 20000
-    send_stream(first, wanted, content[:cut], end=False)
-    first.end(signal.SIGKILL)
+    first, wanted, folder, content, cut = kill_in_second_dump()
     journal = os.path.join(first.folder, '.heapsonde-gather')
     with open(journal, encoding='ascii') as file:
         lines = file.readlines()
