@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What lies behind a call that never comes back is no code, whatever it looks like.
+#include "tests/suite.h"
 #include "unwind/analysis.h"
 
 #include <check.h>
@@ -43,9 +44,5 @@ int main(void)
     TCase *cases = tcase_create("constants");
     tcase_add_test(cases, constants_are_no_code);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "command.h"
 
+#include "tests/suite.h"
+
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -121,9 +123,5 @@ int run_cases(const char *name, TCase *cases)
 {
     Suite *suite = suite_create(name);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

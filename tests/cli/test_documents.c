@@ -6,6 +6,7 @@
 #include "host/cli/command.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -202,9 +203,5 @@ int main(void)
     tcase_add_test(tests, test_completion);
     tcase_add_test(tests, test_manual_is_sound);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,8 @@
 // without the recorder there is no trace, and that is said.
 #include "command.h"
 
+#include "tests/suite.h"
+
 #include <check.h>
 #include <elf.h>
 #include <signal.h>
@@ -268,9 +270,5 @@ int main(void)
     tcase_add_test(tests, test_scripts);
     tcase_add_test(tests, test_absence_is_explained);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include "host/cli/values.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -123,9 +124,5 @@ int main(void)
     tcase_add_test(tests, test_no_command);
     tcase_add_test(tests, test_values);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

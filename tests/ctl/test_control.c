@@ -6,6 +6,7 @@
 #include "runtime/prof/control.h"
 #include "runtime/prof/control_request.h"
 #include "runtime/prof/sampler.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -727,9 +728,5 @@ int main(void)
     tcase_add_test(tests, test_killed);
     tcase_add_test(tests, test_no_descriptors_left);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

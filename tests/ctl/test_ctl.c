@@ -4,6 +4,7 @@
 #include "target_client.h"
 
 #include "tests/cli/command.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -446,9 +447,5 @@ int main(void)
     tcase_add_test(tests, test_crowd);
     tcase_add_test(tests, test_process_ends);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 //
 // The HTTP server among clients that take their time, and those that have no right to ask.
 #include "host/server/http.h"
+#include "tests/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -126,9 +127,5 @@ int main(void)
     tcase_add_test(server_case, slow_clients_make_room);
     tcase_add_test(server_case, nothing_is_kept_of_strangers);
     suite_add_tcase(suite, server_case);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

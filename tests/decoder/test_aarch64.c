@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "tests/decoder/describe.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -272,10 +273,5 @@ int main(void)
     tcase_add_test(cases, starts);
     tcase_add_test(cases, ends);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite_in_one_process(suite);
 }

@@ -2,6 +2,7 @@
 //
 // The checks, shown machines that are made of files in a folder and of answers.
 #include "host/doctor/checks.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -279,9 +280,5 @@ int main(void)
     tcase_add_test(cases, test_program);
     Suite *suite = suite_create("doctor");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

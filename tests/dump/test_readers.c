@@ -2,6 +2,7 @@
 //
 // What each reader makes of its format, what it says about what is wrong, and that a file may end anywhere.
 #include "host/dump/dump.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -356,9 +357,5 @@ int main(void)
     tcase_add_test(tests, test_cut);
     tcase_add_test(tests, test_cut_says_so);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "golden.h"
 
+#include "tests/suite.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,9 +191,5 @@ int main(void)
     tcase_add_test(tests, test_page);
     tcase_add_test(tests, test_output_file);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

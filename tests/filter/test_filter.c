@@ -7,6 +7,7 @@
 #include "tests/filter/random_trace.h"
 #include "tests/filter/slow.h"
 #include "tests/format/check_random.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -764,9 +765,5 @@ int main(void)
     tcase_set_timeout(threads, 600);
     tcase_add_test(threads, threads_share_a_scope);
     suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "host/filter/condition.h"
 #include "host/filter/filter.h"
 #include "host/filter/quantity.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -297,9 +298,5 @@ int main(void)
     tcase_add_test(cases, intervals);
     tcase_add_test(cases, shares_are_rounded_down_and_do_not_overflow);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

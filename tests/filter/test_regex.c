@@ -3,6 +3,7 @@
 // Regular expressions over many names: every name is tried, on several threads, and one that would take for ever is not
 // waited for.
 #include "host/filter/pattern.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -128,9 +129,5 @@ int main(void)
     tcase_add_test(cases, cancelling_stops);
     tcase_add_test(cases, names_that_are_no_text);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

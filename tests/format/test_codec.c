@@ -6,6 +6,7 @@
 #include "format/event_model.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -294,9 +295,5 @@ int main(void)
     tcase_add_test(tests, numbers_have_symbols);
     tcase_add_test(tests, entropy_stage_survives);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "format/meta_codec.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -175,9 +176,5 @@ int main(void)
     tcase_add_test(tests, packing_survives);
     tcase_add_test(tests, noise_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

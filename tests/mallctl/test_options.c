@@ -2,6 +2,7 @@
 //
 // The parser of MALLOC_CONF by itself. Each test is a process of its own: options are read once.
 #include "runtime/prof/options.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -320,9 +321,5 @@ int main(void)
     tcase_add_test(tests, test_long_values);
     tcase_add_test(tests, test_numbers);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/size_classes.h"
+#include "tests/suite.h"
 
 #include <check.h>
 
@@ -37,9 +38,5 @@ int main(void)
     tcase_add_test(tests, test_first_classes);
     tcase_add_test(tests, test_every_class_is_its_own);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include "runtime/prof/dump_name.h"
 #include "runtime/prof/dump_time.h"
 #include "runtime/prof/options.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -770,9 +771,5 @@ int main(void)
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tcase_add_test(all, tests[i]);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

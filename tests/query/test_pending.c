@@ -2,6 +2,7 @@
 //
 // The queue of frees against a plain list, with limits that make it use files.
 #include "host/query/pending.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -83,9 +84,5 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_order);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite(suite);
 }

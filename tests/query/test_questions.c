@@ -8,6 +8,7 @@
 #include "host/query/scan.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -595,9 +596,5 @@ int main(void)
     tcase_add_test(cases, stack_peaks_are_the_peaks_of_the_stacks);
     tcase_add_test(cases, every_question_can_be_cancelled);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "host/report/frames.h"
 #include "host/report/json.h"
 #include "host/report/text.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <jansson.h>
@@ -170,9 +171,5 @@ int main(void)
     tcase_add_test(tests, test_texts);
     tcase_add_test(tests, test_long_names);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "golden.h"
 
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -171,9 +172,5 @@ int main(void)
     tcase_add_test(tests, test_starting_frames);
     tcase_add_test(tests, test_guessed_caller);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

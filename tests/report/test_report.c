@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "golden.h"
 
+#include "tests/suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,9 +200,5 @@ int main(void)
     tcase_add_test(tests, test_wrong_filters);
     tcase_add_test(tests, test_damaged_traces);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

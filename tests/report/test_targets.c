@@ -6,6 +6,7 @@
 
 #include "host/symbols/elf_probe.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -454,9 +455,5 @@ int main(void)
     tcase_add_loop_test(tests, test_target, 0, TARGETS);
     tcase_add_loop_test(tests, test_other_build, 1, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

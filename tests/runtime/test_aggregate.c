@@ -7,6 +7,7 @@
 #include "runtime/aggregate/stack_sums.h"
 #include "runtime/config.h"
 #include "runtime/output.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -260,9 +261,5 @@ int main(void)
     tcase_add_test(tables, stacks_are_told_or_part_of_the_rest);
     tcase_add_test(tables, stacks_without_room_are_part_of_the_rest);
     suite_add_tcase(suite, tables);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 // The environment as the recorder reads it, names of files, LD_PRELOAD, and the text functions below.
 #include "runtime/config.h"
 #include "runtime/text.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -257,9 +258,5 @@ int main(void)
     tcase_add_test(config, text_functions);
     tcase_add_test(config, small_files);
     suite_add_tcase(suite, config);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 #include "runtime/config.h"
 #include "runtime/cull.h"
 #include "runtime/live_blocks.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -517,9 +518,5 @@ int main(void)
     tcase_add_test(culling, without_memory_nothing_is_held);
     tcase_add_test(culling, blocks_table_holds_what_a_model_holds);
     suite_add_tcase(suite, culling);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 //
 // The lock: exclusion, and every way in which a holder can be gone.
 #include "runtime/lock.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -160,9 +161,5 @@ int main(void)
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

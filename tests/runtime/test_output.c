@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "runtime/output.h"
 #include "runtime/record.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -472,9 +473,5 @@ int main(void)
     tcase_add_test(files, idle_forked_child_leaves_no_file);
     tcase_add_test(files, relative_name_counts_from_where_the_process_began);
     suite_add_tcase(suite, files);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 // Rings of samples as the kernel fills them, and as it never would.
 #include "runtime/perf/ring.h"
 #include "runtime/perf/sample.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <linux/perf_event.h>
@@ -265,9 +266,5 @@ int main(void)
     tcase_add_test(cases, impossible_sizes_of_the_copy_are_damage);
     tcase_add_test(cases, lost_records_say_how_many);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

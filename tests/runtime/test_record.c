@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "runtime/journal.h"
 #include "runtime/record.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -336,9 +337,5 @@ int main(void)
     tcase_add_test(records, only_refusals_in_a_row_mean_abandoned);
     tcase_add_test(records, pause_keeps_frees);
     suite_add_tcase(suite, records);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

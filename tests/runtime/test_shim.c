@@ -2,6 +2,7 @@
 //
 // Whole programs under the shim: what they see, and what their traces hold.
 #include "format/chunk.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -116,9 +117,5 @@ int main(void)
     tcase_add_test(programs, operators_of_unloaded_libraries_are_not_called);
     tcase_add_test(programs, writer_keeps_no_descriptor_of_the_program);
     suite_add_tcase(suite, programs);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

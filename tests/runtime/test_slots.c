@@ -5,6 +5,7 @@
 
 #include "format/chunk.h"
 #include "runtime/slots.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -153,9 +154,5 @@ int main(void)
     tcase_add_test(slots, new_slot_is_a_live_chunk);
     tcase_add_test(slots, table_has_an_end);
     suite_add_tcase(suite, slots);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

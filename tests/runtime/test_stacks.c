@@ -9,6 +9,7 @@
 #include "runtime/journal.h"
 #include "runtime/stacks.h"
 #include "runtime/wide_nodes.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -552,9 +553,5 @@ int main(void)
     tcase_add_test(many, threads_agree_on_ids);
     tcase_add_test(many, threads_go_on_while_code_is_forgotten);
     suite_add_tcase(suite, many);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 //
 // The system calls that differ between architectures: pairs of registers, layouts, sizes, and the thread without libc.
 #include "arch/system.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -150,9 +151,5 @@ int main(void)
     tcase_add_test(tests, signals_are_blocked_and_restored);
     tcase_add_test(tests, a_thread_without_libc);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

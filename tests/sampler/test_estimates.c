@@ -7,6 +7,7 @@
 #include "runtime/prof/samples.h"
 #include "runtime/prof/weight.h"
 #include "tests/sampler/program_side.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -232,9 +233,5 @@ int main(void)
     tcase_add_test(all, threads_that_have_ended_keep_what_lives);
     tcase_add_test(all, stacks_lead_to_the_caller);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

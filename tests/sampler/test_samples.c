@@ -2,6 +2,7 @@
 //
 // The table of live samples and its filter, against an array.
 #include "runtime/prof/samples.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_test(all, null_is_stopped_and_is_no_sample);
     tcase_add_test(all, held_addresses_stay);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 //
 // The integer arithmetic of sampling against libm.
 #include "runtime/prof/weight.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -86,9 +87,5 @@ int main(void)
     tcase_add_test(all, blocks_are_one_over_the_probability);
     tcase_add_test(all, waits_are_geometric);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/cache.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -143,9 +144,5 @@ int main(void)
     tcase_add_test(all, a_failure_is_not_kept);
     tcase_add_test(all, many_ask_at_once);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

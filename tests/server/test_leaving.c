@@ -2,6 +2,7 @@
 //
 // Clients that leave before they have an answer: what is worked out for them alone is told so.
 #include "host/server/http.h"
+#include "tests/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -141,9 +142,5 @@ int main(void)
     tcase_add_test(cases, who_leaves_while_it_is_written_is_noticed);
     tcase_add_test(cases, the_end_of_the_server_ends_what_is_worked_out);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

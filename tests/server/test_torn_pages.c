@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/store/torn_pages.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -63,9 +64,5 @@ int main(void)
     tcase_add_test_raise_signal(all, without_it_the_process_ends, SIGBUS);
     tcase_add_test_raise_signal(all, another_reason_ends_the_process, SIGBUS);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/uri.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -104,9 +105,5 @@ int main(void)
     tcase_add_test(all, a_copy_outlives_the_original);
     tcase_add_test(all, what_is_too_much_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

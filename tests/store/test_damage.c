@@ -5,6 +5,7 @@
 #include "host/import/import.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_test(tests, errors_are_clear);
     tcase_add_loop_test(tests, old_files_are_read, 0, sizeof golden / sizeof *golden);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

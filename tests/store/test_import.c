@@ -5,6 +5,7 @@
 #include "host/query/query.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -667,9 +668,5 @@ int main(void)
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
     tcase_add_test(tests, failing_calls_are_errors);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

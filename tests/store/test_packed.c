@@ -3,6 +3,7 @@
 // Packed columns against the numbers they were made of.
 #include "host/store/packed.h"
 #include "tests/format/check_random.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -199,9 +200,5 @@ int main(void)
     tcase_add_test(tests, narrow_numbers_take_few_bytes);
     tcase_add_test(tests, damage_is_survived);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include "host/query/query.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -271,9 +272,5 @@ int main(void)
     tcase_add_test(tests, what_is_not_known_is_refused);
     tcase_add_test(tests, a_payload_is_read_as_it_was_written);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

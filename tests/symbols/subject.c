@@ -11,44 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-char work[64];
-
-void make_work(void)
-{
-    snprintf(work, sizeof(work), "/tmp/heapsonde-symbols-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(work));
-}
-
-void remove_work(void)
-{
-    shell("rm -rf '%s'", work);
-}
-
-const char *text(const char *format, ...)
-{
-    static char buffers[8][4096];
-    static unsigned next;
-    char *buffer = buffers[next++ % 8];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(buffer, sizeof(buffers[0]), format, list);
-    va_end(list);
-    return buffer;
-}
-
-void shell(const char *format, ...)
-{
-    char command[4096];
-    char whole[4200];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(command, sizeof(command), format, list);
-    va_end(list);
-    snprintf(whole, sizeof(whole), "cd '%s' && %s", work, command);
-    int status = system(whole);
-    ck_assert_msg(status == 0, "%s: status %d", whole, status);
-}
-
 bool have(const char *tool)
 {
     return system(text("command -v %s >/dev/null", tool)) == 0;

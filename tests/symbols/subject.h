@@ -5,18 +5,10 @@
 #define HEAPSONDE_TESTS_SYMBOLS_SUBJECT_H
 
 #include "host/symbols/symbols.h"
+#include "tests/cli/command.h"
 
 #include <stdio.h>
 
-// The folder of this run; removed at the end.
-extern char work[64];
-void make_work(void);
-void remove_work(void);
-
-// Formats into one of several buffers.
-const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Runs a shell command in the folder of this run; the test fails when it fails.
-void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool have(const char *tool);
 
 // The addresses of all instructions of .text, and the address of a symbol. `tools` is what the names of the binutils

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/elf_probe.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -117,9 +118,5 @@ int main(void)
     tcase_add_test(tests, test_scripts);
     tcase_add_test(tests, test_files);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

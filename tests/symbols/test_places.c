@@ -7,6 +7,7 @@
 #include "format/trace_format.h"
 #include "host/symbols/source_map.h"
 #include "host/symbols/sysroot.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -511,9 +512,5 @@ int main(void)
     tcase_add_test(tests, test_wanted);
     tcase_add_test(tests, test_source_map);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

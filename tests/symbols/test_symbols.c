@@ -3,6 +3,7 @@
 #include "subject.h"
 
 #include "host/symbols/demangle.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -388,9 +389,5 @@ int main(void)
     tcase_add_test(tests, test_damaged_file);
     tcase_add_test(tests, test_addresses_without_file);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

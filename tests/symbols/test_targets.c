@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include "format/trace_format.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -142,9 +143,5 @@ int main(void)
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_loop_test(tests, test_target, 0, TARGETS);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

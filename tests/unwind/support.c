@@ -55,12 +55,3 @@ NOINLINE void check_side_stack(int kept)
     ck_assert_msg(tail_matches(found, depth, kept + 2), "hs_walk_plain");
     ck_assert_int_eq(end, HS_END_ROOT);
 }
-
-int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_TESTS_UNWIND_SUPPORT_H
 #define HEAPSONDE_TESTS_UNWIND_SUPPORT_H
 
+#include "tests/suite.h"
 #include "unwind/include/heapsonde/unwind.h"
 #include "unwind/walk.h"
 
@@ -33,8 +34,5 @@ void check_side_stack(int kept);
 
 // The same as a condition, with hs_backtrace() only: for threads other than Check's.
 bool side_stack_matches(int kept);
-
-// Runs the suite; the exit status.
-int run_suite(Suite *suite);
 
 #endif

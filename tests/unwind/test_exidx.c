@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // ARM's exception index over byte arrays: every opcode, every model of entry, searching, and damage.
+#include "tests/suite.h"
 #include "unwind/exidx.h"
 
 #include <check.h>
@@ -307,10 +308,5 @@ int main(void)
     tcase_add_test(cases, high_addresses);
     tcase_add_test(cases, cut_off);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite_in_one_process(suite);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Procedure descriptors in both byte orders, on bytes; a real file is read by the programs that run on MIPS.
+#include "tests/suite.h"
 #include "unwind/pdr.h"
 
 #include <check.h>
@@ -194,10 +195,5 @@ int main(void)
     tcase_add_loop_test(cases, searches, 0, 2);
     tcase_add_test(cases, sorts_any_number);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite_in_one_process(suite);
 }

@@ -258,7 +258,7 @@ END_TEST
 // The vdso, libc and this program are found with and without the loader's help, with the same result.
 START_TEST(modules_agree)
 {
-    void *const addresses[] = {(void *)malloc, (void *)run_suite, (void *)(getauxval(AT_SYSINFO_EHDR) + 0x900),
+    void *const addresses[] = {(void *)malloc, (void *)check_side_stack, (void *)(getauxval(AT_SYSINFO_EHDR) + 0x900),
                                (void *)pthread_create};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
         struct hs_module loader, maps;

@@ -3,6 +3,8 @@
 // Hellos, keys and frames, with every cipher that a build has.
 #include "wire_fixture.h"
 
+#include "tests/suite.h"
+
 #include <stdlib.h>
 
 static uint8_t frame[HS_WIRE_FRAME_MAX], other_frame[HS_WIRE_FRAME_MAX];
@@ -313,9 +315,5 @@ int main(void)
     add_announcement_tests(suite);
     add_pair_tests(suite);
     add_golden_tests(suite);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "key_reader.h"
 
 #include "format/wire.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -217,9 +218,5 @@ int main(void)
     tcase_add_test(tests, link_leads_to_the_file);
     tcase_add_test(tests, owner_is_the_reader_or_root);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

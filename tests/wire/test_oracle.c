@@ -4,6 +4,7 @@
 #include "format/wire_cipher.h"
 
 #include "tests/runtime/random.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <sodium.h>
@@ -91,9 +92,5 @@ int main(void)
     tcase_add_test(tests, both_make_and_take_the_same_bytes);
     tcase_add_test(tests, both_refuse_the_same);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "wire_fixture.h"
 
 #include "runtime/stream/key_file.h"
+#include "tests/suite.h"
 #include "third_party/bearssl/bearssl_block.h"
 #include "third_party/bearssl/bearssl_kdf.h"
 
@@ -228,9 +229,5 @@ int main(void)
     tcase_add_test(tests, announcements_leave_nothing);
     tcase_add_test(tests, key_file_leaves_nothing);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }
