@@ -5,7 +5,6 @@
 #include "host/cli/subject.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
-#include "host/query/samples.h"
 
 #include <errno.h>
 #include <string.h>
@@ -59,29 +58,60 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     return HS_EXIT_FAILURE;
 }
 
-// In place of allocations.
-static int take_cpu_time(const struct hs_arguments *arguments, struct hs_opened *opened, enum hs_cost *cost)
+static bool carries(const char *word, enum hs_events events)
 {
+    enum hs_dump_output output;
+    if (hs_dump_output__parse(word, &output))
+        return events == HS_EVENTS_HEAP || output == HS_DUMP_TO_PPROF;
+    return hs_export_format__find(word)->events >> events & 1;
+}
+
+// Why these events cannot be written; NULL when they can.
+static const char *obstacle_of(const struct hs_opened *opened, const struct hs_events_kind *kind, enum hs_events events,
+                               const char *word, char *text, size_t size)
+{
+    const struct hs_subject *subject = &opened->subject;
+    char formats[512];
+    if (!carries(word, events)) {
+        hs_export_formats__list(events, formats, sizeof(formats));
+        snprintf(text, size, "%s cannot be written as %s; give one of: pprof %s", kind->words, word, formats);
+    } else if (opened->dump) {
+        snprintf(text, size, "%s is a heap dump, which has no %s", subject->path, kind->words);
+    } else if (!hs_events__are_in(events, opened->store)) {
+        snprintf(text, size, "%s has no %s; record with --events heap,%s", subject->path, kind->words, kind->needs);
+    } else if (hs_events__are_samples(events) && subject->not_of_samples) {
+        snprintf(text, size, "%s says something of blocks, which samples are not; leave it out",
+                 subject->not_of_samples);
+    } else {
+        return NULL;
+    }
+    return text;
+}
+
+// In place of allocations.
+static int take_events(const struct hs_arguments *arguments, struct hs_opened *opened)
+{
+    char text[1024];
     struct hs_error error;
     struct hs_totals totals;
     struct hs_subject *subject = &opened->subject;
-    const char *word = hs_arguments__text(arguments, "format", "");
-    if (strcmp(word, "collapsed") && strcmp(word, "pprof")) {
-        hs_complain(arguments->command, "CPU time cannot be written as %s; give collapsed or pprof", word);
-        return HS_EXIT_USAGE;
-    }
-    if (opened->dump || !hs_store__summary(opened->store)->cpu_samples) {
-        hs_complain(arguments->command, "%s has no samples of CPU time; record with --events cpu", subject->path);
+    enum hs_events events = hs_events__parse(hs_arguments__text(arguments, "events", "heap"));
+    const char *obstacle = obstacle_of(opened, hs_events_kind__of(events), events,
+                                       hs_arguments__text(arguments, "format", ""), text, sizeof(text));
+    if (events == HS_EVENTS_HEAP)
+        return 0;
+    if (obstacle) {
+        hs_complain(arguments->command, "%s", obstacle);
         return HS_EXIT_FAILURE;
     }
-    if (hs_query__sample_totals(opened->store, HS_SAMPLE_CPU, subject->filter, &totals, &error)) {
+    opened->filter.filter = hs_events__filter(events, &opened->filter.filter);
+    if (hs_query__event_totals(opened->store, events, subject->filter, NULL, &totals, &error)) {
         hs_complain(arguments->command, "%s: %s", subject->path, error.message);
         return HS_EXIT_FAILURE;
     }
     hs_totals__free(&subject->totals);
     subject->totals = totals;
-    subject->of_cpu = true;
-    *cost = HS_COST_ALLOCATED;
+    subject->events = events;
     return 0;
 }
 
@@ -90,9 +120,9 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
     const char *word = hs_arguments__text(arguments, "format", "");
     struct hs_output output;
     struct hs_export_options options = {.blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count")};
-    int status = hs_opened__cost(opened, arguments, "cost", &options.cost);
-    if (!status && hs_arguments__flag(arguments, "events"))
-        status = take_cpu_time(arguments, opened, &options.cost);
+    int status = take_events(arguments, opened);
+    if (!status)
+        status = hs_opened__cost(opened, arguments, "cost", &options.cost);
     if (!status)
         status = check_format(arguments, opened, word);
     if (!status)
@@ -160,8 +190,9 @@ static const struct hs_option options[] = {
     {.name = "events",
      .kind = HS_OPTION_CHOICE,
      .argument = "EVENTS",
-     .choices = "cpu",
-     .help = "CPU time in nanoseconds in place of memory; for collapsed and pprof"},
+     .choices = HS_EVENTS_CHOICES,
+     .help = "what to write: allocations, CPU time in nanoseconds, page faults, or what was touched of what was "
+             "allocated; heap when not given"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,

@@ -109,6 +109,7 @@ static int open_trace(struct hs_opened *opened, const struct hs_arguments *argum
     if (!result)
         result = make_filter(opened, arguments, error);
     opened->subject.filter = &opened->filter.filter;
+    opened->subject.not_of_samples = hs_filter_parameters__not_of_samples(&arguments->filter);
     return result ? result : ask(opened, &opened->filter.filter, error);
 }
 
@@ -148,9 +149,18 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
                     enum hs_cost *cost)
 {
     const char *word = hs_arguments__text(arguments, option, NULL);
-    *cost = word ? hs_cost__parse(word) : opened->dump ? HS_COST_LIVE : HS_COST_PEAK;
+    *cost = word                     ? hs_cost__parse(word)
+            : opened->dump           ? HS_COST_LIVE
+            : opened->subject.events ? HS_COST_ALLOCATED
+                                     : HS_COST_PEAK;
     if (hs_subject__knows(&opened->subject, *cost))
         return 0;
+    if (opened->subject.events) {
+        hs_complain(arguments->command, "'%s' is not known of %s; --%s takes allocated%s", word,
+                    hs_subject__events(&opened->subject)->words, option,
+                    hs_subject__knows(&opened->subject, HS_COST_LIVE) ? " and live" : "");
+        return HS_EXIT_USAGE;
+    }
     if (*cost == HS_COST_ALLOCATED)
         hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
                     opened->subject.path);

@@ -160,7 +160,12 @@ static int convert(struct converting *with, struct hs_dump *dump)
     dump->name = with->subject->path;
     dump->executable = hs_program_name(with->subject->store);
     dump->has_all = dump->has_blocks = true;
-    dump->of_cpu = with->subject->of_cpu;
+    dump->events = with->subject->events;
+    // Every sample stands for the same.
+    if (hs_events__are_samples(dump->events) && totals->sum.allocated_count)
+        dump->period = totals->sum.allocated_bytes / totals->sum.allocated_count;
+    dump->time_ns = hs_store__realtime_ns(with->subject->store, 0);
+    dump->duration_ns = hs_store__summary(with->subject->store)->end_time;
     for (size_t i = 0; i < totals->count; i++) {
         if (add_total(with, nodes, node_count, &totals->total[i]))
             return -ENOMEM;

@@ -9,6 +9,7 @@
 #ifndef HEAPSONDE_HOST_DUMP_DUMP_H
 #define HEAPSONDE_HOST_DUMP_DUMP_H
 
+#include "host/query/samples.h"
 #include "host/store/error.h"
 
 #include <stdbool.h>
@@ -92,11 +93,12 @@ struct hs_dump {
     const char *name; // of the file
     enum hs_dump_format format;
     enum hs_dump_sampling sampling;
-    uint64_t period; // bytes between samples on average; 0: unknown
-    bool has_all;    // the counts of all allocations are there
-    bool has_blocks; // the numbers of blocks are there
-    bool of_cpu;     // all_blocks and all_bytes are samples and nanoseconds of CPU time; nothing is live
-    bool has_total;  // the next are what the dump says of itself
+    uint64_t period;               // bytes between samples on average, or what a sample stands for; 0: unknown
+    bool has_all;                  // the counts of all allocations are there
+    bool has_blocks;               // the numbers of blocks are there
+    enum hs_events events;         // what is counted, of a trace
+    uint64_t time_ns, duration_ns; // of a trace: since 1970, and how long it took
+    bool has_total;                // the next are what the dump says of itself
     struct hs_dump_counts total;
     const char *executable; // path, "" when unknown
     struct hs_dump_context *context;

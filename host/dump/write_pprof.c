@@ -15,6 +15,32 @@
 static const char dropped[] = "(calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|valloc|"
                               "pvalloc|realloc|reallocarray|mallocx|rallocx|operator new(\\[\\])?(\\(.*\\))?)";
 
+// What a sample has, in the order of its values: of all and of what is live.
+enum { VALUES = 4 };
+static const struct {
+    struct value_type {
+        const char *type, *unit; // NULL: there are no more
+    } value[VALUES], period;
+    const char *shown_first;
+} value_types[HS_EVENTS_COUNT] = {
+    [HS_EVENTS_HEAP] =
+        {{{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}},
+         {"space", "bytes"},
+         "inuse_space"},
+    [HS_EVENTS_CPU] = {{{"samples", "count"}, {"cpu", "nanoseconds"}}, {"cpu", "nanoseconds"}, "cpu"},
+    [HS_EVENTS_FAULTS] = {{{"samples", "count"}, {"page_faults", "count"}}, {"page_faults", "count"}, "page_faults"},
+    [HS_EVENTS_TOUCHED] = {{{"alloc_objects", "count"},
+                            {"touched_space", "bytes"},
+                            {"inuse_objects", "count"},
+                            {"resident_space", "bytes"}},
+                           {"space", "bytes"},
+                           "resident_space"},
+    [HS_EVENTS_TOUCHED_MAPPINGS] =
+        {{{"mappings", "count"}, {"touched_space", "bytes"}, {"inuse_mappings", "count"}, {"resident_space", "bytes"}},
+         {"space", "bytes"},
+         "resident_space"},
+};
+
 struct writing {
     const struct hs_dump *dump;
     struct hs_buffer profile; // all but the strings
@@ -78,7 +104,7 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
         hs_buffer__put_number(packed, location + 1);
     }
     hs_buffer__put_message(message, 1, packed);
-    for (unsigned i = dump->has_all ? 0 : 2; i < (dump->of_cpu ? 2 : 4); i++)
+    for (unsigned i = dump->has_all ? 0 : 2; i < VALUES && value_types[dump->events].value[i].type; i++)
         hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
     hs_buffer__put_message(message, 2, packed);
     hs_buffer__put_message(&writing->profile, 2, message);
@@ -173,17 +199,9 @@ static void put_comments(struct writing *writing)
 
 static void put_types(struct writing *writing)
 {
-    if (writing->dump->of_cpu) {
-        put_type(writing, 1, "samples", "count");
-        put_type(writing, 1, "cpu", "nanoseconds");
-        return;
-    }
-    if (writing->dump->has_all) {
-        put_type(writing, 1, "alloc_objects", "count");
-        put_type(writing, 1, "alloc_space", "bytes");
-    }
-    put_type(writing, 1, "inuse_objects", "count");
-    put_type(writing, 1, "inuse_space", "bytes");
+    const struct value_type *value = value_types[writing->dump->events].value;
+    for (unsigned i = writing->dump->has_all ? 0 : 2; i < VALUES && value[i].type; i++)
+        put_type(writing, 1, value[i].type, value[i].unit);
 }
 
 static void put_profile(struct writing *writing)
@@ -197,12 +215,14 @@ static void put_profile(struct writing *writing)
             put_sample(writing, &dump->context[i]);
     }
     put_tables(writing);
-    if (!dump->of_cpu)
+    if (!hs_events__are_samples(dump->events))
         hs_buffer__put_field(&writing->profile, 7, string(writing, dropped));
-    put_type(writing, 11, dump->of_cpu ? "cpu" : "space", dump->of_cpu ? "nanoseconds" : "bytes");
+    hs_buffer__put_field(&writing->profile, 9, dump->time_ns);
+    hs_buffer__put_field(&writing->profile, 10, dump->duration_ns);
+    put_type(writing, 11, value_types[dump->events].period.type, value_types[dump->events].period.unit);
     hs_buffer__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
-    hs_buffer__put_field(&writing->profile, 14, string(writing, dump->of_cpu ? "cpu" : "inuse_space"));
+    hs_buffer__put_field(&writing->profile, 14, string(writing, value_types[dump->events].shown_first));
 }
 
 // ---- compression ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A table of blocks in the order in which they were allocated, as RFC 4180 has it but with plain ends of lines. A block
-// that was never freed has no free time.
+// A table of blocks or samples in the order of time, as RFC 4180 has it but with plain ends of lines. A block that was
+// never freed has no free time.
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"
@@ -11,14 +11,14 @@
 
 struct writing {
     FILE *out;
-    struct hs_call_sites sites;
+    enum hs_events events;
 };
 
 // Always quoted: names have commas. Spreadsheets take what begins with one of these for a formula.
 static void write_text(FILE *out, const char *text)
 {
     size_t length = strlen(text);
-    fputs(strchr("=+-@\t\r", *text) && *text ? ",\"'" : ",\"", out);
+    fputs(strchr("=+-@\t\r", *text) && *text ? "\"'" : "\"", out);
     for (size_t i = 0; i < length;) {
         size_t sequence = hs_utf8__length(text + i, length - i);
         if (!sequence || (unsigned char)text[i] < 0x20)
@@ -32,37 +32,60 @@ static void write_text(FILE *out, const char *text)
     putc_unlocked('"', out);
 }
 
-static int write_block(void *context, const struct hs_store *store, uint64_t row)
+static void write_number(FILE *out, uint64_t number)
 {
-    struct writing *writing = context;
-    struct hs_block block;
-    hs_block__of_row(&block, store, row);
-    fprintf(writing->out, "%" PRIu64 ",", block.time);
-    if (block.free_time != HS_NEVER)
-        fprintf(writing->out, "%" PRIu64, block.free_time);
-    fprintf(writing->out, ",%" PRIu64 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%s,%d,%" PRIu32, block.lifetime,
-            block.address, block.size, block.usable, block.kind, block.temporary, block.tid);
-    write_text(writing->out, block.thread);
-    const struct hs_frame *frame = hs_call_sites__of(&writing->sites, block.stack);
-    fprintf(writing->out, ",%" PRIu32, block.stack);
-    write_text(writing->out, frame->function);
-    write_text(writing->out, frame->file ? frame->file : "");
-    fprintf(writing->out, ",%" PRIu32, frame->line);
-    write_text(writing->out, frame->module);
+    char digits[24];
+    char *at = digits + sizeof(digits);
+    do
+        *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), out);
+}
+
+static void write_value(FILE *out, const struct hs_block *block, enum hs_column column)
+{
+    uint64_t number = hs_block__number(block, column);
+    switch (hs_columns_of_blocks[column].type) {
+    case HS_COLUMN_OF_TEXT:
+        if (column == HS_COLUMN_KIND) // a word of ours
+            fputs_unlocked(hs_block__text(block, column), out);
+        else
+            write_text(out, hs_block__text(block, column));
+        break;
+    case HS_COLUMN_OF_ADDRESS:
+        fprintf(out, "0x%" PRIx64, number);
+        break;
+    case HS_COLUMN_OF_NUMBER_OR_NO:
+        if (number != HS_NEVER)
+            write_number(out, number);
+        break;
+    default:
+        write_number(out, number);
+        break;
+    }
+}
+
+static int write_block(void *context, const struct hs_block *block)
+{
+    const struct writing *writing = context;
+    for (int column = 0; column < HS_COLUMN_COUNT; column++) {
+        if (!hs_column__is_of((enum hs_column)column, writing->events))
+            continue;
+        if (column)
+            putc_unlocked(',', writing->out);
+        write_value(writing->out, block, (enum hs_column)column);
+    }
     putc_unlocked('\n', writing->out);
     return 0;
 }
 
 int hs_export__csv(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {.out = out};
-    int result = hs_call_sites__start(&writing.sites, subject);
-    if (result)
-        return result;
-    fputs("time_ns,free_time_ns,lifetime_ns,address,size,usable_size,kind,temporary,thread,thread_name,stack,function,"
-          "file,line,module\n",
-          out);
-    result = hs_query__each(subject->store, subject->filter, options->control, write_block, &writing, NULL);
-    hs_call_sites__free(&writing.sites);
-    return result;
+    struct writing writing = {out, subject->events};
+    for (int column = 0; column < HS_COLUMN_COUNT; column++) {
+        if (hs_column__is_of((enum hs_column)column, subject->events))
+            fprintf(out, "%s%s", column ? "," : "", hs_columns_of_blocks[column].name);
+    }
+    putc('\n', out);
+    return hs_blocks__each(subject, options->control, write_block, &writing);
 }

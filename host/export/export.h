@@ -19,37 +19,46 @@ struct hs_export_format {
     const char *suffix; // of a file's name
     bool whole;         // writes all costs: `cost` and `blocks` mean nothing to it
     bool of_blocks;     // says something of single blocks or of times, which only a trace knows
+    unsigned events;    // bit per enum hs_events: what the subject's events may be
     // Returns 0 or a negative errno; errors of `out` stick to it. Memory does not grow with the number of rows.
     int (*write)(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options);
 };
 
-// X(name, writer, summary, media type, suffix, whole, of_blocks)
+// Sets of events.
+#define HS_OF(events)   (1u << HS_EVENTS_##events)
+#define HS_ANY_EVENTS   ((1u << HS_EVENTS_COUNT) - 1)
+#define HS_HEAP_ALONE   HS_OF(HEAP)
+#define HS_MEMORY_ALONE (HS_OF(HEAP) | HS_OF(TOUCHED) | HS_OF(TOUCHED_MAPPINGS))
+
+// X(name, writer, summary, media type, suffix, whole, of_blocks, events)
 #define HS_EXPORT_FORMATS(X)                                                                                           \
     X(collapsed, hs_export__collapsed, "one line per stack, root;...;leaf value, for flamegraph.pl and others",        \
-      "text/plain; charset=utf-8", ".collapsed", false, false)                                                         \
+      "text/plain; charset=utf-8", ".collapsed", false, false, HS_ANY_EVENTS)                                          \
     X(flamegraph, hs_export__flamegraph, "an interactive picture in one SVG file, for any browser", "image/svg+xml",   \
-      ".svg", false, false)                                                                                            \
-    X(json, hs_export__json, "every stack with all its numbers and frames", "application/json", ".json", true, false)  \
+      ".svg", false, false, HS_ANY_EVENTS)                                                                             \
+    X(json, hs_export__json, "every stack with all its numbers and frames", "application/json", ".json", true, false,  \
+      HS_ANY_EVENTS)                                                                                                   \
     X(heaptrack, hs_export__heaptrack, "every allocation and free for heaptrack_gui and heaptrack_print",              \
-      "application/octet-stream", ".heaptrack", true, true)                                                            \
+      "application/octet-stream", ".heaptrack", true, true, HS_HEAP_ALONE)                                             \
     X(speedscope, hs_export__speedscope, "for speedscope, a profile for each cost", "application/json",                \
-      ".speedscope.json", false, false)                                                                                \
+      ".speedscope.json", false, false, HS_ANY_EVENTS)                                                                 \
     X(firefox, hs_export__firefox, "every allocation and free for the Firefox Profiler", "application/json",           \
-      ".firefox.json", true, true)                                                                                     \
+      ".firefox.json", true, true, HS_ANY_EVENTS)                                                                      \
     X(dhat, hs_export__dhat, "call sites with lifetimes for valgrind's dh_view", "application/json", ".dhat.json",     \
-      true, true)                                                                                                      \
+      true, true, HS_HEAP_ALONE)                                                                                       \
     X(massif, hs_export__massif, "the heap over time for ms_print and massif-visualizer", "text/plain; charset=utf-8", \
-      ".massif", true, true)                                                                                           \
+      ".massif", true, true, HS_HEAP_ALONE)                                                                            \
     X(heapprofile, hs_export__heapprofile, "for the memory panel of Chrome's developer tools", "application/json",     \
-      ".heapprofile", false, false)                                                                                    \
+      ".heapprofile", false, false, HS_MEMORY_ALONE)                                                                   \
     X(jsonl, hs_export__json_lines, "a line of JSON for each stack and each block", "application/x-ndjson", ".jsonl",  \
-      true, true)                                                                                                      \
-    X(csv, hs_export__csv, "a table of all blocks", "text/csv; charset=utf-8", ".csv", true, true)                     \
+      true, true, HS_ANY_EVENTS)                                                                                       \
+    X(csv, hs_export__csv, "a table of all blocks", "text/csv; charset=utf-8", ".csv", true, true, HS_ANY_EVENTS)      \
     X(parquet, hs_export__parquet, "the same table for databases", "application/vnd.apache.parquet", ".parquet", true, \
-      true)                                                                                                            \
-    X(perfetto, hs_export__perfetto, "for ui.perfetto.dev", "application/octet-stream", ".perfetto", true, false)      \
+      true, HS_ANY_EVENTS)                                                                                             \
+    X(perfetto, hs_export__perfetto, "for ui.perfetto.dev", "application/octet-stream", ".perfetto", true, false,      \
+      HS_ANY_EVENTS)                                                                                                   \
     X(replay, hs_export__replay, "every operation in binary, to be done again", "application/octet-stream", ".replay", \
-      true, true)
+      true, true, HS_HEAP_ALONE)
 
 #define HS_EXPORT_CHOICE(name, ...)                   #name " "
 #define HS_EXPORT_HELP_OF(name, writer, summary, ...) #name ": " summary "; "
@@ -57,6 +66,9 @@ struct hs_export_format {
 #define HS_EXPORT_HELP                                HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
 extern const struct hs_export_format hs_export_formats[]; // a NULL name ends it
 const struct hs_export_format *hs_export_format__find(const char *name);
+
+// The names of the formats that hold these events, with spaces between.
+void hs_export_formats__list(enum hs_events events, char *text, size_t size);
 
 typedef int hs_export_writer(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options);
 #define HS_EXPORT_DECLARE(name, writer, ...) hs_export_writer writer;

@@ -4,6 +4,7 @@
 // into `frames`, innermost first.
 #include "host/export/export.h"
 #include "host/report/json.h"
+#include "host/report/samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +72,11 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
 {
     hs_json__open_object(json, NULL);
     hs_json__number(json, "stack", total->stack);
-    if (subject->kind) {
+    if (subject->events != HS_EVENTS_HEAP) {
+        hs_report__events_json(json, subject->events, total);
+        hs_json__number(json, "first_time_ns", total->first_time);
+        hs_json__number(json, "last_time_ns", total->last_time);
+    } else if (subject->kind) {
         if (hs_subject__knows(subject, HS_COST_ALLOCATED)) {
             hs_json__number(json, "allocated_bytes", total->allocated_bytes);
             hs_json__number(json, "allocations", total->allocated_count);
@@ -108,6 +113,8 @@ int hs_export__json(FILE *out, const struct hs_subject *subject, const struct hs
     hs_json__number(&json, "version", 1);
     hs_json__string(&json, "program", hs_program_name(subject->store));
     hs_json__string(&json, "arch", hs_arch_name(summary));
+    if (subject->events != HS_EVENTS_HEAP)
+        hs_json__string(&json, "events", hs_subject__events(subject)->name);
     if (!subject->kind) {
         hs_json__number(&json, "duration_ns", summary->end_time);
         hs_json__number(&json, "peak_bytes", subject->peak.bytes);

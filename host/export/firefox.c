@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The Firefox Profiler's processed profile, version 60, which later ones read: one thread that holds all allocations
-// and frees as native allocations, and a counter of the heap's size. Its tables are columns: those of the events are
-// written to temporary files side by side and then put together.
+// and frees as native allocations, or each thread with its samples, and a counter of the heap's size. Its tables are
+// columns: those of the events are written to temporary files side by side and then put together.
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
 #include "host/query/events.h"
@@ -39,7 +39,11 @@ struct writing {
     uint64_t events;
     int64_t change[COUNTER_POINTS]; // of the heap's size
     uint64_t changes[COUNTER_POINTS];
-    uint64_t interval; // ns per point
+    uint64_t interval;             // ns per point
+    struct hs_touching *touching;  // when it is asked for what was touched
+    struct hs_sample_list samples; // by thread and time
+    struct hs_sample_threads threads;
+    uint64_t period; // of the samples
 };
 
 // ---- texts ---------------------------------------------------------------------------------------------------------
@@ -351,8 +355,11 @@ static void put_time(FILE *out, const char *separator, uint64_t ns)
 static int add_event(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
     struct writing *writing = context;
+    uint64_t size = writing->touching ? hs_touching__bytes(writing->touching, event->row)
+                                      : hs_row__size(writing->columns, event->row);
+    if (writing->touching && !size)
+        return 0;
     const char *separator = writing->events++ ? "," : "";
-    uint64_t size = hs_row__size(writing->columns, event->row);
     uint32_t stack =
         event->is_free ? hs_row__free_stack(writing->columns, event->row) : hs_row__stack(writing->columns, event->row);
     uint32_t stream = event->is_free ? hs_row__free_stream(writing->columns, event->row)
@@ -408,13 +415,11 @@ static void write_empty_table(struct writing *writing, const char *name, const c
     hs_json__close_object(&writing->json);
 }
 
-static int write_thread(struct writing *writing, const struct hs_query_control *control)
+static void open_thread(struct writing *writing, uint32_t tid, const char *name, bool is_main)
 {
-    static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
-    const struct hs_summary *summary = hs_store__summary(writing->subject->store);
     struct hs_json *json = &writing->json;
     char pid[16];
-    snprintf(pid, sizeof(pid), "%" PRIu32, summary->pid);
+    snprintf(pid, sizeof(pid), "%" PRIu32, hs_store__summary(writing->subject->store)->pid);
     hs_json__open_object(json, NULL);
     hs_json__string(json, "processType", "default");
     hs_json__string(json, "processName", hs_program_name(writing->subject->store));
@@ -424,20 +429,155 @@ static int write_thread(struct writing *writing, const struct hs_query_control *
     hs_json__null(json, "unregisterTime");
     hs_json__open_array(json, "pausedRanges");
     hs_json__close_array(json);
-    hs_json__string(json, "name", "GeckoMain"); // the one whose allocations are shown first
-    hs_json__boolean(json, "isMainThread", true);
+    hs_json__string(json, "name", name);
+    hs_json__boolean(json, "isMainThread", is_main);
     hs_json__string(json, "pid", pid);
-    hs_json__number(json, "tid", summary->pid);
+    hs_json__number(json, "tid", tid);
+}
+
+static void close_thread(struct writing *writing)
+{
+    static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
+    write_empty_table(writing, "markers", markers);
+}
+
+#define MAIN_THREAD "GeckoMain" // the one that is shown first
+
+static int write_thread_of_blocks(struct writing *writing, const struct hs_query_control *control)
+{
+    struct hs_json *json = &writing->json;
+    open_thread(writing, hs_store__summary(writing->subject->store)->pid, MAIN_THREAD, true);
     open_table(writing, "samples", 0);
     put_column(writing, "stack", 0, NULL);
     put_column(writing, "time", 0, NULL);
     hs_json__null(json, "weight");
     hs_json__string(json, "weightType", "samples");
     hs_json__close_object(json);
-    write_empty_table(writing, "markers", markers);
-    int result = write_allocations(writing, control);
+    close_thread(writing);
+    if (hs_events__are_touched(writing->subject->events))
+        writing->touching = hs_touching__create(writing->subject->store);
+    int result =
+        writing->touching || writing->subject->events == HS_EVENTS_HEAP ? write_allocations(writing, control) : -ENOMEM;
     hs_json__close_object(json);
     return result;
+}
+
+// ---- samples -------------------------------------------------------------------------------------------------------
+
+static int compare_by_thread(const void *left, const void *right)
+{
+    const struct hs_sample *a = *(const struct hs_sample *const *)left, *b = *(const struct hs_sample *const *)right;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static int collect_samples(struct writing *writing)
+{
+    const struct hs_subject *subject = writing->subject;
+    int result = hs_query__samples(subject->store, subject->events, subject->filter, &writing->samples, NULL);
+    if (!result)
+        result = hs_sample_threads__make(&writing->threads, subject->store);
+    if (result)
+        return result;
+    qsort(writing->samples.sample, writing->samples.count, sizeof(*writing->samples.sample), compare_by_thread);
+    writing->period = writing->samples.count ? writing->samples.sample[0]->weight : 0;
+    return 0;
+}
+
+static void put_sample_stack(struct writing *writing, const struct hs_sample *sample)
+{
+    uint32_t number = sample->stack < writing->table.node_count ? writing->stack_of[sample->stack] : 0;
+    if (number)
+        hs_json__number(&writing->json, NULL, number - 1);
+    else
+        hs_json__null(&writing->json, NULL);
+}
+
+static void put_sample_time(struct writing *writing, const struct hs_sample *sample)
+{
+    hs_json__real(&writing->json, NULL, (double)sample->time / 1e6);
+}
+
+// Milliseconds, or page faults.
+static void put_sample_weight(struct writing *writing, const struct hs_sample *sample)
+{
+    if (writing->subject->events == HS_EVENTS_CPU)
+        hs_json__real(&writing->json, NULL, (double)sample->weight / 1e6);
+    else
+        hs_json__number(&writing->json, NULL, sample->weight);
+}
+
+static void put_sample_cpu(struct writing *writing, const struct hs_sample *sample)
+{
+    hs_json__number(&writing->json, NULL, sample->weight);
+}
+
+static void put_samples(struct writing *writing, const char *name, size_t first, size_t end,
+                        void (*put)(struct writing *writing, const struct hs_sample *sample))
+{
+    hs_json__open_array(&writing->json, name);
+    for (size_t i = first; i < end; i++)
+        put(writing, writing->samples.sample[i]);
+    hs_json__close_array(&writing->json);
+}
+
+static void write_thread_of_samples(struct writing *writing, size_t first, size_t end)
+{
+    struct hs_json *json = &writing->json;
+    const struct hs_sample *last = writing->samples.sample[end - 1];
+    const struct hs_thread *thread = hs_sample_threads__find(&writing->threads, last->tid, last->time);
+    bool is_main = last->tid == hs_store__summary(writing->subject->store)->pid;
+    bool is_cpu = writing->subject->events == HS_EVENTS_CPU;
+    open_thread(writing, last->tid, is_main ? MAIN_THREAD : thread ? thread->name : "", is_main);
+    open_table(writing, "samples", end - first);
+    put_samples(writing, "stack", first, end, put_sample_stack);
+    put_samples(writing, "time", first, end, put_sample_time);
+    put_samples(writing, "weight", first, end, put_sample_weight);
+    hs_json__string(json, "weightType", is_cpu ? "tracing-ms" : "samples");
+    if (is_cpu)
+        put_samples(writing, "threadCPUDelta", first, end, put_sample_cpu);
+    hs_json__close_object(json);
+    close_thread(writing);
+    hs_json__close_object(json);
+}
+
+static int write_threads(struct writing *writing, const struct hs_query_control *control)
+{
+    size_t first = 0;
+    if (!hs_events__are_samples(writing->subject->events))
+        return write_thread_of_blocks(writing, control);
+    for (size_t i = 1; i <= writing->samples.count; i++) {
+        if (i < writing->samples.count && writing->samples.sample[i]->tid == writing->samples.sample[first]->tid)
+            continue;
+        write_thread_of_samples(writing, first, i);
+        first = i;
+    }
+    return 0;
+}
+
+// ---- over time -----------------------------------------------------------------------------------------------------
+
+// Beside samples: what the filter asks for of the heap.
+static int count_heap(struct writing *writing, const struct hs_query_control *control)
+{
+    struct hs_timeline timeline;
+    const struct hs_subject *subject = writing->subject;
+    int result = hs_query__timeline(subject->store, subject->filter, 0, hs_store__summary(subject->store)->end_time,
+                                    COUNTER_POINTS, control, &timeline, NULL);
+    if (result)
+        return result;
+    uint64_t before = 0;
+    writing->interval = timeline.width;
+    for (size_t i = 0; i < timeline.count && i < COUNTER_POINTS; i++) {
+        writing->change[i] = (int64_t)(timeline.point[i].live_bytes_end - before);
+        writing->changes[i] = timeline.point[i].allocated_count + timeline.point[i].freed_count;
+        before = timeline.point[i].live_bytes_end;
+    }
+    hs_timeline__free(&timeline);
+    return 0;
 }
 
 static void write_counter(struct writing *writing)
@@ -480,13 +620,20 @@ static void write_meta(struct writing *writing)
     hs_json__string(json, "product", "heapsonde");
     hs_json__string(json, "arguments", hs_program_name(writing->subject->store));
     hs_json__real(json, "startTime", (double)start / 1e6);
-    hs_json__number(json, "interval", 1);
+    hs_json__real(json, "interval", writing->subject->events == HS_EVENTS_CPU ? (double)writing->period / 1e6 : 1);
     hs_json__number(json, "processType", 0);
     hs_json__number(json, "stackwalk", 1);
     hs_json__number(json, "debug", 0);
     hs_json__number(json, "gcpoison", 0);
     hs_json__number(json, "asyncstack", 0);
     hs_json__boolean(json, "symbolicated", true);
+    if (writing->subject->events == HS_EVENTS_CPU) {
+        hs_json__open_object(json, "sampleUnits");
+        hs_json__string(json, "time", "ms");
+        hs_json__string(json, "eventDelay", "ms");
+        hs_json__string(json, "threadCPUDelta", "ns");
+        hs_json__close_object(json);
+    }
     hs_json__open_array(json, "categories");
     hs_json__open_object(json, NULL);
     hs_json__string(json, "name", "Other");
@@ -511,7 +658,7 @@ static int write_profile(struct writing *writing, const struct hs_export_options
     int result = write_shared(writing);
     hs_json__open_array(json, "threads");
     if (!result)
-        result = write_thread(writing, options->control);
+        result = write_threads(writing, options->control);
     hs_json__close_array(json);
     hs_json__open_array(json, "counters");
     write_counter(writing);
@@ -532,6 +679,10 @@ int hs_export__firefox(FILE *out, const struct hs_subject *subject, const struct
     int result = hs_stack_table__build(&writing->table, subject);
     if (!result)
         result = make_functions(writing);
+    if (!result && hs_events__are_samples(subject->events))
+        result = collect_samples(writing);
+    if (!result && hs_events__are_samples(subject->events))
+        result = count_heap(writing, options->control);
     if (!result)
         result = write_profile(writing, options);
     hs_stack_table__free(&writing->table);
@@ -541,6 +692,9 @@ int hs_export__firefox(FILE *out, const struct hs_subject *subject, const struct
     free(writing->function);
     free(writing->frame_of);
     free(writing->stack_of);
+    hs_touching__destroy(writing->touching);
+    hs_sample_list__free(&writing->samples);
+    hs_sample_threads__free(&writing->threads);
     free(writing);
     return result;
 }

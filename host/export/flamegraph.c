@@ -124,7 +124,8 @@ static void write_title(const struct drawing *drawing, const char *name, const s
         fputs(node->inlined ? ", inlined)" : ")", out);
     }
     fprintf(out, ": %s, %s in %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
-            hs_text__bytes(node->bytes).text, hs_text__blocks(node->blocks).text);
+            hs_subject__events(drawing->subject)->sum(node->bytes).text,
+            hs_subject__events(drawing->subject)->count(node->blocks).text);
 }
 
 static void write_label(const struct drawing *drawing, const char *name, double x, double width, unsigned row)
@@ -206,12 +207,15 @@ static void write_heading(const struct drawing *drawing, const struct hs_call_tr
 {
     FILE *out = drawing->out;
     const char *program = base_name(drawing->executable);
+    const struct hs_events_kind *events = hs_subject__events(drawing->subject);
+    char heading[128];
+    hs_subject__heading(drawing->subject, drawing->options->cost, heading, sizeof(heading));
     fputs("<rect id=\"background\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\" fill=\"#fdfdfb\"/>\n"
           "<text id=\"heading\" x=\"8\" y=\"20\">",
           out);
     write_xml_text(out, *program ? program : "heapsonde");
-    fprintf(out, ": memory %s, %s in %s", hs_subject__title(drawing->subject, drawing->options->cost),
-            hs_text__bytes(tree->node[0].bytes).text, hs_text__blocks(tree->node[0].blocks).text);
+    fprintf(out, ": %s, %s in %s", heading, events->sum(tree->node[0].bytes).text,
+            events->count(tree->node[0].blocks).text);
     if (drawing->subject->restriction) {
         fputs(", only ", out);
         write_xml_text(out, drawing->subject->restriction);

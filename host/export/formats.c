@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks)                                             \
-    {#name, summary, media_type, suffix, whole, of_blocks, writer},
+#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events)                                     \
+    {#name, summary, media_type, suffix, whole, of_blocks, events, writer},
 const struct hs_export_format hs_export_formats[] = {HS_EXPORT_FORMATS(ENTRY){.name = NULL}};
 
 const struct hs_export_format *hs_export_format__find(const char *name)
@@ -14,4 +14,14 @@ const struct hs_export_format *hs_export_format__find(const char *name)
             return format;
     }
     return NULL;
+}
+
+void hs_export_formats__list(enum hs_events events, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
+        if (format->events >> events & 1 && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", format->name);
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One object on each line: first the stacks, then the blocks in the order in which they were allocated.
+// One object on each line: first the stacks, then the blocks or samples in the order of time.
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/json.h"
@@ -39,37 +39,56 @@ static void write_stack(FILE *out, struct hs_trace_symbols *symbols, uint32_t st
     hs_json__close_object(&json);
 }
 
-static int write_block(void *context, const struct hs_store *store, uint64_t row)
+struct writing {
+    FILE *out;
+    enum hs_events events;
+};
+
+static void write_value(struct hs_json *json, const struct hs_block *block, enum hs_column column)
 {
-    struct hs_block block;
-    struct hs_json json;
+    const struct hs_column_kind *kind = &hs_columns_of_blocks[column];
+    uint64_t number = hs_block__number(block, column);
     char address[32];
-    hs_block__of_row(&block, store, row);
-    snprintf(address, sizeof(address), "0x%" PRIx64, block.address);
-    hs_json__start(&json, context, false);
+    switch (kind->type) {
+    case HS_COLUMN_OF_TEXT:
+        hs_json__string(json, kind->name, hs_block__text(block, column));
+        break;
+    case HS_COLUMN_OF_ADDRESS:
+        snprintf(address, sizeof(address), "0x%" PRIx64, number);
+        hs_json__string(json, kind->name, address);
+        break;
+    case HS_COLUMN_OF_BOOLEAN:
+        hs_json__boolean(json, kind->name, number);
+        break;
+    default:
+        if (kind->type == HS_COLUMN_OF_NUMBER_OR_NO && number == HS_NEVER)
+            hs_json__null(json, kind->name);
+        else
+            hs_json__number(json, kind->name, number);
+        break;
+    }
+}
+
+// The line of the stack has its frames.
+static int write_block(void *context, const struct hs_block *block)
+{
+    const struct writing *writing = context;
+    struct hs_json json;
+    hs_json__start(&json, writing->out, false);
     hs_json__open_object(&json, NULL);
-    hs_json__string(&json, "type", "block");
-    hs_json__number(&json, "time_ns", block.time);
-    if (block.free_time == HS_NEVER)
-        hs_json__null(&json, "free_time_ns");
-    else
-        hs_json__number(&json, "free_time_ns", block.free_time);
-    hs_json__number(&json, "lifetime_ns", block.lifetime);
-    hs_json__string(&json, "address", address);
-    hs_json__number(&json, "size", block.size);
-    hs_json__number(&json, "usable_size", block.usable);
-    hs_json__string(&json, "kind", block.kind);
-    hs_json__boolean(&json, "temporary", block.temporary);
-    hs_json__number(&json, "thread", block.tid);
-    hs_json__string(&json, "thread_name", block.thread);
-    hs_json__number(&json, "stack", block.stack);
+    hs_json__string(&json, "type", hs_events__are_samples(writing->events) ? "sample" : "block");
+    for (int column = 0; column <= HS_COLUMN_STACK; column++) {
+        if (hs_column__is_of((enum hs_column)column, writing->events))
+            write_value(&json, block, (enum hs_column)column);
+    }
     hs_json__close_object(&json);
     return 0;
 }
 
 int hs_export__json_lines(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
+    struct writing writing = {out, subject->events};
     for (size_t i = 0; i < subject->totals.count; i++)
         write_stack(out, subject->symbols, subject->totals.total[i].stack);
-    return hs_query__each(subject->store, subject->filter, options->control, write_block, out, NULL);
+    return hs_blocks__each(subject, options->control, write_block, &writing);
 }

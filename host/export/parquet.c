@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The table of blocks as a Parquet file: groups of rows, in each a page for each column, packed with gzip; texts are in
-// dictionaries. The description of it all, in Thrift's compact protocol, ends the file.
+// The table of blocks or samples as a Parquet file: groups of rows, in each a page for each column, packed with gzip;
+// texts are in dictionaries. The description of it all, in Thrift's compact protocol, ends the file.
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"
@@ -23,47 +23,38 @@ enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DICTIONARY = 8 };
 enum { CODEC_GZIP = 2 };
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 
-enum {
-    COLUMN_TIME,
-    COLUMN_FREE_TIME,
-    COLUMN_LIFETIME,
-    COLUMN_ADDRESS,
-    COLUMN_SIZE,
-    COLUMN_USABLE,
-    COLUMN_KIND,
-    COLUMN_TEMPORARY,
-    COLUMN_THREAD,
-    COLUMN_THREAD_NAME,
-    COLUMN_STACK,
-    COLUMN_FUNCTION,
-    COLUMN_FILE,
-    COLUMN_LINE,
-    COLUMN_MODULE,
-    COLUMN_BACKTRACE,
-    COLUMNS
-};
+// The columns of blocks, and the whole stack.
+enum { COLUMN_BACKTRACE = HS_COLUMN_COUNT, COLUMNS };
 
 static const struct {
-    const char *name;
     enum type type;
     int converted;
-    bool optional;
-} schema[COLUMNS] = {[COLUMN_TIME] = {"time_ns", TYPE_INT64, CONVERTED_UINT64, false},
-                     [COLUMN_FREE_TIME] = {"free_time_ns", TYPE_INT64, CONVERTED_UINT64, true},
-                     [COLUMN_LIFETIME] = {"lifetime_ns", TYPE_INT64, CONVERTED_UINT64, false},
-                     [COLUMN_ADDRESS] = {"address", TYPE_INT64, CONVERTED_UINT64, false},
-                     [COLUMN_SIZE] = {"size", TYPE_INT64, CONVERTED_UINT64, false},
-                     [COLUMN_USABLE] = {"usable_size", TYPE_INT64, CONVERTED_UINT64, false},
-                     [COLUMN_KIND] = {"kind", TYPE_TEXT, CONVERTED_UTF8, false},
-                     [COLUMN_TEMPORARY] = {"temporary", TYPE_BOOLEAN, CONVERTED_NONE, false},
-                     [COLUMN_THREAD] = {"thread", TYPE_INT32, CONVERTED_UINT32, false},
-                     [COLUMN_THREAD_NAME] = {"thread_name", TYPE_TEXT, CONVERTED_UTF8, false},
-                     [COLUMN_STACK] = {"stack", TYPE_INT32, CONVERTED_UINT32, false},
-                     [COLUMN_FUNCTION] = {"function", TYPE_TEXT, CONVERTED_UTF8, false},
-                     [COLUMN_FILE] = {"file", TYPE_TEXT, CONVERTED_UTF8, false},
-                     [COLUMN_LINE] = {"line", TYPE_INT32, CONVERTED_UINT32, false},
-                     [COLUMN_MODULE] = {"module", TYPE_TEXT, CONVERTED_UTF8, false},
-                     [COLUMN_BACKTRACE] = {"backtrace", TYPE_TEXT, CONVERTED_UTF8, false}};
+} types[] = {[HS_COLUMN_OF_NUMBER] = {TYPE_INT64, CONVERTED_UINT64},
+             [HS_COLUMN_OF_NUMBER_OR_NO] = {TYPE_INT64, CONVERTED_UINT64},
+             [HS_COLUMN_OF_ADDRESS] = {TYPE_INT64, CONVERTED_UINT64},
+             [HS_COLUMN_OF_SMALL_NUMBER] = {TYPE_INT32, CONVERTED_UINT32},
+             [HS_COLUMN_OF_BOOLEAN] = {TYPE_BOOLEAN, CONVERTED_NONE},
+             [HS_COLUMN_OF_TEXT] = {TYPE_TEXT, CONVERTED_UTF8}};
+
+static enum hs_column_type kind_of(unsigned column)
+{
+    return column == COLUMN_BACKTRACE ? HS_COLUMN_OF_TEXT : hs_columns_of_blocks[column].type;
+}
+
+static enum type type_of(unsigned column)
+{
+    return types[kind_of(column)].type;
+}
+
+static bool is_optional(unsigned column)
+{
+    return kind_of(column) == HS_COLUMN_OF_NUMBER_OR_NO;
+}
+
+static const char *name_of(unsigned column)
+{
+    return column == COLUMN_BACKTRACE ? "backtrace" : hs_columns_of_blocks[column].name;
+}
 
 struct dictionary {
     struct hs_id_map known;
@@ -79,7 +70,8 @@ struct column {
 struct writing {
     FILE *out;
     struct hs_trace_symbols *symbols;
-    struct hs_call_sites sites;
+    enum hs_events events;
+    unsigned columns; // that these events have
     struct column column[COLUMNS];
     uint32_t rows; // in the group in progress
     uint64_t all_rows, offset;
@@ -284,11 +276,11 @@ static void put_presence(struct writing *writing, const struct column *column)
 static void put_values(struct writing *writing, unsigned index)
 {
     const struct column *column = &writing->column[index];
-    size_t size = schema[index].type == TYPE_INT32 ? 4 : 8;
-    if (schema[index].optional)
+    size_t size = type_of(index) == TYPE_INT32 ? 4 : 8;
+    if (is_optional(index))
         put_presence(writing, column);
     for (uint32_t i = 0; i < writing->rows; i++) {
-        if (!schema[index].optional || column->value[i] != HS_NEVER)
+        if (!is_optional(index) || column->value[i] != HS_NEVER)
             hs_buffer__put_fixed(&writing->plain, column->value[i], size);
     }
 }
@@ -330,17 +322,17 @@ static void describe_column(struct writing *writing, unsigned index, uint64_t st
                             const struct sizes *sizes)
 {
     struct hs_buffer *to = &writing->groups;
-    bool text = schema[index].type == TYPE_TEXT;
+    bool text = type_of(index) == TYPE_TEXT;
     struct thrift chunk = {to, 0}, column = {to, 0};
     put_int(&chunk, 2, THRIFT_INT64, (int64_t)start);
     put_field(&chunk, 3, THRIFT_STRUCT);
-    put_int(&column, 1, THRIFT_INT32, schema[index].type);
+    put_int(&column, 1, THRIFT_INT32, type_of(index));
     put_list(&column, 2, THRIFT_INT32, 3);
     hs_buffer__put_number(to, zigzag(ENCODING_PLAIN));
     hs_buffer__put_number(to, zigzag(ENCODING_RLE));
     hs_buffer__put_number(to, zigzag(ENCODING_DICTIONARY));
     put_list(&column, 3, THRIFT_TEXT, 1);
-    put_text(to, schema[index].name);
+    put_text(to, name_of(index));
     put_int(&column, 4, THRIFT_INT32, CODEC_GZIP);
     put_int(&column, 5, THRIFT_INT64, writing->rows);
     put_int(&column, 6, THRIFT_INT64, (int64_t)sizes->plain);
@@ -356,14 +348,14 @@ static uint64_t write_column(struct writing *writing, unsigned index)
 {
     struct sizes sizes = {0};
     uint64_t start = writing->offset;
-    bool text = schema[index].type == TYPE_TEXT;
+    bool text = type_of(index) == TYPE_TEXT;
     if (text)
         write_dictionary(writing, &writing->column[index].dictionary, &sizes);
     uint64_t data = writing->offset;
     writing->plain.count = 0;
     if (text)
         put_numbers(writing, index);
-    else if (schema[index].type == TYPE_BOOLEAN)
+    else if (type_of(index) == TYPE_BOOLEAN)
         put_booleans(writing, index);
     else
         put_values(writing, index);
@@ -373,15 +365,20 @@ static uint64_t write_column(struct writing *writing, unsigned index)
     return sizes.plain;
 }
 
+static bool has_column(const struct writing *writing, unsigned column)
+{
+    return column == COLUMN_BACKTRACE || hs_column__is_of((enum hs_column)column, writing->events);
+}
+
 static int write_group(struct writing *writing)
 {
     if (!writing->rows)
         return 0;
     struct thrift group = {&writing->groups, 0};
     uint64_t plain = 0;
-    put_list(&group, 1, THRIFT_STRUCT, COLUMNS);
+    put_list(&group, 1, THRIFT_STRUCT, writing->columns);
     for (unsigned i = 0; i < COLUMNS; i++)
-        plain += write_column(writing, i);
+        plain += has_column(writing, i) ? write_column(writing, i) : 0;
     put_int(&group, 2, THRIFT_INT64, (int64_t)plain);
     put_int(&group, 3, THRIFT_INT64, writing->rows);
     end_struct(&writing->groups);
@@ -393,53 +390,46 @@ static int write_group(struct writing *writing)
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-static int add_block(void *context, const struct hs_store *store, uint64_t row)
+static int add_block(void *context, const struct hs_block *block)
 {
     struct writing *writing = context;
-    struct hs_block block;
-    hs_block__of_row(&block, store, row);
-    const struct hs_frame *frame = hs_call_sites__of(&writing->sites, block.stack);
-    struct column *column = writing->column;
     uint32_t at = writing->rows++;
-    column[COLUMN_TIME].value[at] = block.time;
-    column[COLUMN_FREE_TIME].value[at] = block.free_time;
-    column[COLUMN_LIFETIME].value[at] = block.lifetime;
-    column[COLUMN_ADDRESS].value[at] = block.address;
-    column[COLUMN_SIZE].value[at] = block.size;
-    column[COLUMN_USABLE].value[at] = block.usable;
-    column[COLUMN_KIND].value[at] = text_number(&column[COLUMN_KIND].dictionary, block.kind);
-    column[COLUMN_TEMPORARY].value[at] = block.temporary;
-    column[COLUMN_THREAD].value[at] = block.tid;
-    column[COLUMN_THREAD_NAME].value[at] = text_number(&column[COLUMN_THREAD_NAME].dictionary, block.thread);
-    column[COLUMN_STACK].value[at] = block.stack;
-    column[COLUMN_FUNCTION].value[at] = text_number(&column[COLUMN_FUNCTION].dictionary, frame->function);
-    column[COLUMN_FILE].value[at] = text_number(&column[COLUMN_FILE].dictionary, frame->file ? frame->file : "");
-    column[COLUMN_LINE].value[at] = frame->line;
-    column[COLUMN_MODULE].value[at] = text_number(&column[COLUMN_MODULE].dictionary, frame->module);
-    column[COLUMN_BACKTRACE].value[at] = stack_number(writing, block.stack);
-    bool full = writing->rows == GROUP_ROWS || column[COLUMN_BACKTRACE].dictionary.texts.count > DICTIONARY_MOST;
+    for (unsigned i = 0; i < HS_COLUMN_COUNT; i++) {
+        struct column *column = &writing->column[i];
+        if (!has_column(writing, i))
+            continue;
+        if (type_of(i) == TYPE_TEXT)
+            column->value[at] = text_number(&column->dictionary, hs_block__text(block, (enum hs_column)i));
+        else
+            column->value[at] = hs_block__number(block, (enum hs_column)i);
+    }
+    struct column *backtrace = &writing->column[COLUMN_BACKTRACE];
+    backtrace->value[at] = stack_number(writing, block->stack);
+    bool full = writing->rows == GROUP_ROWS || backtrace->dictionary.texts.count > DICTIONARY_MOST;
     return full ? write_group(writing) : 0;
 }
 
 // ---- the end of the file -------------------------------------------------------------------------------------------
 
-static void describe_schema(struct thrift *file)
+static void describe_schema(const struct writing *writing, struct thrift *file)
 {
     struct hs_buffer *to = file->to;
-    put_list(file, 2, THRIFT_STRUCT, COLUMNS + 1);
+    put_list(file, 2, THRIFT_STRUCT, writing->columns + 1);
     struct thrift root = {to, 0};
     put_field(&root, 4, THRIFT_TEXT);
-    put_text(to, "block");
-    put_int(&root, 5, THRIFT_INT32, COLUMNS);
+    put_text(to, hs_events__are_samples(writing->events) ? "sample" : "block");
+    put_int(&root, 5, THRIFT_INT32, writing->columns);
     end_struct(to);
     for (unsigned i = 0; i < COLUMNS; i++) {
+        if (!has_column(writing, i))
+            continue;
         struct thrift element = {to, 0};
-        put_int(&element, 1, THRIFT_INT32, schema[i].type);
-        put_int(&element, 3, THRIFT_INT32, schema[i].optional);
+        put_int(&element, 1, THRIFT_INT32, type_of(i));
+        put_int(&element, 3, THRIFT_INT32, is_optional(i));
         put_field(&element, 4, THRIFT_TEXT);
-        put_text(to, schema[i].name);
-        if (schema[i].converted != CONVERTED_NONE)
-            put_int(&element, 6, THRIFT_INT32, schema[i].converted);
+        put_text(to, name_of(i));
+        if (types[kind_of(i)].converted != CONVERTED_NONE)
+            put_int(&element, 6, THRIFT_INT32, types[kind_of(i)].converted);
         end_struct(to);
     }
 }
@@ -450,7 +440,7 @@ static void write_footer(struct writing *writing)
     struct thrift file = {to, 0};
     to->count = 0;
     put_int(&file, 1, THRIFT_INT32, 1);
-    describe_schema(&file);
+    describe_schema(writing, &file);
     put_int(&file, 3, THRIFT_INT64, (int64_t)writing->all_rows);
     put_list(&file, 4, THRIFT_STRUCT, writing->group_count);
     hs_buffer__put(to, writing->groups.bytes, writing->groups.count);
@@ -476,7 +466,6 @@ static void free_writing(struct writing *writing)
     hs_buffer__free(&writing->groups);
     hs_buffer__free(&writing->text);
     hs_buffer__free(&writing->nodes);
-    hs_call_sites__free(&writing->sites);
     free(writing);
 }
 
@@ -487,15 +476,17 @@ int hs_export__parquet(FILE *out, const struct hs_subject *subject, const struct
         return -ENOMEM;
     writing->out = out;
     writing->symbols = subject->symbols;
-    int result = hs_call_sites__start(&writing->sites, subject);
+    writing->events = subject->events;
+    int result = 0;
     for (unsigned i = 0; !result && i < COLUMNS; i++) {
+        writing->columns += has_column(writing, i);
         writing->column[i].value = calloc(GROUP_ROWS, sizeof(uint64_t));
         result = writing->column[i].value ? 0 : -ENOMEM;
     }
     fputs("PAR1", out);
     writing->offset = 4;
     if (!result)
-        result = hs_query__each(subject->store, subject->filter, options->control, add_block, writing, NULL);
+        result = hs_blocks__each(subject, options->control, add_block, writing);
     if (!result)
         result = write_group(writing);
     if (!result)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A Perfetto trace: tables of strings, frames and stacks, a heap profile of what was allocated and freed until the end,
-// another of what was live at the peak, and a counter of the heap's size over time.
+// A Perfetto trace: tables of strings, frames and stacks; a heap profile of what was allocated and freed until the end
+// and another of what was live at the peak, or the samples one by one; counters of the heap's size and, as far as they
+// are known, of CPU time and resident memory.
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
+#include "host/query/usage.h"
 #include "host/report/text.h"
 #include "host/store/buffer.h"
 
@@ -25,7 +27,8 @@ enum {
     PACKET_INTERNED_DATA = 12,
     PACKET_FLAGS = 13,
     PACKET_PROFILE = 37,
-    PACKET_TRACK_DESCRIPTOR = 60
+    PACKET_TRACK_DESCRIPTOR = 60,
+    PACKET_SAMPLE = 66
 };
 enum { FLAG_STATE_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
 enum { INTERNED_FUNCTIONS = 5, INTERNED_FRAMES = 6, INTERNED_STACKS = 7, INTERNED_PATHS = 17, INTERNED_MAPPINGS = 19 };
@@ -42,9 +45,10 @@ enum {
 };
 enum { SAMPLE_STACK = 1, SAMPLE_ALLOCATED = 2, SAMPLE_FREED = 3, SAMPLE_ALLOCATIONS = 5, SAMPLE_FREES = 6 };
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
-enum { COUNTER_UNIT = 3, UNIT_BYTES = 3 };
+enum { COUNTER_UNIT = 3, UNIT_NS = 1, UNIT_BYTES = 3 };
+enum { CALL_PID = 2, CALL_TID = 3, CALL_STACK = 4, CALL_MODE = 5, MODE_USER = 2 }; // of PerfSample
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_VALUE = 30, TYPE_COUNTER = 4 };
-enum { UUID_PROCESS = 1, UUID_COUNTER = 2, SEQUENCE = 1 };
+enum { UUID_PROCESS = 1, UUID_COUNTERS = 2, SEQUENCE = 1 }; // counters have numbers from UUID_COUNTERS on
 
 struct writing {
     FILE *out;
@@ -231,7 +235,37 @@ static void write_clocks(struct writing *writing)
     write_packet(writing, monotonic);
 }
 
-static void write_tracks(struct writing *writing)
+struct counting {
+    struct hs_timeline heap;
+    struct hs_usage usage;
+};
+
+static uint64_t heap_at(const struct counting *counting, size_t i)
+{
+    return counting->heap.point[i].live_bytes_end;
+}
+
+static uint64_t cpu_at(const struct counting *counting, size_t i)
+{
+    return counting->usage.point[i].cpu_ns;
+}
+
+static uint64_t resident_at(const struct counting *counting, size_t i)
+{
+    return counting->usage.point[i].resident_bytes_end;
+}
+
+static const struct counter {
+    const char *name;
+    unsigned unit;
+    enum hs_events events; // without which there is none
+    uint64_t (*at)(const struct counting *counting, size_t i);
+} counters[] = {{"heap", UNIT_BYTES, HS_EVENTS_HEAP, heap_at},
+                {"CPU time", UNIT_NS, HS_EVENTS_CPU, cpu_at},
+                {"resident by page faults", UNIT_BYTES, HS_EVENTS_TOUCHED, resident_at}};
+#define COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+static void write_process(struct writing *writing)
 {
     const struct hs_store *store = writing->subject->store;
     uint32_t pid = hs_store__summary(store)->pid;
@@ -241,36 +275,77 @@ static void write_tracks(struct writing *writing)
     hs_buffer__put_message(&writing->part, TRACK_PROCESS, &writing->entry);
     hs_buffer__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
     write_packet(writing, hs_store__monotonic_ns(store, 0));
-    hs_buffer__put_field(&writing->part, TRACK_UUID, UUID_COUNTER);
-    hs_buffer__put_field(&writing->part, TRACK_PARENT, UUID_PROCESS);
-    put_text(&writing->part, TRACK_NAME, "heap");
-    hs_buffer__put_field(&writing->entry, COUNTER_UNIT, UNIT_BYTES);
-    hs_buffer__put_message(&writing->part, TRACK_COUNTER, &writing->entry);
-    hs_buffer__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
-    write_packet(writing, hs_store__monotonic_ns(store, 0));
 }
 
-static int write_counter(struct writing *writing, const struct hs_query_control *control)
+static void write_track(struct writing *writing, uint64_t uuid, const struct counter *counter)
+{
+    hs_buffer__put_field(&writing->part, TRACK_UUID, uuid);
+    hs_buffer__put_field(&writing->part, TRACK_PARENT, UUID_PROCESS);
+    put_text(&writing->part, TRACK_NAME, counter->name);
+    hs_buffer__put_field(&writing->entry, COUNTER_UNIT, counter->unit);
+    hs_buffer__put_message(&writing->part, TRACK_COUNTER, &writing->entry);
+    hs_buffer__put_message(&writing->packet, PACKET_TRACK_DESCRIPTOR, &writing->part);
+    write_packet(writing, hs_store__monotonic_ns(writing->subject->store, 0));
+}
+
+static void write_counter(struct writing *writing, uint64_t uuid, const struct counter *counter,
+                          const struct counting *counting)
 {
     const struct hs_store *store = writing->subject->store;
     uint64_t end = hs_store__summary(store)->end_time;
-    struct hs_timeline timeline;
-    int result = hs_query__timeline(store, writing->subject->filter, 0, end, COUNTER_POINTS, control, &timeline, NULL);
-    if (result)
-        return result;
-    write_tracks(writing);
-    for (size_t i = 0; i < timeline.count; i++) {
-        uint64_t at = timeline.from + (i + 1) * timeline.width;
+    write_track(writing, uuid, counter);
+    for (size_t i = 0; i < counting->heap.count; i++) {
+        uint64_t at = counting->heap.from + (i + 1) * counting->heap.width;
         hs_buffer__put_field(&writing->part, EVENT_TYPE, TYPE_COUNTER);
-        hs_buffer__put_field(&writing->part, EVENT_TRACK, UUID_COUNTER);
+        hs_buffer__put_field(&writing->part, EVENT_TRACK, uuid);
         // Zero is a value here.
         hs_buffer__put_number(&writing->part, EVENT_VALUE << 3);
-        hs_buffer__put_number(&writing->part, timeline.point[i].live_bytes_end);
+        hs_buffer__put_number(&writing->part, counter->at(counting, i));
         hs_buffer__put_message(&writing->packet, PACKET_TRACK_EVENT, &writing->part);
         write_packet(writing, hs_store__monotonic_ns(store, at < end ? at : end));
     }
-    hs_timeline__free(&timeline);
-    return 0;
+}
+
+static int write_counters(struct writing *writing, const struct hs_query_control *control)
+{
+    const struct hs_subject *subject = writing->subject;
+    const struct hs_filter *of_samples = subject->not_of_samples ? NULL : subject->filter;
+    struct counting counting = {0};
+    uint64_t end = hs_store__summary(subject->store)->end_time;
+    int result =
+        hs_query__timeline(subject->store, subject->filter, 0, end, COUNTER_POINTS, control, &counting.heap, NULL);
+    if (!result)
+        result = hs_query__usage(subject->store, of_samples, counting.heap.from, counting.heap.width,
+                                 counting.heap.count, control, &counting.usage, NULL);
+    write_process(writing);
+    for (size_t i = 0; !result && i < COUNTERS; i++) {
+        if (hs_events__are_in(counters[i].events, subject->store))
+            write_counter(writing, UUID_COUNTERS + i, &counters[i], &counting);
+    }
+    hs_timeline__free(&counting.heap);
+    hs_usage__free(&counting.usage);
+    return result;
+}
+
+// ---- single samples ------------------------------------------------------------------------------------------------
+
+static int write_calls(struct writing *writing)
+{
+    const struct hs_subject *subject = writing->subject;
+    uint32_t pid = hs_store__summary(subject->store)->pid;
+    struct hs_sample_list list;
+    int result = hs_query__samples(subject->store, subject->events, subject->filter, &list, NULL);
+    for (size_t i = 0; !result && i < list.count; i++) {
+        hs_buffer__put_field(&writing->part, CALL_PID, pid ? pid : 1);
+        hs_buffer__put_field(&writing->part, CALL_TID, list.sample[i]->tid);
+        hs_buffer__put_field(&writing->part, CALL_STACK, (uint64_t)list.sample[i]->stack + 1);
+        hs_buffer__put_field(&writing->part, CALL_MODE, MODE_USER);
+        hs_buffer__put_message(&writing->packet, PACKET_SAMPLE, &writing->part);
+        hs_buffer__put_field(&writing->packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
+        write_packet(writing, hs_store__monotonic_ns(subject->store, list.sample[i]->time));
+    }
+    hs_sample_list__free(&list);
+    return result;
 }
 
 // ---- the file ------------------------------------------------------------------------------------------------------
@@ -283,7 +358,7 @@ static int write_all(struct writing *writing, const struct hs_query_control *con
     writing->time = hs_store__monotonic_ns(subject->store, summary->end_time);
     write_clocks(writing);
     if (!subject->kind)
-        result = write_counter(writing, control);
+        result = write_counters(writing, control);
     for (size_t i = 0; i < writing->table.frame_count; i++)
         put_frame(writing, i);
     if (!result)
@@ -292,7 +367,11 @@ static int write_all(struct writing *writing, const struct hs_query_control *con
     if (hs_subject__knows(subject, HS_COST_PEAK))
         write_samples(writing, summary->has_sums ? "at the highest tick" : "at the peak",
                       hs_store__monotonic_ns(subject->store, summary->peak_time), true);
-    write_samples(writing, "malloc", writing->time, false);
+    if (!hs_events__are_samples(subject->events))
+        write_samples(writing, subject->events == HS_EVENTS_HEAP ? "malloc" : hs_subject__events(subject)->words,
+                      writing->time, false);
+    else if (!result)
+        result = write_calls(writing);
     return result ? result : writing->failed ? -ENOMEM : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct profile {
     enum hs_cost cost;
@@ -71,16 +72,34 @@ static void write_weights(struct hs_json *json, const struct hs_subject *subject
     hs_json__close_array(json);
 }
 
+// "bytes live at the end", "CPU time", "samples of CPU time".
+static void name_profile(const struct hs_subject *subject, struct profile profile, char *name, size_t size)
+{
+    const struct hs_events_kind *events = hs_subject__events(subject);
+    char heading[96];
+    hs_subject__heading(subject, profile.cost, heading, sizeof(heading));
+    if (subject->events == HS_EVENTS_HEAP)
+        snprintf(name, size, "%s %s", profile.blocks ? "blocks" : "bytes", hs_subject__title(subject, profile.cost));
+    else
+        snprintf(name, size, "%s%s%s", profile.blocks ? events->thing : "", profile.blocks ? " of " : "", heading);
+}
+
+// As its schema names them.
+static const char *unit_of(const struct hs_subject *subject, struct profile profile)
+{
+    const char *unit = hs_subject__events(subject)->unit;
+    return profile.blocks || !strcmp(unit, "count") ? "none" : unit;
+}
+
 static int write_profile(struct hs_json *json, const struct hs_subject *subject, const struct hs_stack_table *table,
                          struct profile profile)
 {
     char name[128];
-    const char *title = hs_subject__title(subject, profile.cost);
-    snprintf(name, sizeof(name), "%s %s", profile.blocks ? "blocks" : "bytes", title);
+    name_profile(subject, profile, name, sizeof(name));
     hs_json__open_object(json, NULL);
     hs_json__string(json, "type", "sampled");
     hs_json__string(json, "name", name);
-    hs_json__string(json, "unit", profile.blocks ? "none" : "bytes");
+    hs_json__string(json, "unit", unit_of(subject, profile));
     hs_json__number(json, "startValue", 0);
     hs_json__number(json, "endValue", weight_of(&subject->totals.sum, profile));
     int result = write_samples(json, subject, table, profile);

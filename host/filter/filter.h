@@ -73,6 +73,9 @@ bool hs_filter_parameters__have(const struct hs_filter_parameters *parameters, e
 bool hs_filter_parameters__contradict(const struct hs_filter_parameters *parameters, const char **least,
                                       const char **most);
 
+// The first that restricts by what samples do not have (hs_parameter__is_of_samples), as messages call it; NULL: none.
+const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters);
+
 // Everything that was given in the order of the table, "size_min=10&thread=main" with percent signs escaped: equal
 // texts are equal filters. To be freed; NULL: out of memory.
 char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters);

@@ -273,6 +273,16 @@ static bool restricts(const struct hs_given_parameter *given)
     }
 }
 
+const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        const struct hs_given_parameter *given = &parameters->given[i];
+        if (restricts(given) && !hs_parameter__is_of_samples(given->id))
+            return shown_name(parameters, given->id);
+    }
+    return NULL;
+}
+
 bool hs_filter_parameters__are_empty(const struct hs_filter_parameters *parameters)
 {
     for (size_t i = 0; i < parameters->count; i++) {

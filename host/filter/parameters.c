@@ -46,6 +46,20 @@ bool hs_parameter__is_of_frames(enum hs_parameter_id id)
     }
 }
 
+bool hs_parameter__is_of_samples(enum hs_parameter_id id)
+{
+    switch (id) {
+    case HS_PARAMETER_FROM:
+    case HS_PARAMETER_TO:
+    case HS_PARAMETER_BACKTRACES:
+    case HS_PARAMETER_THREAD:
+    case HS_PARAMETER_MARKER:
+        return true;
+    default:
+        return hs_parameter__is_of_frames(id);
+    }
+}
+
 const char *hs_parameter_kind__takes(enum hs_parameter_kind kind)
 {
     static const char *const takes[HS_PARAMETER_KIND_COUNT] = {

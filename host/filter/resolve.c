@@ -188,10 +188,31 @@ static bool is_thread(const struct hs_thread *thread, const char *text)
     return !strcmp(thread->name, text) || (hs_quantity__number(text, &tid) && tid == thread->tid);
 }
 
-static int add_threads(struct resolution *resolution, uint64_t *words, const char *text)
+// Threads that neither allocate nor free are known by their samples alone.
+static bool is_sampled(const struct hs_store *store, uint64_t tid)
 {
     size_t count;
-    bool found = false;
+    const struct hs_sample *sample = hs_store__samples(store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (sample[i].tid == tid)
+            return true;
+    }
+    return false;
+}
+
+static bool add_number(struct resolution *resolution, uint32_t *tids, const char *text)
+{
+    uint64_t tid;
+    if (!hs_quantity__number(text, &tid) || !is_sampled(resolution->scope->store, tid))
+        return false;
+    tids[resolution->filter->tid_count++] = (uint32_t)tid;
+    return true;
+}
+
+static int add_threads(struct resolution *resolution, uint64_t *words, uint32_t *tids, const char *text)
+{
+    size_t count;
+    bool found = add_number(resolution, tids, text);
     const struct hs_thread *threads = hs_store__threads(resolution->scope->store, &count);
     for (size_t i = 0; i < count; i++) {
         if (!is_thread(&threads[i], text))
@@ -216,14 +237,17 @@ static int resolve_threads(struct resolution *resolution)
     for (size_t i = 0; i < count; i++)
         highest = threads[i].stream > highest ? threads[i].stream : highest;
     uint64_t *words = calloc((size_t)highest / 64 + 1, sizeof(*words));
-    if (!words)
-        return out_of_memory(resolution, HS_PARAMETER_THREAD);
+    uint32_t *tids = calloc(parameters->count, sizeof(*tids));
     keep(resolution, words);
+    keep(resolution, tids);
+    if (!words || !tids)
+        return out_of_memory(resolution, HS_PARAMETER_THREAD);
+    resolution->filter->tids = tids;
     resolution->filter->streams = (struct hs_set){words, (size_t)highest + 1};
     int result = 0;
     for (size_t i = 0; !result && i < parameters->count; i++) {
         if (parameters->given[i].id == HS_PARAMETER_THREAD)
-            result = add_threads(resolution, words, parameters->given[i].text);
+            result = add_threads(resolution, words, tids, parameters->given[i].text);
     }
     return result;
 }

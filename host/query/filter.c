@@ -80,6 +80,11 @@ static bool times_overlap(const struct hs_filter *filter, uint64_t first, uint64
     return low < filter->time_count && filter->times[low].first <= last;
 }
 
+bool hs_filter__has_time(const struct hs_filter *filter, uint64_t time)
+{
+    return !filter->times || times_overlap(filter, time, time);
+}
+
 static bool matches_end(const struct hs_filter *filter, const struct hs_columns *columns, uint64_t end_time,
                         uint64_t row)
 {
@@ -111,7 +116,7 @@ static bool matches_sets(const struct hs_filter *filter, const struct hs_columns
 bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);
-    if (filter->times && !times_overlap(filter, hs_row__time(columns, row), hs_row__time(columns, row)))
+    if (!hs_filter__has_time(filter, hs_row__time(columns, row)))
         return false;
     if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
         return false;

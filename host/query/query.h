@@ -44,9 +44,11 @@ struct hs_filter {
     uint32_t kinds;                 // bit per enum hs_row_kind
     uint32_t flags_all, flags_none; // HS_ROW_*: all of these, none of those
     bool freed_only, never_freed_only;
-    bool chain_never_freed_only;                 // the last block of its chain was never freed
-    bool not_own_thread_only;                    // freed by another thread than the one that allocated
-    struct hs_set stacks, free_stacks, streams;  // words == NULL: any
+    bool chain_never_freed_only;                // the last block of its chain was never freed
+    bool not_own_thread_only;                   // freed by another thread than the one that allocated
+    struct hs_set stacks, free_stacks, streams; // words == NULL: any
+    const uint32_t *tids;                       // with streams: threads of samples that are no streams
+    size_t tid_count;
     uint32_t chain_length_min, chain_length_max; // a block in no chain has length 1
     uint32_t position_min, position_max;
     uint64_t first_size_min, first_size_max; // of the first and the last block of the chain

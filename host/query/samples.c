@@ -1,192 +1,207 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/samples.h"
 
+#include "host/query/scan.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { OWN_MAPPING_SIZE = 128 << 10, OWN_MAPPING_OFFSET = 32, FALLBACK_PAGE = 4096 };
-
-// Between the clock of the kernel's samples and that of the blocks.
-#define SLACK_NS 20000
-
-// ---- sums by stack
-// ----------------------------------------------------------------------------------------------------
-
-// A sum for every node that may be a stack; those without anything are left out at the end.
-static struct hs_total *start_totals(const struct hs_store *store, size_t *count)
+bool hs_events__are_in(enum hs_events events, const struct hs_store *store)
 {
-    hs_store__nodes(store, count);
-    return calloc(*count + 1, sizeof(struct hs_total));
-}
-
-static void finish_totals(struct hs_total *all, size_t count, struct hs_totals *totals)
-{
-    *totals = (struct hs_totals){.total = all};
-    for (size_t stack = 0; stack <= count; stack++) {
-        struct hs_total *total = &all[stack];
-        if (!total->allocated_count)
-            continue;
-        total->stack = (uint32_t)stack;
-        totals->sum.allocated_bytes += total->allocated_bytes;
-        totals->sum.allocated_count += total->allocated_count;
-        totals->sum.peak_bytes += total->peak_bytes;
-        totals->sum.live_bytes += total->live_bytes;
-        totals->sum.live_usable += total->live_usable;
-        totals->sum.live_count += total->live_count;
-        all[totals->count++] = *total;
+    const struct hs_summary *summary = hs_store__summary(store);
+    switch (events) {
+    case HS_EVENTS_CPU:
+        return summary->cpu_samples;
+    case HS_EVENTS_FAULTS:
+        return summary->fault_stack_samples;
+    case HS_EVENTS_TOUCHED:
+    case HS_EVENTS_TOUCHED_MAPPINGS:
+        return summary->faulted_bytes;
+    default:
+        return true;
     }
 }
 
-static bool is_asked_for(const struct hs_filter *filter, const struct hs_sample *sample)
+struct hs_filter hs_events__filter(enum hs_events events, const struct hs_filter *filter)
 {
-    return !filter || (sample->time >= filter->time_min && sample->time <= filter->time_max &&
-                       (!filter->stacks.words || hs_set__has(&filter->stacks, sample->stack)));
+    struct hs_filter of_events;
+    of_events = *hs_filter__or_heap(filter, &of_events);
+    if (hs_events__are_touched(events))
+        of_events.domains = events == HS_EVENTS_TOUCHED ? HS_FILTER_HEAP : HS_FILTER_MAP;
+    return of_events;
 }
 
-int hs_query__sample_totals(const struct hs_store *store, uint32_t kind, const struct hs_filter *filter,
-                            struct hs_totals *totals, struct hs_error *error)
+// ---- threads -------------------------------------------------------------------------------------------------------
+
+static int compare_threads(const void *left, const void *right)
 {
-    size_t nodes, count;
-    const struct hs_sample *samples = hs_store__samples(store, &count);
-    struct hs_total *all = start_totals(store, &nodes);
-    if (!all)
-        return hs_error__set(error, ENOMEM, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        if (samples[i].kind != kind || samples[i].stack > nodes || !is_asked_for(filter, &samples[i]))
-            continue;
-        all[samples[i].stack].allocated_bytes += samples[i].weight;
-        all[samples[i].stack].allocated_count++;
-    }
-    finish_totals(all, nodes, totals);
+    const struct hs_thread *a = *(const struct hs_thread *const *)left, *b = *(const struct hs_thread *const *)right;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    if (a->start_time != b->start_time)
+        return a->start_time < b->start_time ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+int hs_sample_threads__make(struct hs_sample_threads *threads, const struct hs_store *store)
+{
+    const struct hs_thread *thread = hs_store__threads(store, &threads->count);
+    threads->thread = calloc(threads->count + 1, sizeof(*threads->thread));
+    if (!threads->thread)
+        return -ENOMEM;
+    for (size_t i = 0; i < threads->count; i++)
+        threads->thread[i] = &thread[i];
+    qsort(threads->thread, threads->count, sizeof(*threads->thread), compare_threads);
     return 0;
 }
 
-// ---- touched
-// ------------------------------------------------------------------------------------------------------------
-
-// Pages that became resident: [start, end), from the first to the last.
-struct run {
-    uint64_t start, end, first, last;
-};
-
-struct touching {
-    struct run *run; // by start
-    uint64_t *reach; // the largest end of the runs up to this one
-    size_t count;
-    uint64_t page;
-    struct hs_total *all;
-    size_t nodes;
-};
-
-static int compare_runs(const void *left, const void *right)
+void hs_sample_threads__free(struct hs_sample_threads *threads)
 {
-    const struct run *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    free(threads->thread);
+    *threads = (struct hs_sample_threads){0};
 }
 
-static uint64_t page_size(const struct hs_store *store)
+const struct hs_thread *hs_sample_threads__find(const struct hs_sample_threads *threads, uint32_t tid, uint64_t time)
 {
-    const char *text = hs_store__info(store, "page-size");
-    uint64_t page = text ? strtoull(text, NULL, 10) : 0;
-    return page && !(page & (page - 1)) ? page : FALLBACK_PAGE;
-}
-
-static bool collect_runs(struct touching *touching, const struct hs_store *store)
-{
-    size_t count;
-    const struct hs_sample *samples = hs_store__samples(store, &count);
-    touching->page = page_size(store);
-    touching->run = calloc(count + 1, sizeof *touching->run);
-    touching->reach = calloc(count + 1, sizeof *touching->reach);
-    touching->all = start_totals(store, &touching->nodes);
-    if (!touching->run || !touching->reach || !touching->all)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t start = samples[i].address & ~(touching->page - 1);
-        if (samples[i].kind == HS_SAMPLE_FAULT && samples[i].weight <= UINT64_MAX - samples[i].address)
-            touching->run[touching->count++] = (struct run){
-                start, start + samples[i].weight,
-                samples[i].time > samples[i].duration ? samples[i].time - samples[i].duration : 0, samples[i].time};
-    }
-    qsort(touching->run, touching->count, sizeof *touching->run, compare_runs);
-    uint64_t reach = 0;
-    for (size_t i = 0; i < touching->count; i++) {
-        reach = touching->run[i].end > reach ? touching->run[i].end : reach;
-        touching->reach[i] = reach;
-    }
-    return true;
-}
-
-// The first run that may reach behind `address`.
-static size_t first_run(const struct touching *touching, uint64_t address)
-{
-    size_t low = 0, high = touching->count;
+    size_t low = 0, high = threads->count; // the first that is behind
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (touching->reach[middle] > address)
+        const struct hs_thread *thread = threads->thread[middle];
+        if (thread->tid > tid || (thread->tid == tid && thread->start_time > time))
             high = middle;
         else
             low = middle + 1;
     }
-    return low;
+    if (low && threads->thread[low - 1]->tid == tid)
+        return threads->thread[low - 1];
+    // A thread is known from its first allocation on; it may have run before.
+    return low < threads->count && threads->thread[low]->tid == tid ? threads->thread[low] : NULL;
 }
 
-struct block {
-    uint64_t start, end; // addresses
-    uint64_t since;      // pages that were touched before do not count
-    uint64_t until;
+// ---- which match ---------------------------------------------------------------------------------------------------
+
+struct matching {
+    const struct hs_filter *filter;
+    struct hs_sample_threads threads; // when the filter asks for some
+    const struct hs_sample *sample;
+    size_t count, nodes;
+    uint32_t kind;
 };
 
-// What the allocator itself writes in front of the block it writes before the block is there.
-static bool counts(const struct touching *touching, const struct block *block, const struct run *run)
+static int start_matching(struct matching *matching, const struct hs_store *store, enum hs_events events,
+                          const struct hs_filter *filter)
 {
-    bool first_page = run->start <= block->start && block->start - run->start < touching->page;
-    return run->first <= block->until && (run->last >= block->since || first_page);
+    *matching =
+        (struct matching){.filter = filter, .kind = events == HS_EVENTS_CPU ? HS_SAMPLE_CPU : HS_SAMPLE_FAULT_STACK};
+    matching->sample = hs_store__samples(store, &matching->count);
+    hs_store__nodes(store, &matching->nodes);
+    return filter && filter->streams.words ? hs_sample_threads__make(&matching->threads, store) : 0;
 }
 
-static uint64_t touched_bytes(const struct touching *touching, const struct block *block)
+static bool is_given_number(const struct hs_filter *filter, uint32_t tid)
 {
-    uint64_t bytes = 0, at = block->start;
-    for (size_t i = first_run(touching, at); i < touching->count && at < block->end; i++) {
-        const struct run *run = &touching->run[i];
-        if (run->start >= block->end)
-            break;
-        if (run->end <= at || !counts(touching, block, run))
+    for (size_t i = 0; i < filter->tid_count; i++)
+        if (filter->tids[i] == tid)
+            return true;
+    return false;
+}
+
+static bool thread_matches(const struct matching *matching, const struct hs_sample *sample)
+{
+    const struct hs_filter *filter = matching->filter;
+    if (!filter->streams.words || is_given_number(filter, sample->tid))
+        return true;
+    const struct hs_thread *thread = hs_sample_threads__find(&matching->threads, sample->tid, sample->time);
+    return thread && hs_set__has(&filter->streams, thread->stream);
+}
+
+static bool matches(const struct matching *matching, const struct hs_sample *sample)
+{
+    const struct hs_filter *filter = matching->filter;
+    if (sample->kind != matching->kind || sample->stack >= matching->nodes + !matching->nodes)
+        return false;
+    if (!filter)
+        return true;
+    return sample->time >= filter->time_min && sample->time <= filter->time_max &&
+           hs_filter__has_time(filter, sample->time) &&
+           (!filter->stacks.words || hs_set__has(&filter->stacks, sample->stack)) && thread_matches(matching, sample);
+}
+
+// ---- lists ---------------------------------------------------------------------------------------------------------
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct hs_sample *a = *(const struct hs_sample *const *)left, *b = *(const struct hs_sample *const *)right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+int hs_query__samples(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                      struct hs_sample_list *list, struct hs_error *error)
+{
+    struct matching matching;
+    int failed = start_matching(&matching, store, events, filter);
+    *list = (struct hs_sample_list){0};
+    if (!failed)
+        list->sample = calloc(matching.count + 1, sizeof(*list->sample));
+    for (size_t i = 0; list->sample && i < matching.count; i++)
+        if (matches(&matching, &matching.sample[i]))
+            list->sample[list->count++] = &matching.sample[i];
+    hs_sample_threads__free(&matching.threads);
+    if (!list->sample)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    qsort(list->sample, list->count, sizeof(*list->sample), compare_samples);
+    return 0;
+}
+
+void hs_sample_list__free(struct hs_sample_list *list)
+{
+    free(list->sample);
+    *list = (struct hs_sample_list){0};
+}
+
+// ---- sums by stack -------------------------------------------------------------------------------------------------
+
+static void add_up(const struct matching *matching, struct hs_total *all)
+{
+    for (size_t i = 0; i < matching->count; i++) {
+        const struct hs_sample *sample = &matching->sample[i];
+        if (!matches(matching, sample))
             continue;
-        uint64_t from = run->start > at ? run->start : at;
-        uint64_t to = run->end < block->end ? run->end : block->end;
-        if (run->last < block->since)
-            to = to < run->start + touching->page ? to : run->start + touching->page;
-        bytes += to > from ? to - from : 0;
-        at = to > at ? to : at;
+        struct hs_total *total = &all[sample->stack];
+        if (!total->allocated_count || sample->time < total->first_time)
+            total->first_time = sample->time;
+        if (sample->time > total->last_time)
+            total->last_time = sample->time;
+        total->allocated_bytes += sample->weight;
+        total->allocated_count++;
     }
-    return bytes;
 }
 
-static bool has_own_mapping(const struct touching *touching, uint8_t kind, uint64_t address, uint64_t size)
-{
-    return hs_kind_domain(kind) == HS_DOMAIN_MAP ||
-           (size >= OWN_MAPPING_SIZE && (address & (touching->page - 1)) <= OWN_MAPPING_OFFSET);
-}
+struct adding {
+    const struct hs_touching *touching;
+    struct hs_total *all;
+    size_t nodes;
+};
 
-static int add_row(void *context, const struct hs_store *store, uint64_t row)
+static int add_block(void *context, const struct hs_store *store, uint64_t row)
 {
-    struct touching *touching = context;
+    const struct adding *adding = context;
     const struct hs_columns *columns = hs_store__columns(store);
-    uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
-    uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
+    uint64_t size = hs_row__size(columns, row), touched = hs_touching__bytes(adding->touching, row);
+    uint64_t time = hs_row__time(columns, row);
     uint32_t stack = hs_row__stack(columns, row);
-    struct block block = {.start = address, .end = size > UINT64_MAX - address ? UINT64_MAX : address + size};
-    if (has_own_mapping(touching, hs_row__kind(columns, row), address, size))
-        block.since = time > SLACK_NS ? time - SLACK_NS : 0;
-    block.until = end > UINT64_MAX - SLACK_NS ? end : end + SLACK_NS;
-    struct hs_total *total = &touching->all[stack <= touching->nodes ? stack : 0];
-    uint64_t touched = touched_bytes(touching, &block);
-    total->allocated_bytes += size;
-    total->allocated_count++;
-    total->peak_bytes += touched;
-    if (end != HS_NEVER)
+    struct hs_total *total = &adding->all[stack < adding->nodes ? stack : 0];
+    if (!total->last_time) // rows are in the order of time
+        total->first_time = time;
+    total->last_time = time;
+    if (!(hs_row__flags(columns, row) & HS_ROW_SPLIT)) { // what is left of a mapping was counted with it
+        total->allocated_bytes += touched;
+        total->allocated_usable += size;
+        total->allocated_count++;
+    }
+    if (hs_row__free_time(columns, row) != HS_NEVER)
         return 0;
     total->live_bytes += touched;
     total->live_usable += size;
@@ -194,21 +209,65 @@ static int add_row(void *context, const struct hs_store *store, uint64_t row)
     return 0;
 }
 
-int hs_query__touched(const struct hs_store *store, const struct hs_filter *filter,
-                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error)
+static int add_samples(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                       struct hs_total *all, struct hs_error *error)
 {
-    struct touching touching = {0};
+    struct matching matching;
+    if (start_matching(&matching, store, events, filter))
+        return hs_error__set(error, ENOMEM, "out of memory");
+    add_up(&matching, all);
+    hs_sample_threads__free(&matching.threads);
+    return 0;
+}
+
+static int add_touched(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                       const struct hs_query_control *control, struct hs_total *all, size_t nodes,
+                       struct hs_error *error)
+{
+    struct hs_filter of_events = hs_events__filter(events, filter);
+    struct hs_touching *touching = hs_touching__create(store);
+    struct adding adding = {touching, all, nodes};
+    if (!touching)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__each(store, &of_events, control, add_block, &adding, error);
+    hs_touching__destroy(touching);
+    return result;
+}
+
+// Stacks without anything are left out.
+static void finish(struct hs_total *all, size_t nodes, struct hs_totals *totals)
+{
+    *totals = (struct hs_totals){.total = all, .sum = {.first_time = UINT64_MAX}};
+    for (size_t stack = 0; stack < nodes; stack++) {
+        struct hs_total *total = &all[stack];
+        if (!total->allocated_count && !total->live_count)
+            continue;
+        total->stack = (uint32_t)stack;
+        hs_total__add(&totals->sum, total);
+        all[totals->count++] = *total;
+    }
+}
+
+int hs_query__event_totals(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error)
+{
+    size_t nodes;
+    int result;
+    if (events == HS_EVENTS_HEAP)
+        return hs_query__totals(store, filter, control, totals, error);
     *totals = (struct hs_totals){0};
-    int failed = 0;
-    if (!collect_runs(&touching, store))
-        failed = hs_error__set(error, ENOMEM, "out of memory");
-    if (!failed)
-        failed = hs_query__each(store, filter, control, add_row, &touching, error);
-    if (!failed)
-        finish_totals(touching.all, touching.nodes, totals);
+    hs_store__nodes(store, &nodes);
+    nodes += !nodes; // there is always the empty stack
+    struct hs_total *all = calloc(nodes, sizeof(*all));
+    if (!all)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    if (hs_events__are_samples(events))
+        result = add_samples(store, events, filter, all, error);
     else
-        free(touching.all);
-    free(touching.run);
-    free(touching.reach);
-    return failed;
+        result = add_touched(store, events, filter, control, all, nodes, error);
+    if (result)
+        free(all);
+    else
+        finish(all, nodes, totals);
+    return result;
 }

@@ -1,21 +1,76 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Questions about what the kernel sampled.
+// Questions about what the kernel sampled, and what can be added up by stack besides allocations.
 #ifndef HEAPSONDE_QUERY_SAMPLES_H
 #define HEAPSONDE_QUERY_SAMPLES_H
 
 #include "host/query/query.h"
 
-// The samples of one kind (HS_SAMPLE_*) by stack: allocated_bytes is their weight, allocated_count their number. Of the
-// filter its times and stacks mean something. Samples without a stack are those of stack 0.
-int hs_query__sample_totals(const struct hs_store *store, uint32_t kind, const struct hs_filter *filter,
-                            struct hs_totals *totals, struct hs_error *error);
+// What is added up by stack.
+enum hs_events {
+    HS_EVENTS_HEAP,
+    HS_EVENTS_CPU,              // samples of CPU time
+    HS_EVENTS_FAULTS,           // page faults that have a stack
+    HS_EVENTS_TOUCHED,          // blocks of the heap, by what was touched of them
+    HS_EVENTS_TOUCHED_MAPPINGS, // the same of mappings
+    HS_EVENTS_COUNT
+};
+static inline bool hs_events__are_samples(enum hs_events events)
+{
+    return events == HS_EVENTS_CPU || events == HS_EVENTS_FAULTS;
+}
+static inline bool hs_events__are_touched(enum hs_events events)
+{
+    return events == HS_EVENTS_TOUCHED || events == HS_EVENTS_TOUCHED_MAPPINGS;
+}
 
-// Allocated against touched, by the stack that allocated. Touched are the bytes of a block on pages that a page fault
-// made resident while it was there; pages that were so before count, too, but for a block that has a mapping of its
-// own. peak_bytes is what was touched of all matching blocks, live_bytes of those live at the end, live_usable is what
-// these asked for; allocated_* are as ever.
-int hs_query__touched(const struct hs_store *store, const struct hs_filter *filter,
-                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
+// Whether there are any in the trace.
+bool hs_events__are_in(enum hs_events events, const struct hs_store *store);
+
+// The filter with the domain that these events are of.
+struct hs_filter hs_events__filter(enum hs_events events, const struct hs_filter *filter);
+
+// Sums by stack; what they are in struct hs_total:
+//   samples: allocated_bytes is their weight (ns, faults), allocated_count their number. Of the filter its times,
+//   stacks
+//     and threads mean something. Samples without a stack are those of stack 0.
+//   touched: *_bytes is what was touched, *_usable what was asked for, *_count blocks; of all matching blocks
+//     (allocated_*) and of those that are live at the end (live_*). What is left of a mapping counts as live only.
+int hs_query__event_totals(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
+
+// ---- single samples ------------------------------------------------------------------------------------------------
+
+// The samples that match, in the order of time.
+struct hs_sample_list {
+    const struct hs_sample **sample;
+    size_t count;
+};
+int hs_query__samples(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                      struct hs_sample_list *list, struct hs_error *error);
+void hs_sample_list__free(struct hs_sample_list *list);
+
+// Which thread a sample is of: the last one with this number that had begun by then. Threads that neither allocated nor
+// freed are not known.
+struct hs_sample_threads {
+    const struct hs_thread **thread; // by tid, then by start
+    size_t count;
+};
+int hs_sample_threads__make(struct hs_sample_threads *threads, const struct hs_store *store); // 0 or -ENOMEM
+void hs_sample_threads__free(struct hs_sample_threads *threads);
+const struct hs_thread *hs_sample_threads__find(const struct hs_sample_threads *threads, uint32_t tid, uint64_t time);
+
+// ---- touched -------------------------------------------------------------------------------------------------------
+
+// What was touched of single blocks: their bytes on pages that a page fault made resident while they were there; pages
+// that were so before count, too, but for a block that has a mapping of its own. NULL: out of memory.
+struct hs_touching;
+struct hs_touching *hs_touching__create(const struct hs_store *store);
+void hs_touching__destroy(struct hs_touching *touching);
+uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row);
+
+// A block whose pages come and go with it, as far as its address and its size tell.
+bool hs_row__has_own_mapping(const struct hs_store *store, uint64_t row);
+uint64_t hs_store__page_size(const struct hs_store *store);
 
 #endif

@@ -42,6 +42,9 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
 // The conditions that are asked of single rows: times, detail, the chain, `accept`.
 bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
+// Whether the time lies within one of the filter's `times`.
+bool hs_filter__has_time(const struct hs_filter *filter, uint64_t time);
+
 // Whether the filter leaves everything open but the domains and the stacks.
 bool hs_filter__asks_only_stacks(const struct hs_filter *filter);
 

@@ -6,6 +6,7 @@
 
 #include "host/query/query.h"
 #include "host/report/cost.h"
+#include "host/report/events.h"
 #include "host/symbols/trace_symbols.h"
 
 #include <stdio.h>
@@ -28,7 +29,8 @@ struct hs_subject {
     struct hs_trace_symbols *symbols;
     const struct hs_filter *filter; // the rows that were asked for; NULL: those of the heap, or it is no trace
     struct hs_totals totals;        // of these rows
-    bool of_cpu;                    // the totals are CPU time: allocated bytes are nanoseconds, counts are samples
+    enum hs_events events;          // what they are sums of; hs_query__event_totals says what is where
+    const char *not_of_samples;     // what of the filter samples do not have, as the user calls it; NULL: nothing
     struct hs_live_total peak;
     uint64_t peak_time;
     const char *restriction;            // what was asked for, as the user gave it; NULL: everything
@@ -39,6 +41,9 @@ struct hs_subject {
 
 bool hs_subject__knows(const struct hs_subject *subject, enum hs_cost cost);
 const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cost);
+// What the sums are, for headings: "memory live at the end", "CPU time".
+void hs_subject__heading(const struct hs_subject *subject, enum hs_cost cost, char *text, size_t size);
+const struct hs_events_kind *hs_subject__events(const struct hs_subject *subject);
 bool hs_subject__counts_blocks(const struct hs_subject *subject);
 // What decides which stacks matter: allocated in total, or live where only that is known.
 uint64_t hs_subject__bytes(const struct hs_subject *subject, const struct hs_total *total);

@@ -49,10 +49,15 @@ int hs_report__cpu(FILE *out, const struct hs_subject *subject, unsigned most)
 {
     struct hs_totals totals;
     struct hs_error error;
-    int result = hs_query__sample_totals(subject->store, HS_SAMPLE_CPU, subject->filter, &totals, &error);
+    print_heading(out, "Call sites by CPU time");
+    if (subject->not_of_samples) {
+        fprintf(out, ": not asked, since %s says something of blocks, which samples are not\n",
+                subject->not_of_samples);
+        return 0;
+    }
+    int result = hs_query__event_totals(subject->store, HS_EVENTS_CPU, subject->filter, NULL, &totals, &error);
     if (result)
         return result;
-    print_heading(out, "Call sites by CPU time");
     fprintf(out, " (%s in %s samples)\n", hs_text__time(totals.sum.allocated_bytes).text,
             hs_text__count(totals.sum.allocated_count).text);
     result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, cpu_line);
@@ -62,39 +67,28 @@ int hs_report__cpu(FILE *out, const struct hs_subject *subject, unsigned most)
 
 static void touched_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
 {
-    fprintf(out, "%s  %s touched of %s in %s", hs_text__bytes(site->peak_bytes).text,
-            hs_text__percent(site->peak_bytes, sum->peak_bytes).text, hs_text__bytes(site->allocated_bytes).text,
-            hs_text__blocks(site->allocated_count).text);
+    fprintf(out, "%s  %s touched of %s in %s", hs_text__bytes(site->allocated_bytes).text,
+            hs_text__percent(site->allocated_bytes, sum->allocated_bytes).text,
+            hs_text__bytes(site->allocated_usable).text, hs_text__blocks(site->allocated_count).text);
     if (site->live_count)
         fprintf(out, "; live at the end: %s of %s", hs_text__bytes(site->live_bytes).text,
                 hs_text__bytes(site->live_usable).text);
 }
 
-// Mappings are looked at on their own: blocks of the heap lie in them.
-static int ask_touched(const struct hs_subject *subject, uint32_t domains, struct hs_totals *totals)
+static int print_touched(FILE *out, const struct hs_subject *subject, enum hs_events events, unsigned most)
 {
     struct hs_error error;
-    struct hs_filter filter;
-    hs_filter__init(&filter);
-    if (subject->filter)
-        filter = *subject->filter;
-    filter.domains = domains;
-    return hs_query__touched(subject->store, &filter, NULL, totals, &error);
-}
-
-static int print_touched(FILE *out, const struct hs_subject *subject, uint32_t domains, unsigned most)
-{
     struct hs_totals totals;
-    int result = ask_touched(subject, domains, &totals);
+    int result = hs_query__event_totals(subject->store, events, subject->filter, NULL, &totals, &error);
     if (result)
         return result;
     if (totals.count) {
-        print_heading(out, domains == HS_FILTER_MAP ? "Mappings by memory that was touched"
-                                                    : "Call sites by memory that was touched");
-        fprintf(out, " (%s of %s; page faults made %s resident in all)\n", hs_text__bytes(totals.sum.peak_bytes).text,
-                hs_text__bytes(totals.sum.allocated_bytes).text,
+        print_heading(out, events == HS_EVENTS_TOUCHED ? "Call sites by memory that was touched"
+                                                       : "Mappings by memory that was touched");
+        fprintf(out, " (%s of %s; page faults made %s resident in all)\n",
+                hs_text__bytes(totals.sum.allocated_bytes).text, hs_text__bytes(totals.sum.allocated_usable).text,
                 hs_text__bytes(hs_store__summary(subject->store)->faulted_bytes).text);
-        result = print_sites(out, subject, &totals, HS_COST_PEAK, most, touched_line);
+        result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, touched_line);
     }
     hs_totals__free(&totals);
     return result;
@@ -102,14 +96,12 @@ static int print_touched(FILE *out, const struct hs_subject *subject, uint32_t d
 
 int hs_report__touched(FILE *out, const struct hs_subject *subject, unsigned most)
 {
-    int result = print_touched(out, subject, HS_FILTER_HEAP, most);
-    return result ? result : print_touched(out, subject, HS_FILTER_MAP, most);
+    int result = print_touched(out, subject, HS_EVENTS_TOUCHED, most);
+    return result ? result : print_touched(out, subject, HS_EVENTS_TOUCHED_MAPPINGS, most);
 }
 
 // ---- JSON
 // ---------------------------------------------------------------------------------------------------------------
-
-typedef void (*write_sums)(struct hs_json *json, const struct hs_total *total);
 
 static void cpu_json(struct hs_json *json, const struct hs_total *total)
 {
@@ -117,71 +109,78 @@ static void cpu_json(struct hs_json *json, const struct hs_total *total)
     hs_json__number(json, "samples", total->allocated_count);
 }
 
+static void faults_json(struct hs_json *json, const struct hs_total *total)
+{
+    hs_json__number(json, "faults", total->allocated_bytes);
+    hs_json__number(json, "samples", total->allocated_count);
+}
+
 static void touched_json(struct hs_json *json, const struct hs_total *total)
 {
-    hs_json__number(json, "touched_bytes", total->peak_bytes);
-    hs_json__number(json, "allocated_bytes", total->allocated_bytes);
+    hs_json__number(json, "touched_bytes", total->allocated_bytes);
+    hs_json__number(json, "allocated_bytes", total->allocated_usable);
     hs_json__number(json, "allocations", total->allocated_count);
     hs_json__number(json, "live_touched_bytes", total->live_bytes);
     hs_json__number(json, "live_bytes", total->live_usable);
     hs_json__number(json, "live_count", total->live_count);
 }
 
-// The open object's sums, and the first stacks.
-static void write_stacks(struct hs_json *json, const struct hs_subject *subject, struct hs_totals *totals,
-                         enum hs_total_key key, size_t most, write_sums sums)
+void hs_report__events_json(struct hs_json *json, enum hs_events events, const struct hs_total *total)
 {
-    sums(json, &totals->sum);
-    hs_totals__sort(totals, key);
+    if (events == HS_EVENTS_CPU)
+        cpu_json(json, total);
+    else if (events == HS_EVENTS_FAULTS)
+        faults_json(json, total);
+    else
+        touched_json(json, total);
+}
+
+// The open object's sums, and the first stacks.
+static void write_stacks(struct hs_json *json, const struct hs_subject *subject, enum hs_events events,
+                         struct hs_totals *totals, size_t most)
+{
+    hs_report__events_json(json, events, &totals->sum);
+    hs_totals__sort(totals, HS_TOTAL_ALLOCATED_BYTES);
     hs_json__open_array(json, "top");
     for (size_t i = 0; i < totals->count && i < most; i++) {
         hs_json__open_object(json, NULL);
-        sums(json, &totals->total[i]);
+        hs_report__events_json(json, events, &totals->total[i]);
         hs_report__stack_json(json, subject, totals->total[i].stack);
         hs_json__close_object(json);
     }
     hs_json__close_array(json);
-    hs_json__close_object(json);
 }
 
-static int write_cpu(struct hs_json *json, const struct hs_subject *subject, size_t most)
+static int write_events(struct hs_json *json, const struct hs_subject *subject, enum hs_events events, size_t most)
 {
     struct hs_totals totals;
     struct hs_error error;
-    int result = hs_query__sample_totals(subject->store, HS_SAMPLE_CPU, subject->filter, &totals, &error);
+    const char *name = hs_events_kind__of(events)->name;
+    if (!hs_events__are_in(events, subject->store))
+        return 0;
+    if (hs_events__are_samples(events) && subject->not_of_samples) {
+        hs_json__null(json, name);
+        return 0;
+    }
+    int result = hs_query__event_totals(subject->store, events, subject->filter, NULL, &totals, &error);
     if (result)
         return result;
-    hs_json__open_object(json, "cpu");
-    write_stacks(json, subject, &totals, HS_TOTAL_ALLOCATED_BYTES, most, cpu_json);
-    hs_totals__free(&totals);
-    return 0;
-}
-
-static int write_touched(struct hs_json *json, const struct hs_subject *subject, uint32_t domains, size_t most)
-{
-    struct hs_totals totals;
-    int result = ask_touched(subject, domains, &totals);
-    if (result)
-        return result;
-    hs_json__open_object(json, domains == HS_FILTER_MAP ? "touched_mappings" : "touched");
-    hs_json__number(json, "faulted_bytes", hs_store__summary(subject->store)->faulted_bytes);
-    write_stacks(json, subject, &totals, HS_TOTAL_PEAK_BYTES, most, touched_json);
+    hs_json__open_object(json, name);
+    if (hs_events__are_touched(events))
+        hs_json__number(json, "faulted_bytes", hs_store__summary(subject->store)->faulted_bytes);
+    write_stacks(json, subject, events, &totals, most);
+    hs_json__close_object(json);
     hs_totals__free(&totals);
     return 0;
 }
 
 int hs_report__samples_json(struct hs_json *json, const struct hs_subject *subject, size_t most)
 {
-    const struct hs_summary *summary = hs_store__summary(subject->store);
     const char *perf = hs_store__info(subject->store, "perf");
     int result = 0;
     if (perf)
         hs_json__string(json, "perf", perf);
-    if (summary->cpu_samples)
-        result = write_cpu(json, subject, most);
-    if (!result && summary->faulted_bytes)
-        result = write_touched(json, subject, HS_FILTER_HEAP, most);
-    if (!result && summary->faulted_bytes)
-        result = write_touched(json, subject, HS_FILTER_MAP, most);
+    for (int events = HS_EVENTS_CPU; !result && events < HS_EVENTS_COUNT; events++)
+        result = write_events(json, subject, (enum hs_events)events, most);
     return result;
 }

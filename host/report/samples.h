@@ -10,9 +10,12 @@
 int hs_report__cpu(FILE *out, const struct hs_subject *subject, unsigned most);
 int hs_report__touched(FILE *out, const struct hs_subject *subject, unsigned most);
 
-// Members of the open object, for programs: "perf", "cpu", "touched" and "touched_mappings", as far as the trace has
-// them.
+// Members of the open object, for programs: "perf", "cpu", "faults", "touched" and "touched_mappings", as far as the
+// trace has them; null what the filter cannot be asked of.
 int hs_report__samples_json(struct hs_json *json, const struct hs_subject *subject, size_t most);
+
+// The members of one sum, of anything but the heap.
+void hs_report__events_json(struct hs_json *json, enum hs_events events, const struct hs_total *total);
 
 // The members "frames", "cut" and "guessed" of an object that is a stack.
 void hs_report__stack_json(struct hs_json *json, const struct hs_subject *subject, uint32_t stack);

@@ -3,7 +3,8 @@
 
 bool hs_subject__knows(const struct hs_subject *subject, enum hs_cost cost)
 {
-    return !subject->kind || (subject->kind->costs >> cost & 1);
+    unsigned costs = subject->kind ? subject->kind->costs : hs_subject__events(subject)->costs;
+    return costs >> cost & 1;
 }
 
 const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cost)
@@ -13,6 +14,18 @@ const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cos
     if (!subject->kind && cost == HS_COST_PEAK && hs_store__summary(subject->store)->has_sums)
         return "live at the highest tick";
     return hs_cost__title(cost);
+}
+
+const struct hs_events_kind *hs_subject__events(const struct hs_subject *subject)
+{
+    return hs_events_kind__of(subject->events);
+}
+
+void hs_subject__heading(const struct hs_subject *subject, enum hs_cost cost, char *text, size_t size)
+{
+    const struct hs_events_kind *events = hs_subject__events(subject);
+    bool is_one = !(events->costs & (events->costs - 1));
+    snprintf(text, size, "%s%s%s", events->words, is_one ? "" : " ", is_one ? "" : hs_subject__title(subject, cost));
 }
 
 bool hs_subject__counts_blocks(const struct hs_subject *subject)

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/usage.h"
+
+#include "host/query/page_set.h"
+#include "host/query/samples.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Blocks that are smaller have no mapping of their own.
+#define LEAST_OWN_MAPPING (128u << 10)
+
+// At one instant in this order.
+enum change_kind { CHANGE_REST, CHANGE_END, CHANGE_FAULT };
+
+struct change {
+    uint64_t time;
+    uint64_t first, end; // pages
+    uint64_t to, kept;   // END: the first `kept` of them go on at `to`
+    enum change_kind kind;
+};
+
+struct changes {
+    const struct hs_store *store;
+    struct change *change;
+    size_t count, room;
+    uint64_t page;
+};
+
+// ---- what changes --------------------------------------------------------------------------------------------------
+
+static int add_change(struct changes *changes, const struct change *change)
+{
+    if (changes->count == changes->room) {
+        size_t room = 2 * changes->room + 1024;
+        struct change *bigger = reallocarray(changes->change, room, sizeof(*bigger));
+        if (!bigger)
+            return -ENOMEM;
+        changes->change = bigger;
+        changes->room = room;
+    }
+    changes->change[changes->count++] = *change;
+    return 0;
+}
+
+static int add_faults(struct changes *changes)
+{
+    size_t count;
+    int failed = 0;
+    const struct hs_sample *sample = hs_store__samples(changes->store, &count);
+    for (size_t i = 0; i < count && !failed; i++) {
+        uint64_t first = sample[i].address / changes->page, pages = sample[i].weight / changes->page;
+        struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_FAULT};
+        if (sample[i].kind == HS_SAMPLE_FAULT && sample[i].weight <= UINT64_MAX - sample[i].address)
+            failed = add_change(changes, &change);
+    }
+    return failed;
+}
+
+// Whole pages of a row.
+static void set_pages(const struct changes *changes, uint64_t row, uint64_t *first, uint64_t *end)
+{
+    const struct hs_columns *columns = hs_store__columns(changes->store);
+    uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
+    uint64_t last = size > UINT64_MAX - address ? UINT64_MAX : address + size;
+    *first = address / changes->page;
+    *end = last / changes->page + (last % changes->page != 0);
+}
+
+// A mapping that grows or moves takes its pages with it.
+static int add_end(void *context, const struct hs_store *store, uint64_t row)
+{
+    struct changes *changes = context;
+    const struct hs_columns *columns = hs_store__columns(store);
+    struct change change = {.time = hs_row__free_time(columns, row), .kind = CHANGE_END};
+    if (!hs_row__has_own_mapping(store, row))
+        return 0;
+    set_pages(changes, row, &change.first, &change.end);
+    uint32_t next = hs_row__next(columns, row);
+    if (next && hs_row__has_own_mapping(store, next)) {
+        uint64_t end;
+        set_pages(changes, next, &change.to, &end);
+        change.kept = end - change.to;
+    }
+    return add_change(changes, &change);
+}
+
+// A part of a mapping that stays while the rest ends.
+static int add_rest(void *context, const struct hs_store *store, uint64_t row)
+{
+    struct changes *changes = context;
+    struct change change = {.time = hs_row__time(hs_store__columns(store), row), .kind = CHANGE_REST};
+    set_pages(changes, row, &change.first, &change.end);
+    return add_change(changes, &change);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (int)a->kind - (int)b->kind;
+}
+
+static int collect(struct changes *changes, const struct hs_query_control *control, struct hs_error *error)
+{
+    struct hs_filter filter;
+    hs_filter__init(&filter);
+    filter.freed_only = true;
+    filter.domains = HS_FILTER_MAP;
+    if (add_faults(changes))
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__each(changes->store, &filter, control, add_end, changes, error);
+    filter.domains = HS_FILTER_HEAP;
+    filter.size_min = LEAST_OWN_MAPPING;
+    if (!result)
+        result = hs_query__each(changes->store, &filter, control, add_end, changes, error);
+    hs_filter__init(&filter);
+    filter.domains = HS_FILTER_MAP;
+    filter.flags_all = HS_ROW_SPLIT;
+    if (!result)
+        result = hs_query__each(changes->store, &filter, control, add_rest, changes, error);
+    qsort(changes->change, changes->count, sizeof(*changes->change), compare);
+    return result;
+}
+
+// ---- what is resident ----------------------------------------------------------------------------------------------
+
+struct memory {
+    struct hs_page_set resident;
+    struct hs_page_set staying; // parts of mappings that are about to end
+};
+
+static bool end_mapping(struct memory *memory, const struct change *change)
+{
+    uint64_t kept = change->kept < change->end - change->first ? change->kept : change->end - change->first;
+    hs_page_set__remove(&memory->resident, change->first + kept, change->end);
+    return !kept || change->to == change->first ||
+           hs_page_set__move(&memory->resident, change->first, change->first + kept, change->to);
+}
+
+static bool apply(struct memory *memory, const struct change *change)
+{
+    switch (change->kind) {
+    case CHANGE_REST:
+        return hs_page_set__add_members(&memory->staying, &memory->resident, change->first, change->end);
+    case CHANGE_END:
+        return end_mapping(memory, change);
+    default:
+        return hs_page_set__add(&memory->resident, change->first, change->end);
+    }
+}
+
+// When all has ended that ends at this instant.
+static bool let_stay(struct memory *memory)
+{
+    if (!memory->staying.count)
+        return true;
+    bool good = hs_page_set__add_members(&memory->resident, &memory->staying, 0, UINT64_MAX);
+    hs_page_set__free(&memory->staying);
+    return good;
+}
+
+static bool is_last_of_its_kind(const struct changes *changes, size_t i)
+{
+    const struct change *next = &changes->change[i + 1];
+    return i + 1 == changes->count || next->time != changes->change[i].time || next->kind == CHANGE_FAULT;
+}
+
+// Up to the changes at `until`.
+static bool advance(const struct changes *changes, size_t *at, uint64_t until, struct memory *memory,
+                    struct hs_usage_point *point)
+{
+    uint64_t most = 0;
+    for (; *at < changes->count && changes->change[*at].time < until; ++*at) {
+        const struct change *change = &changes->change[*at];
+        if (!apply(memory, change) || (is_last_of_its_kind(changes, *at) && !let_stay(memory)))
+            return false;
+        if (change->kind == CHANGE_FAULT && point)
+            point->faulted_bytes += (change->end - change->first) * changes->page;
+        if (is_last_of_its_kind(changes, *at) && memory->resident.count > most)
+            most = memory->resident.count;
+    }
+    if (point) {
+        uint64_t before = point->resident_bytes_max;
+        point->resident_bytes_end = memory->resident.count * changes->page;
+        point->resident_bytes_max = most * changes->page > before ? most * changes->page : before;
+    }
+    return true;
+}
+
+static int follow_memory(const struct changes *changes, struct hs_usage *usage, struct hs_error *error)
+{
+    struct memory memory = {0};
+    size_t at = 0;
+    bool good = advance(changes, &at, usage->from, &memory, NULL);
+    for (size_t i = 0; good && i < usage->count; i++) {
+        usage->point[i].resident_bytes_max = memory.resident.count * changes->page;
+        good = advance(changes, &at, usage->from + (i + 1) * usage->width, &memory, &usage->point[i]);
+    }
+    hs_page_set__free(&memory.resident);
+    hs_page_set__free(&memory.staying);
+    return good ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+}
+
+// ---- CPU time ------------------------------------------------------------------------------------------------------
+
+// What of a sample's weight lies before `time`, when it is spread evenly over [start, start + length).
+static uint64_t share_before(uint64_t time, uint64_t start, uint64_t length, uint64_t weight)
+{
+    if (time <= start)
+        return 0;
+    return time - start >= length ? weight : (uint64_t)((unsigned __int128)weight * (time - start) / length);
+}
+
+static void add_sample(struct hs_usage *usage, const struct hs_sample *sample)
+{
+    uint64_t end = sample->time + 1; // it is of this instant, too
+    uint64_t length = sample->weight < end ? sample->weight : end;
+    uint64_t start = end - length, last = usage->from + usage->count * usage->width;
+    if (sample->time >= usage->from && sample->time < last)
+        usage->point[(sample->time - usage->from) / usage->width].cpu_samples++;
+    if (!length || end <= usage->from || start >= last)
+        return;
+    size_t i = start > usage->from ? (start - usage->from) / usage->width : 0;
+    for (; i < usage->count && usage->from + i * usage->width < end; i++) {
+        uint64_t low = usage->from + i * usage->width, high = low + usage->width;
+        usage->point[i].cpu_ns +=
+            share_before(high, start, length, sample->weight) - share_before(low, start, length, sample->weight);
+    }
+}
+
+static int follow_processors(const struct hs_store *store, const struct hs_filter *filter, struct hs_usage *usage,
+                             struct hs_error *error)
+{
+    struct hs_sample_list list;
+    int result = hs_query__samples(store, HS_EVENTS_CPU, filter, &list, error);
+    for (size_t i = 0; !result && i < list.count; i++)
+        add_sample(usage, list.sample[i]);
+    hs_sample_list__free(&list);
+    return result;
+}
+
+// ---- both ----------------------------------------------------------------------------------------------------------
+
+int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter, uint64_t from, uint64_t width,
+                    size_t count, const struct hs_query_control *control, struct hs_usage *usage,
+                    struct hs_error *error)
+{
+    struct changes changes = {.store = store, .page = hs_store__page_size(store)};
+    *usage = (struct hs_usage){.from = from, .width = width, .count = count};
+    usage->point = calloc(count + 1, sizeof(*usage->point));
+    int result = usage->point ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    if (!result)
+        result = follow_processors(store, filter, usage, error);
+    if (!result && hs_events__are_in(HS_EVENTS_TOUCHED, store))
+        result = collect(&changes, control, error);
+    if (!result)
+        result = follow_memory(&changes, usage, error);
+    free(changes.change);
+    if (result)
+        hs_usage__free(usage);
+    return result;
+}
+
+void hs_usage__free(struct hs_usage *usage)
+{
+    free(usage->point);
+    *usage = (struct hs_usage){0};
+}

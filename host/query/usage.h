@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// CPU time and resident memory over time, on the intervals of a timeline of the heap.
+#ifndef HEAPSONDE_QUERY_USAGE_H
+#define HEAPSONDE_QUERY_USAGE_H
+
+#include "host/query/query.h"
+
+struct hs_usage_point {
+    uint64_t cpu_ns; // CPU time within the interval: a sample stands for the time before it
+    uint64_t cpu_samples;
+    uint64_t faulted_bytes;                          // became resident within the interval
+    uint64_t resident_bytes_max, resident_bytes_end; // that were there; what was resident before recording is not known
+};
+
+struct hs_usage {
+    uint64_t from, width;
+    struct hs_usage_point *point;
+    size_t count;
+};
+
+// `count` intervals of `width` ns from `from` on. The filter (NULL: none) is asked of the samples of CPU time; resident
+// memory is that of the whole process.
+//
+// A page is resident from its first page fault until its mapping ends: one that the program made, or one that the
+// allocator made for a single block. What the allocator gives back otherwise is not seen.
+int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter, uint64_t from, uint64_t width,
+                    size_t count, const struct hs_query_control *control, struct hs_usage *usage,
+                    struct hs_error *error);
+void hs_usage__free(struct hs_usage *usage);
+
+#endif
