@@ -49,6 +49,36 @@ void hs_events_encode_quickly(const struct hs_codec_target *target, const uint64
 size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
                         struct hs_event *events, size_t max, int *damaged);
 
+// What nearly all events are, in half a cache line.
+struct hs_brief_event {
+    uint64_t time, address;
+    uint32_t size, usable;
+    uint32_t stack;
+    uint8_t kind; // HS_EVENT_FREE to HS_EVENT_ALIGNED, or HS_BRIEF_WIDE: `size` is the number of a whole event
+};
+#define HS_BRIEF_WIDE 255
+
+static inline int hs_event_is_wide(const struct hs_event *event)
+{
+    return event->kind < HS_EVENT_FREE || event->kind > HS_EVENT_ALIGNED || (event->size | event->usable) >> 32;
+}
+
+static inline void hs_event_shorten(const struct hs_event *event, struct hs_brief_event *brief)
+{
+    brief->time = event->time;
+    brief->address = event->address;
+    brief->size = (uint32_t)event->size;
+    brief->usable = (uint32_t)event->usable;
+    brief->stack = event->stack;
+    brief->kind = event->kind;
+}
+
+// As hs_events_decode, but for the events that are brief. `*wides` says how many are not; `wide` has room for `max`
+// + 1.
+size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_t *payload, size_t length,
+                              void *scratch, struct hs_brief_event *events, size_t max, struct hs_event *wide,
+                              size_t *wides, int *damaged);
+
 // Decodes the raw records of a slot, in target->byte_order. Stops at the end record; *damaged: at a record that makes
 // no sense.
 size_t hs_records_decode(const struct hs_codec_target *target, const void *records, size_t words, uint64_t base_time,

@@ -197,7 +197,8 @@ static inline uint64_t get_distant_place(struct decoder *decoder, unsigned symbo
     return unit;
 }
 
-static inline uint64_t get_place(struct decoder *decoder, uint64_t usable, uint32_t old, uint32_t local)
+static inline __attribute__((always_inline)) uint64_t get_place(struct decoder *decoder, uint64_t usable, uint32_t old,
+                                                                uint32_t local)
 {
     struct hs_model *model = &decoder->model;
     unsigned size_class = hs_size_class(model, usable);
@@ -248,8 +249,8 @@ static inline uint32_t get_stack(struct decoder *decoder, unsigned op)
     return local;
 }
 
-static inline void decode_allocation(struct decoder *decoder, unsigned op, uint32_t local, struct hs_event *event,
-                                     uint64_t *since)
+static inline __attribute__((always_inline)) void
+decode_allocation(struct decoder *decoder, unsigned op, uint32_t local, struct hs_event *event, uint64_t *since)
 {
     struct hs_model *model = &decoder->model;
     struct hs_local_stack *stack = &model->stack[local];
@@ -293,8 +294,8 @@ static void decode_escape(struct decoder *decoder, struct hs_event *event)
     hs_wide_event(head & 0xff, words, count, event);
 }
 
-// Decodes the next event; event->kind stays 0 for one that this version does not know.
-static inline void decode_event(struct decoder *decoder, struct hs_event *event)
+// Decodes the next event into one that is all zero; event->kind stays 0 for one that this version does not know.
+static inline __attribute__((always_inline)) void decode_event(struct decoder *decoder, struct hs_event *event)
 {
     struct hs_model *model = &decoder->model;
     unsigned op = get(decoder, HS_COLUMN_OP + model->op_context);
@@ -375,25 +376,65 @@ static const uint8_t *open_payload(struct decoder *decoder, const uint8_t *at, c
     return at;
 }
 
-size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
-                        struct hs_event *events, size_t max, int *damaged)
+// Returns how many events there are, or 0 when the payload makes no sense.
+static uint64_t start(struct decoder *decoder, const struct hs_codec_target *target, const uint8_t *payload,
+                      size_t length)
 {
-    struct decoder *decoder = scratch;
     uint64_t count;
-    size_t delivered = 0;
-    *damaged = 1;
     if (!open_payload(decoder, payload, payload + length, &count))
         return 0;
     hs_model_start(&decoder->model, target);
     decoder->damaged = 0;
-    for (uint64_t i = 0; i < count && delivered < max; i++) {
+    return count;
+}
+
+size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
+                        struct hs_event *events, size_t max, int *damaged)
+{
+    struct decoder *decoder = scratch;
+    size_t delivered = 0;
+    decoder->damaged = 1;
+    for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
         struct hs_event *event = &events[delivered];
         *event = (struct hs_event){0};
         decode_event(decoder, event);
         if (decoder->damaged || decoder->bits.missing)
-            return delivered;
+            break;
         delivered += event->kind != 0;
     }
-    *damaged = 0;
+    *damaged = decoder->damaged || decoder->bits.missing;
+    return delivered;
+}
+
+size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_t *payload, size_t length,
+                              void *scratch, struct hs_brief_event *events, size_t max, struct hs_event *wide,
+                              size_t *wides, int *damaged)
+{
+    struct decoder *decoder = scratch;
+    size_t delivered = 0;
+    *wides = 0;
+    *wide = (struct hs_event){0};
+    decoder->damaged = 1;
+    for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
+        // What a brief event leaves is overwritten by the next, but for these.
+        struct hs_event *event = &wide[*wides];
+        event->address = event->size = event->usable = 0;
+        event->stack = 0;
+        event->kind = 0;
+        decode_event(decoder, event);
+        if (decoder->damaged || decoder->bits.missing)
+            break;
+        hs_event_shorten(event, &events[delivered]);
+        if (__builtin_expect(!hs_event_is_wide(event), 1)) {
+            delivered++;
+            continue;
+        }
+        if (event->kind) {
+            events[delivered].kind = HS_BRIEF_WIDE;
+            events[delivered++].size = (uint32_t)(*wides)++;
+        }
+        wide[*wides] = (struct hs_event){0};
+    }
+    *damaged = decoder->damaged || decoder->bits.missing;
     return delivered;
 }

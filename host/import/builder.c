@@ -57,6 +57,7 @@ void builder__free(struct builder *builder)
     free(builder->maps.data);
     free(builder->side.data);
     free(builder->samples.data);
+    free(builder->large.data);
     free(builder->at_peak.data);
 }
 
@@ -130,7 +131,39 @@ int builder__write_block(struct builder *builder)
     return builder->time.failed;
 }
 
-int64_t builder__add_row(struct builder *builder, const struct new_row *row)
+// The word that end_row reads: 26 bits of size, 14 of slack, 22 of stream; or the number of a large block.
+#define SIZE_BITS   26
+#define SLACK_BITS  14
+#define STREAM_BITS 22
+#define IS_LARGE    ((uint64_t)1 << 62)
+
+static uint64_t note_large(struct builder *builder, const struct large_block *block)
+{
+    struct large_block *large = hs_array__add(&builder->large, sizeof *large);
+    if (!large)
+        return 0;
+    *large = *block;
+    return ROW_IS_LIVE | IS_LARGE | (builder->large.count - 1);
+}
+
+// 0 without memory.
+static inline uint64_t live_word(struct builder *builder, uint64_t size, uint32_t slack, uint32_t stream)
+{
+    if (__builtin_expect(size >> SIZE_BITS || slack >> SLACK_BITS, 0))
+        return note_large(builder, &(struct large_block){size, slack, stream});
+    return ROW_IS_LIVE | size << (SLACK_BITS + STREAM_BITS) | (uint64_t)slack << STREAM_BITS | stream;
+}
+
+static inline struct large_block live_block(const struct builder *builder, uint64_t word)
+{
+    if (__builtin_expect(word & IS_LARGE, 0))
+        return ((const struct large_block *)builder->large.data)[word & ~(ROW_IS_LIVE | IS_LARGE)];
+    return (struct large_block){.size = word >> (SLACK_BITS + STREAM_BITS) & ((1u << SIZE_BITS) - 1),
+                                .slack = word >> STREAM_BITS & ((1u << SLACK_BITS) - 1),
+                                .stream = word & ((1u << STREAM_BITS) - 1)};
+}
+
+static inline __attribute__((always_inline)) int64_t add_row(struct builder *builder, const struct new_row *row)
 {
     size_t place = builder->rows % HS_PACKED_BLOCK;
     if (!place && builder->rows) {
@@ -145,8 +178,8 @@ int64_t builder__add_row(struct builder *builder, const struct new_row *row)
     }
     struct staged *staged = builder->staged;
     uint64_t number = builder->rows++;
-    uint64_t expected = hs_row__expected_slack(row->size, builder->summary->pointer_size);
-    uint64_t unexpected = slack_of(row->size, row->usable) - expected;
+    uint32_t slack = slack_of(row->size, row->usable);
+    uint64_t unexpected = slack - hs_row__expected_slack(row->size, builder->summary->pointer_size);
     staged->time[place] = builder->now;
     staged->address[place] = row->address;
     staged->size[place] = row->size;
@@ -155,7 +188,13 @@ int64_t builder__add_row(struct builder *builder, const struct new_row *row)
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
     states(builder)[number] = row->kind;
-    return (int64_t)number;
+    free_times(builder)[number] = live_word(builder, row->size, slack, row->stream);
+    return free_times(builder)[number] ? (int64_t)number : -ENOMEM;
+}
+
+int64_t builder__add_row(struct builder *builder, const struct new_row *row)
+{
+    return add_row(builder, row);
 }
 
 static void note_end_at_peak(struct builder *builder, uint32_t row, uint64_t peak_time, uint64_t peak_rows)
@@ -191,30 +230,45 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
-void builder__end_row(struct builder *builder, const struct ended_row *ended, uint32_t stream, uint32_t stack,
-                      uint8_t flags)
+// Ends a row now and returns what it was.
+static inline struct large_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
+                                         uint8_t flags)
 {
-    uint32_t row = ended->row;
-    free_times(builder)[row] = builder->now + 1;
-    if (stream != ended->stream)
-        ((uint32_t *)builder->ends.free_stream.data)[row] = stream ^ ended->stream;
+    uint64_t *free_time = free_times(builder) + row;
+    const struct large_block block = live_block(builder, *free_time);
+    *free_time = builder->now;
+    if (stream != block.stream)
+        ((uint32_t *)builder->ends.free_stream.data)[row] = stream ^ block.stream;
     if (stack)
         ((uint32_t *)builder->ends.free_stack.data)[row] = stack;
     if (flags)
         states(builder)[row] |= (uint8_t)(flags << 3);
-    if (ended->domain == HS_DOMAIN_HEAP) {
-        struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
-        note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
-        builder->live_total.bytes -= ended->size;
-        builder->live_total.usable -= ended->size + ended->slack;
-        builder->live_total.count--;
-        point->freed_bytes += ended->size;
-        point->freed_count++;
-    } else if (ended->domain == HS_DOMAIN_MAP) {
-        builder->map_total.bytes -= ended->size;
-        builder->map_total.usable -= ended->size + ended->slack;
-        builder->map_total.count--;
-    }
+    return block;
+}
+
+void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
+{
+    const struct large_block block = end_row(builder, row, stream, stack, flags);
+    builder->map_total.bytes -= block.size;
+    builder->map_total.usable -= block.size + block.slack;
+    builder->map_total.count--;
+}
+
+// Returns the block's size.
+static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t space, uint32_t stream, uint32_t stack,
+                                 uint8_t flags)
+{
+    const struct large_block block = end_row(builder, row, stream, stack, flags);
+    if (space)
+        return block.size;
+    struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
+    note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
+    builder->live_total.bytes -= block.size;
+    builder->live_total.usable -= block.size + block.slack;
+    builder->live_total.count--;
+    point->freed_bytes += block.size;
+    point->freed_count++;
+    return block.size;
 }
 
 // Adds a link and returns it + 1, or a negative errno.
@@ -282,27 +336,18 @@ static inline uint32_t known_stack(const struct builder *builder, uint32_t stack
     return stack < builder->stack_limit ? stack : 0;
 }
 
-static void end_block(struct builder *builder, const struct hs_live_entry *entry, uint32_t stream, uint32_t stack,
-                      uint8_t flags)
+// Adds a block to the live ones, which have room; *place is its entry. Returns the row or a negative errno.
+static inline int64_t add_block(struct builder *builder, const struct hs_step *step, uint32_t space,
+                                struct hs_live_entry **place)
 {
-    const struct ended_row ended = {.size = entry->size,
-                                    .row = entry->row_plus_1 - 1,
-                                    .slack = entry->slack,
-                                    .stream = entry->stream,
-                                    .domain = hs_live_entry__space(entry) ? HS_DOMAIN_POOL : HS_DOMAIN_HEAP};
-    builder__end_row(builder, &ended, stream, stack, flags);
-}
-
-// Adds a block to the live ones; *place is its entry. Returns the row or a negative errno.
-static int64_t add_block(struct builder *builder, const struct hs_step *step, uint32_t space,
-                         struct hs_live_entry **place)
-{
-    if (hs_live_map__is_full(&builder->live) && hs_live_map__grow(&builder->live))
-        return -ENOMEM;
-    struct hs_live_entry *entry = hs_live_map__find(&builder->live, step->address, space);
-    if (entry->row_plus_1) {
+    uint64_t at = space ? hs_live_map__slot(&builder->live, step->address, space) : step->slot;
+    struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
+    if (__builtin_expect(entry->row_plus_1, 0)) {
         builder->summary->missed_frees++;
-        end_block(builder, entry, entry->stream, 0, HS_ROW_MISSED_FREE);
+        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, free_times(builder)[row]).stream;
+        end_block(builder, row, space, stream, 0, HS_ROW_MISSED_FREE);
+    } else {
+        builder->live.count++;
     }
     const struct new_row row = {.address = step->address,
                                 .size = step->size,
@@ -311,54 +356,53 @@ static int64_t add_block(struct builder *builder, const struct hs_step *step, ui
                                 .stream = step->stream,
                                 .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
                                 .kind = row_kind(step->kind)};
-    int64_t number = builder__add_row(builder, &row);
+    int64_t number = add_row(builder, &row);
     if (number < 0)
         return number;
-    const struct hs_live_entry block = {.address = step->address,
-                                        .size = step->size,
-                                        .row_plus_1 = (uint32_t)number + 1,
-                                        .stream = step->stream,
-                                        .slack = slack_of(row.size, row.usable),
-                                        .tag = space};
-    if (entry->row_plus_1)
-        *entry = block;
-    else
-        hs_live_map__fill(&builder->live, entry, &block);
+    *entry = (struct hs_live_entry){.address = step->address, .row_plus_1 = (uint32_t)number + 1, .tag = space};
     if (!space)
-        add_live(builder, row.size, row.size + block.slack);
+        add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
     *place = entry;
     return number;
 }
 
-// Ends the block at an address; *ended has row_plus_1 0 when the trace does not know it.
-static void remove_block(struct builder *builder, const struct hs_step *step, uint32_t space, uint8_t flags,
-                         struct hs_live_entry *ended)
+struct removed {
+    uint64_t size;
+    uint32_t row_plus_1; // 0: the trace does not know the block
+    uint32_t tag;
+};
+
+// Ends the block at an address.
+static inline struct removed remove_block(struct builder *builder, const struct hs_step *step, uint32_t space,
+                                          uint8_t flags)
 {
-    struct hs_live_entry *entry = hs_live_map__find(&builder->live, step->address, space);
-    *ended = *entry;
-    if (!ended->row_plus_1) {
+    uint64_t at = space ? hs_live_map__slot(&builder->live, step->address, space) : step->slot;
+    struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
+    struct removed removed = {.row_plus_1 = entry->row_plus_1, .tag = entry->tag};
+    if (!removed.row_plus_1) {
         builder->summary->unknown_frees++;
-        return;
+        return removed;
     }
     hs_live_map__remove(&builder->live, entry);
-    end_block(builder, ended, step->stream, known_stack(builder, step->stack), flags);
+    removed.size =
+        end_block(builder, removed.row_plus_1 - 1, space, step->stream, known_stack(builder, step->stack), flags);
+    return removed;
 }
 
-static int free_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static inline int free_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
-    struct hs_live_entry ended;
-    remove_block(builder, step, HS_LIVE_HEAP, 0, &ended);
+    const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, 0);
     builder->summary->frees++;
-    if (ended.row_plus_1 && ended.row_plus_1 == state->last_row_plus_1) {
-        states(builder)[ended.row_plus_1 - 1] |= HS_ROW_TEMPORARY << 3;
+    if (removed.row_plus_1 && removed.row_plus_1 == state->last_row_plus_1) {
+        states(builder)[removed.row_plus_1 - 1] |= HS_ROW_TEMPORARY << 3;
         builder->summary->temporary_count++;
-        builder->summary->temporary_bytes += ended.size;
+        builder->summary->temporary_bytes += removed.size;
     }
     state->last_row_plus_1 = 0;
     return 0;
 }
 
-static int allocate_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static inline int allocate_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     struct hs_live_entry *entry;
     int64_t row = add_block(builder, step, HS_LIVE_HEAP, &entry);
@@ -378,18 +422,15 @@ static int allocate_block(struct builder *builder, struct stream_state *state, c
 
 static void begin_realloc(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
-    struct hs_live_entry ended;
-    remove_block(builder, step, HS_LIVE_HEAP, HS_ROW_REALLOCATED, &ended);
-    state->realloc_row_plus_1 = ended.row_plus_1;
-    state->realloc_link = ended.row_plus_1 ? ended.tag : 0;
+    const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, HS_ROW_REALLOCATED);
+    state->realloc_row_plus_1 = removed.row_plus_1;
+    state->realloc_link = removed.row_plus_1 ? removed.tag : 0;
 }
 
 // The space of a pool's blocks; 0 without memory or with too many pools. Handles live in the same map as blocks, in a
 // space of their own.
 static uint32_t pool_space(struct builder *builder, uint64_t handle)
 {
-    if (hs_live_map__is_full(&builder->live) && hs_live_map__grow(&builder->live))
-        return 0;
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, handle, UINT32_MAX);
     if (entry->row_plus_1)
         return HS_LIVE_OTHER | entry->row_plus_1;
@@ -405,12 +446,12 @@ static uint32_t pool_space(struct builder *builder, uint64_t handle)
 
 static int pool_event(struct builder *builder, const struct hs_step *step)
 {
-    struct hs_live_entry ended, *entry;
+    struct hs_live_entry *entry;
     uint32_t space = pool_space(builder, step->event->pool);
     if (!space)
         return -ENOMEM;
     if (step->kind == HS_EVENT_POOL_FREE) {
-        remove_block(builder, step, space, 0, &ended);
+        remove_block(builder, step, space, 0);
         return 0;
     }
     builder->summary->pool_allocations++;
@@ -475,7 +516,7 @@ static inline int visit(struct builder *builder, const struct hs_step *step)
     if (!state)
         return -ENOMEM;
     uint64_t now = hs_clock_map__ns(&builder->clock, step->time);
-    if (now > builder->now)
+    if (now > builder->now && now <= LAST_TIME)
         builder->now = now;
     if (builder->now >= builder->timeline.current_end)
         timeline__advance(builder);
@@ -505,21 +546,33 @@ static inline int visit(struct builder *builder, const struct hs_step *step)
     }
 }
 
+// Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
+static int make_live_room(struct builder *builder, size_t count)
+{
+    while (!hs_live_map__has_room(&builder->live, 2 * count))
+        if (hs_live_map__grow(&builder->live))
+            return -ENOMEM;
+    return 0;
+}
+
 // First the places of all blocks in the live map are fetched, then, when those are there, the rows that end. (Written
 // out here: a function that only fetches is left out by gcc as one without effect.)
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
 {
+    if (make_live_room(builder, count))
+        return -ENOMEM;
+    const struct hs_live_entry *entries = builder->live.entry;
     for (size_t i = 0; i < count; i++) {
         if (steps[i].stream >= STREAM_LIMIT)
             steps[i].stream = 0;
-        __builtin_prefetch(hs_live_map__home(&builder->live, steps[i].address), 1);
+        steps[i].slot = hs_live_map__slot(&builder->live, steps[i].address, HS_LIVE_HEAP);
+        __builtin_prefetch(&entries[steps[i].slot], 1);
     }
     for (size_t i = 0; i < count; i++) {
-        const struct hs_live_entry *entry = hs_live_map__home(&builder->live, steps[i].address);
+        const struct hs_live_entry *entry = &entries[steps[i].slot];
         if (steps[i].kind != HS_EVENT_FREE || entry->address != steps[i].address || !entry->row_plus_1)
             continue;
         __builtin_prefetch(free_times(builder) + (entry->row_plus_1 - 1), 1);
-        __builtin_prefetch(states(builder) + (entry->row_plus_1 - 1), 1);
     }
     int failed = 0;
     for (size_t i = 0; i < count && !failed; i++)

@@ -34,8 +34,7 @@ struct timeline {
 // A live mapping: [start, end) of the map domain's row.
 struct live_mapping {
     uint64_t start, end;
-    uint64_t size;
-    uint32_t row, slack, stack, stream, detail;
+    uint32_t row, stack, stream, detail;
     uint32_t link; // + 1, or 0
     uint8_t kind;
 };
@@ -46,13 +45,22 @@ struct staged {
         stack[HS_PACKED_BLOCK], stream[HS_PACKED_BLOCK], detail[HS_PACKED_BLOCK];
 };
 
+// What is to be known of a block that ends and does not fit into a word (struct ends).
+struct large_block {
+    uint64_t size;
+    uint32_t slack, stream;
+};
+
 // What may change until the end of the trace, by row; in memory, as it is written all over.
 struct ends {
-    struct hs_growing free_time;   // uint64_t: 0 while live, else the time + 1
+    struct hs_growing free_time;   // uint64_t: the time; while live what ending it needs, and ROW_IS_LIVE
     struct hs_growing free_stack;  // uint32_t
     struct hs_growing free_stream; // uint32_t: exclusive or with the row's stream
     struct hs_growing state;       // uint8_t
 };
+
+#define ROW_IS_LIVE ((uint64_t)1 << 63)
+#define LAST_TIME   (ROW_IS_LIVE - 2) // later ones are damage
 
 struct builder {
 #define HS_WRITER(name) struct hs_packed_writer name;
@@ -76,6 +84,7 @@ struct builder {
     struct hs_array maps;     // struct live_mapping, by start
     struct hs_array side;     // struct hs_stored_side_event
     struct hs_array samples;  // struct hs_sample
+    struct hs_array large;    // struct large_block
     struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
     struct hs_live_total live_total, map_total;
@@ -105,14 +114,8 @@ int64_t builder__add_row(struct builder *builder, const struct new_row *row);
 // Writes the staged rows.
 int builder__write_block(struct builder *builder);
 
-struct ended_row {
-    uint64_t size;
-    uint32_t row, slack, stream;
-    enum hs_domain domain;
-};
-// Ends a row now.
-void builder__end_row(struct builder *builder, const struct ended_row *ended, uint32_t stream, uint32_t stack,
-                      uint8_t flags);
+// Ends a mapping's row now.
+void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags);
 // Makes `next` the continuation of `row`, whose link + 1 (or 0) is `link`. Returns the link + 1 of `next` or a negative
 // errno.
 int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next);
@@ -126,6 +129,11 @@ void timeline__free(struct timeline *timeline);
 static inline uint64_t *free_times(struct builder *builder)
 {
     return builder->ends.free_time.data;
+}
+// When a row ended: HS_NEVER while it is live.
+static inline uint64_t end_of_row(uint64_t free_time)
+{
+    return free_time & ROW_IS_LIVE ? HS_NEVER : free_time;
 }
 static inline uint8_t *states(struct builder *builder)
 {

@@ -21,65 +21,41 @@ struct hs_decode_ahead {
     pthread_cond_t changed;
 };
 
-// Makes room for `count` elements, whose contents may be lost.
-static int make_room(void **data, size_t *capacity, size_t count, size_t element)
+// The decoder's events are gone with its next chunk.
+static int keep_wide(struct hs_decoded *decoded, const struct hs_event *wide, size_t wides)
 {
-    if (count <= *capacity)
-        return 0;
-    free(*data);
-    *capacity = 0;
-    *data = malloc(count * element);
-    if (!*data)
-        return -ENOMEM;
-    *capacity = count;
-    return 0;
-}
-
-static bool is_wide(const struct hs_event *event)
-{
-    return event->kind < HS_EVENT_FREE || event->kind > HS_EVENT_ALIGNED || (event->size | event->usable) >> 32;
-}
-
-static int condense(const struct hs_event *events, size_t count, struct hs_decoded *decoded)
-{
-    size_t wides = 0;
-    for (size_t i = 0; i < count; i++)
-        wides += is_wide(&events[i]);
-    int failed = make_room((void **)&decoded->events, &decoded->capacity, count, sizeof *decoded->events);
-    if (!failed)
-        failed = make_room((void **)&decoded->wide, &decoded->wide_capacity, wides, sizeof *decoded->wide);
-    decoded->count = failed ? 0 : count;
-    decoded->wides = 0;
-    for (size_t i = 0; i < decoded->count; i++) {
-        const struct hs_event *event = &events[i];
-        struct hs_brief_event *brief = &decoded->events[i];
-        brief->time = event->time;
-        brief->address = event->address;
-        brief->size = (uint32_t)event->size;
-        brief->usable = (uint32_t)event->usable;
-        brief->stack = event->stack;
-        brief->kind = event->kind;
-        if (!is_wide(event))
-            continue;
-        brief->kind = HS_BRIEF_WIDE;
-        brief->size = (uint32_t)decoded->wides;
-        decoded->wide[decoded->wides++] = *event;
+    if (wides > decoded->wide_capacity) {
+        free(decoded->wide);
+        decoded->wide_capacity = 0;
+        decoded->wide = malloc(wides * sizeof *wide);
+        if (!decoded->wide)
+            return -ENOMEM;
+        decoded->wide_capacity = wides;
     }
-    return failed;
+    for (size_t i = 0; i < wides; i++)
+        decoded->wide[i] = wide[i];
+    decoded->wides = wides;
+    return 0;
 }
 
 static struct hs_decoded *decode(struct hs_decode_ahead *ahead, struct hs_decoded *decoded, size_t number)
 {
-    const struct hs_event *events;
-    size_t count;
+    const struct hs_event *wide;
+    size_t wides;
     if (!decoded)
         decoded = calloc(1, sizeof *decoded);
-    if (!decoded)
+    if (decoded && !decoded->events)
+        decoded->events = malloc(HS_CODEC_MAX_EVENTS * sizeof *decoded->events);
+    if (!decoded || !decoded->events) {
+        free(decoded);
         return NULL;
-    decoded->failed = hs_trace__decode(ahead->trace, ahead->order[number], ahead->decoder, &events, &count);
-    int failed = condense(events, count, decoded);
-    if (failed)
-        decoded->failed = failed;
+    }
+    decoded->failed = hs_trace__decode_brief(ahead->trace, ahead->order[number], ahead->decoder, decoded->events,
+                                             &decoded->count, &wide, &wides);
+    if (keep_wide(decoded, wide, wides)) {
+        decoded->failed = -ENOMEM;
+        decoded->count = 0;
+    }
     return decoded;
 }
 

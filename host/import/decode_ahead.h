@@ -9,7 +9,7 @@
 
 struct hs_decoded {
     struct hs_brief_event *events;
-    size_t count, capacity;
+    size_t count;
     struct hs_event *wide; // the events that are not brief
     size_t wides, wide_capacity;
     int failed;               // of hs_trace__decode, or -ENOMEM

@@ -51,7 +51,7 @@ static void add_ends(struct builder *builder, struct reading *reading, uint64_t 
     struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
     const uint64_t *free_time = free_times(builder) + first, *time = reading->time;
     for (size_t i = 0; i < count; i++) {
-        uint64_t end = free_time[i] - 1; // HS_NEVER while it is not freed
+        uint64_t end = end_of_row(free_time[i]);
         zone->free_min = least(zone->free_min, end);
         zone->free_max = most(zone->free_max, end);
         if (end != HS_NEVER) {
@@ -71,7 +71,8 @@ static void add_states(struct builder *builder, struct reading *reading, uint64_
     for (size_t i = 0; i < count; i++) {
         uint64_t word = state[i];
         uint8_t kind = word & 7;
-        if (first + i < builder->peak_rows && free_time[i] - 1 > peak_time && hs_kind_domain(kind) == HS_DOMAIN_HEAP)
+        if (first + i < builder->peak_rows && end_of_row(free_time[i]) > peak_time &&
+            hs_kind_domain(kind) == HS_DOMAIN_HEAP)
             word |= HS_ROW_AT_PEAK << 3;
         zone->kinds |= 1u << kind;
         zone->flags |= (uint32_t)(word >> 3);
@@ -116,7 +117,7 @@ static int finish_chains(struct builder *builder, struct reading *reading)
         chain[i].first_time = hs_row__time(columns, chain[i].first);
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
-        chain[i].free_time = free_times(builder)[chain[i].last] - 1;
+        chain[i].free_time = end_of_row(free_times(builder)[chain[i].last]);
     }
     hs_packed__close(&columns->size);
     return failed;

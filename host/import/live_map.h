@@ -8,13 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Four in a cache line: what else is known of a block stands with its row.
 struct hs_live_entry {
     uint64_t address;
-    uint64_t size;
     uint32_t row_plus_1; // 0: empty
-    uint32_t stream;
-    uint32_t slack;
-    uint32_t tag; // heap: its link + 1, or 0; elsewhere: the space
+    uint32_t tag;        // heap: its link + 1, or 0; elsewhere: the space
 };
 
 // Spaces: the heap, and others, which have this bit.
@@ -44,20 +42,20 @@ static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t
     return ((hash ^ hash >> 32) + (address >> 4 & 31)) & map->mask;
 }
 
-// Where a block of the heap is, or would be, at first sight.
-static inline const struct hs_live_entry *hs_live_map__home(const struct hs_live_map *map, uint64_t address)
+// `at` is what hs_live_map__slot says, and the map has not grown since.
+static inline struct hs_live_entry *hs_live_map__find_from(const struct hs_live_map *map, uint64_t at, uint64_t address,
+                                                           uint32_t space)
 {
-    return &map->entry[hs_live_map__slot(map, address, HS_LIVE_HEAP)];
-}
-
-static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *map, uint64_t address, uint32_t space)
-{
-    uint64_t at = hs_live_map__slot(map, address, space);
     for (;; at = (at + 1) & map->mask) {
         struct hs_live_entry *entry = &map->entry[at];
         if (!entry->row_plus_1 || (entry->address == address && hs_live_entry__space(entry) == space))
             return entry;
     }
+}
+
+static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *map, uint64_t address, uint32_t space)
+{
+    return hs_live_map__find_from(map, hs_live_map__slot(map, address, space), address, space);
 }
 
 // Fills the empty entry that find returned. The caller grows the map when hs_live_map__is_full.
@@ -68,9 +66,14 @@ static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_ent
     map->count++;
 }
 
+static inline bool hs_live_map__has_room(const struct hs_live_map *map, uint64_t more)
+{
+    return (map->count + more) * 8 <= map->mask * 5;
+}
+
 static inline bool hs_live_map__is_full(const struct hs_live_map *map)
 {
-    return map->count * 8 > map->mask * 5;
+    return !hs_live_map__has_room(map, 0);
 }
 
 static inline void hs_live_map__remove(struct hs_live_map *map, struct hs_live_entry *entry)

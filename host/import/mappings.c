@@ -64,9 +64,7 @@ static int64_t add_mapping(struct builder *builder, const struct new_row *row, u
     builder->map_total.count++;
     const struct live_mapping added = {.start = row->address,
                                        .end = end,
-                                       .size = row->size,
                                        .row = (uint32_t)number,
-                                       .slack = slack_of(row->size, row->usable),
                                        .stack = row->stack,
                                        .stream = row->stream,
                                        .detail = row->detail,
@@ -105,9 +103,7 @@ static int64_t unmap(struct builder *builder, uint32_t stream, uint32_t stack, u
             right = *at;
         if (first_ended && last == first)
             *first_ended = *at;
-        const struct ended_row ended = {
-            .size = at->size, .row = at->row, .slack = at->slack, .stream = at->stream, .domain = HS_DOMAIN_MAP};
-        builder__end_row(builder, &ended, stream, stack, flags);
+        builder__end_mapping(builder, at->row, stream, stack, flags);
     }
     if (last == first)
         return 0;

@@ -181,30 +181,60 @@ static uint64_t limit_of(const struct replay *replay)
     return limit;
 }
 
-// The phase that a cursor stands on.
-static inline void take_step(const struct cursor *cursor, struct hs_step *step)
+// A whole event, in the phase that the cursor stands on.
+static void take_whole(const struct cursor *cursor, struct hs_step *step)
+{
+    const struct hs_event *event = &cursor->wide[cursor->events[cursor->at].size];
+    *step = (struct hs_step){.time = cursor->time,
+                             .address = cursor->phase == HS_PHASE_BEGIN ? event->old_address : event->address,
+                             .size = event->size,
+                             .usable = event->usable,
+                             .event = event,
+                             .stack = event->stack,
+                             .stream = cursor->stream,
+                             .kind = event->kind,
+                             .phase = (uint8_t)cursor->phase};
+}
+
+static inline bool is_whole(const struct cursor *cursor)
+{
+    return cursor->events[cursor->at].kind == HS_BRIEF_WIDE;
+}
+
+// Takes brief events, the one that the cursor stands on and those behind it that are due before `limit`, as long as
+// there is room. The cursor then stands on the last one taken.
+static void take_brief(struct replay *replay, struct cursor *cursor, uint64_t limit)
 {
     const struct hs_brief_event *brief = &cursor->events[cursor->at];
-    __builtin_prefetch(brief + 16); // another processor wrote it
-    step->time = cursor->time;
-    step->stream = cursor->stream;
-    step->phase = (uint8_t)cursor->phase;
-    step->stack = brief->stack;
-    step->address = brief->address;
-    if (__builtin_expect(brief->kind != HS_BRIEF_WIDE, 1)) {
+    const struct hs_brief_event *end = &cursor->events[cursor->count];
+    struct hs_step *step = &replay->step[replay->steps], *room = &replay->step[HS_STEPS];
+    uint64_t time = cursor->time, out_of_order = 0;
+    const uint32_t stream = cursor->stream;
+    for (;;) {
+        __builtin_prefetch(brief + 16); // another processor wrote it
+        step->time = time;
+        step->address = brief->address;
         step->size = brief->size;
         step->usable = brief->usable;
-        step->kind = brief->kind;
         step->event = NULL;
-        return;
+        step->stack = brief->stack;
+        step->stream = stream;
+        step->kind = brief->kind;
+        step->phase = HS_PHASE_END;
+        step++;
+        brief++;
+        if (step == room || brief == end || brief->kind == HS_BRIEF_WIDE)
+            break;
+        uint64_t next = brief->time < time ? time : brief->time;
+        if (next >= limit)
+            break;
+        out_of_order += brief->time < time;
+        time = next;
     }
-    const struct hs_event *event = &cursor->wide[brief->size];
-    step->size = event->size;
-    step->usable = event->usable;
-    step->kind = event->kind;
-    step->event = event;
-    if (step->phase == HS_PHASE_BEGIN)
-        step->address = event->old_address;
+    replay->counts->out_of_order += out_of_order;
+    replay->steps = (size_t)(step - replay->step);
+    cursor->at = (size_t)(brief - 1 - cursor->events);
+    cursor->time = time;
 }
 
 static int deliver(struct replay *replay)
@@ -222,7 +252,10 @@ static int run_first(struct replay *replay, int *result)
     do {
         if (replay->steps == HS_STEPS && (*result = deliver(replay)))
             return 0;
-        take_step(cursor, &replay->step[replay->steps++]);
+        if (is_whole(cursor))
+            take_whole(cursor, &replay->step[replay->steps++]);
+        else
+            take_brief(replay, cursor, limit);
         cursor->last = cursor->time;
         if (cursor->phase == HS_PHASE_BEGIN) {
             cursor->phase = HS_PHASE_END;

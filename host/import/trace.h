@@ -29,4 +29,9 @@ void hs_trace__count_damage(struct hs_trace *trace, enum hs_damage reason, uint6
 // The stored bytes of a chunk in memory of the caller's (stored_length bytes), checksum verified.
 int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to);
 
+// As hs_trace__decode, into `events`, which has room for HS_CODEC_MAX_EVENTS; *wide are those that are not brief.
+int hs_trace__decode_brief(const struct hs_trace *trace, const struct hs_trace_chunk *chunk,
+                           struct hs_trace_decoder *decoder, struct hs_brief_event *events, size_t *count,
+                           const struct hs_event **wide, size_t *wides);
+
 #endif

@@ -14,7 +14,7 @@ struct hs_trace_decoder {
     uint8_t *stored;
     size_t capacity;
     void *scratch;
-    struct hs_event events[HS_CODEC_MAX_EVENTS];
+    struct hs_event events[HS_CODEC_MAX_EVENTS + 1];
 };
 
 struct hs_trace_decoder *hs_trace_decoder__create(const struct hs_trace *trace)
@@ -59,12 +59,9 @@ int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *
     return 0;
 }
 
-int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, struct hs_trace_decoder *decoder,
-                     const struct hs_event **events, size_t *count)
+static int load_stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk,
+                       struct hs_trace_decoder *decoder)
 {
-    int damaged = 0;
-    *events = decoder->events;
-    *count = 0;
     if (chunk->stored_length > decoder->capacity) {
         uint8_t *grown = realloc(decoder->stored, chunk->stored_length);
         if (!grown)
@@ -72,22 +69,66 @@ int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *
         decoder->stored = grown;
         decoder->capacity = chunk->stored_length;
     }
-    int failed = hs_trace__stored(trace, chunk, decoder->stored);
+    return hs_trace__stored(trace, chunk, decoder->stored);
+}
+
+// The slot header comes first; its base time was kept when the slot was found.
+static size_t decode_slot(const struct hs_trace *trace, const struct hs_trace_chunk *chunk,
+                          struct hs_trace_decoder *decoder, int *damaged)
+{
+    const size_t skip = HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE;
+    uint64_t base = 0;
+    for (unsigned i = 0; i < 8; i++)
+        base |= (uint64_t)decoder->stored[16 + i] << 8 * (trace->target.byte_order == HS_BYTE_ORDER_BIG ? 7 - i : i);
+    return hs_records_decode(&trace->target, decoder->stored + skip, (chunk->stored_length - skip) / 8, base,
+                             decoder->events, HS_CODEC_MAX_EVENTS, damaged);
+}
+
+int hs_trace__decode(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, struct hs_trace_decoder *decoder,
+                     const struct hs_event **events, size_t *count)
+{
+    int damaged = 0;
+    *events = decoder->events;
+    *count = 0;
+    int failed = load_stored(trace, chunk, decoder);
     if (failed)
         return failed;
-    if (chunk->flags & HS_CHUNK_LIVE) {
-        // The slot header comes first; its base time was kept when the slot was found.
-        const size_t skip = HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE;
-        uint64_t base = 0;
-        for (unsigned i = 0; i < 8; i++)
-            base |= (uint64_t)decoder->stored[16 + i]
-                    << 8 * (trace->target.byte_order == HS_BYTE_ORDER_BIG ? 7 - i : i);
-        *count = hs_records_decode(&trace->target, decoder->stored + skip, (chunk->stored_length - skip) / 8, base,
-                                   decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
-    } else {
-        *count = hs_events_decode(&trace->target, decoder->stored, chunk->stored_length, decoder->scratch,
-                                  decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
+    *count = chunk->flags & HS_CHUNK_LIVE
+                 ? decode_slot(trace, chunk, decoder, &damaged)
+                 : hs_events_decode(&trace->target, decoder->stored, chunk->stored_length, decoder->scratch,
+                                    decoder->events, HS_CODEC_MAX_EVENTS, &damaged);
+    return damaged ? -EBADMSG : 0;
+}
+
+static size_t shorten(struct hs_event *events, size_t count, struct hs_brief_event *brief, size_t *wides)
+{
+    *wides = 0;
+    for (size_t i = 0; i < count; i++) {
+        hs_event_shorten(&events[i], &brief[i]);
+        if (!hs_event_is_wide(&events[i]))
+            continue;
+        brief[i].kind = HS_BRIEF_WIDE;
+        brief[i].size = (uint32_t)*wides;
+        events[(*wides)++] = events[i];
     }
+    return count;
+}
+
+int hs_trace__decode_brief(const struct hs_trace *trace, const struct hs_trace_chunk *chunk,
+                           struct hs_trace_decoder *decoder, struct hs_brief_event *events, size_t *count,
+                           const struct hs_event **wide, size_t *wides)
+{
+    int damaged = 0;
+    *wide = decoder->events;
+    *count = *wides = 0;
+    int failed = load_stored(trace, chunk, decoder);
+    if (failed)
+        return failed;
+    if (chunk->flags & HS_CHUNK_LIVE)
+        *count = shorten(decoder->events, decode_slot(trace, chunk, decoder, &damaged), events, wides);
+    else
+        *count = hs_events_decode_brief(&trace->target, decoder->stored, chunk->stored_length, decoder->scratch, events,
+                                        HS_CODEC_MAX_EVENTS, decoder->events, wides, &damaged);
     return damaged ? -EBADMSG : 0;
 }
 

@@ -32,6 +32,17 @@
 // clang-format on
 #define WIDEST 57 // but for 64
 
+// Compiled for several processors, of which the loader chooses: loops over whole blocks. Counting zeros by vectors is
+// for those with long ones.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&              \
+    !defined(__SANITIZE_THREAD__)
+#define HS_VECTORS      __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
+#define HS_LONG_VECTORS __attribute__((target_clones("arch=skylake-avx512", "default")))
+#else
+#define HS_VECTORS
+#define HS_LONG_VECTORS
+#endif
+
 // The end of the file: eight bytes that reads of the last value may touch, the blocks, this.
 struct trailer {
     uint64_t blocks_offset;
@@ -262,7 +273,7 @@ static bool is_constant(const uint64_t *values, size_t count)
 }
 
 // Makes the values differences to the least. Returns all bits that occur.
-static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *block)
+HS_VECTORS static uint64_t reduce(uint64_t *values, size_t count, struct hs_packed_block *block)
 {
     uint64_t least = values[0], all = 0;
     block->base = least;
@@ -285,24 +296,29 @@ struct lengths {
 };
 
 // No value may be the largest that there is.
-static inline unsigned length_of(uint64_t value)
+static inline uint8_t length_of(uint64_t value)
 {
-    return 64 - (unsigned)__builtin_clzll(value + 1);
+    return (uint8_t)(64 - __builtin_clzll(value + 1));
 }
 
-// Takes the zeros away that all differences end with, and counts lengths: four counts, as one would wait for itself.
-static void shift_and_count(uint64_t *values, size_t count, unsigned shift, struct lengths *lengths)
+// Takes the zeros away that all differences end with.
+HS_LONG_VECTORS static void shift_and_measure(uint64_t *values, size_t count, unsigned shift, uint8_t *length)
+{
+    for (size_t i = 0; i < count; i++) {
+        values[i] >>= shift;
+        length[i] = length_of(values[i]);
+    }
+}
+
+// Four counts, as one would wait for itself.
+static void count_lengths(const uint8_t *length, size_t count, struct lengths *lengths)
 {
     size_t i = 0;
     for (; i + 4 <= count; i += 4)
-        for (unsigned k = 0; k < 4; k++) {
-            values[i + k] >>= shift;
-            lengths->count[k][length_of(values[i + k])]++;
-        }
-    for (; i < count; i++) {
-        values[i] >>= shift;
-        lengths->count[0][length_of(values[i])]++;
-    }
+        for (unsigned k = 0; k < 4; k++)
+            lengths->count[k][length[i + k]]++;
+    for (; i < count; i++)
+        lengths->count[0][length[i]]++;
 }
 
 static unsigned allowed(unsigned width)
@@ -367,24 +383,27 @@ static inline __attribute__((always_inline)) void put(const uint64_t *values, si
     put_group(last, mask, width, to);
 }
 
+// Places behind `count` may be written, too.
+static size_t find_exceptions(const uint64_t *values, size_t count, uint64_t mask, uint16_t *place)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        place[found] = (uint16_t)i;
+        found += values[i] >= mask;
+    }
+    return found;
+}
+
 static uint8_t *put_exceptions(const uint64_t *values, size_t count, const struct hs_packed_block *block, uint8_t *to)
 {
-    uint8_t *places = to, *wide = to + (size_t)EXCEPTION_PLACE * block->exceptions;
-    for (size_t i = 0; i < count && block->exceptions; i++) {
-        if (values[i] < block->mask)
-            continue;
-        uint16_t place = (uint16_t)i;
-        memcpy(places, &place, sizeof place);
-        places += EXCEPTION_PLACE;
-    }
-    // Behind the places: each store is as wide as a whole number and would overwrite them.
-    for (size_t i = 0; i < count && block->exceptions; i++) {
-        if (values[i] < block->mask)
-            continue;
-        memcpy(wide, &values[i], sizeof *values);
-        wide += block->wide;
-    }
-    return wide;
+    uint16_t place[HS_PACKED_BLOCK + 1];
+    size_t found = block->exceptions ? find_exceptions(values, count, block->mask, place) : 0;
+    memcpy(to, place, EXCEPTION_PLACE * found);
+    // Behind the places: each store is as wide as a whole number.
+    to += EXCEPTION_PLACE * found;
+    for (size_t i = 0; i < found; i++, to += block->wide)
+        memcpy(to, &values[place[i]], sizeof *values);
+    return to;
 }
 
 void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count)
@@ -403,7 +422,9 @@ void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, si
         block->width = 64;
         block->mask = all;
     } else {
-        shift_and_count(values, count, block->shift, &lengths);
+        uint8_t length[HS_PACKED_BLOCK];
+        shift_and_measure(values, count, block->shift, length);
+        count_lengths(length, count, &lengths);
         choose_width(count, all >> block->shift, &lengths, block);
     }
     uint8_t *to = writer->buffer + writer->used;

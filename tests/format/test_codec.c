@@ -34,8 +34,36 @@ static void expect_equal(const struct hs_event *left, const struct hs_event *rig
                       left[i].kind, right[i].kind);
 }
 
-// Encodes the first `length` words and reads them back in three ways: from the payload, from the records, and from the
-// records in the other byte order. Returns the number of events.
+// Reads a payload as brief events and holds them against `decoded`.
+static void expect_brief(const struct hs_codec_target *target, const uint8_t *payload, size_t length, size_t count,
+                         int expected_damage)
+{
+    static struct hs_brief_event brief[MAX_WORDS];
+    static struct hs_event wide[MAX_WORDS + 1];
+    size_t wides, next = 0;
+    int damaged;
+    memset(scratch, 0x5a, sizeof scratch);
+    memset(wide, 0x5a, sizeof wide);
+    ck_assert_uint_eq(
+        hs_events_decode_brief(target, payload, length, scratch, brief, MAX_WORDS, wide, &wides, &damaged), count);
+    ck_assert_int_eq(!!damaged, !!expected_damage);
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_event expected = {.time = brief[i].time,
+                                          .address = brief[i].address,
+                                          .size = brief[i].size,
+                                          .usable = brief[i].usable,
+                                          .stack = brief[i].stack,
+                                          .kind = brief[i].kind};
+        bool is_brief = brief[i].kind != HS_BRIEF_WIDE;
+        ck_assert_uint_eq(hs_event_is_wide(&decoded[i]), !is_brief);
+        ck_assert(is_brief || brief[i].size == next);
+        expect_equal(is_brief ? &expected : &wide[next++], &decoded[i], 1);
+    }
+    ck_assert_uint_eq(wides, next);
+}
+
+// Encodes the first `length` words and reads them back in four ways: from the payload, also as brief events, from the
+// records, and from the records in the other byte order. Returns the number of events.
 static size_t round_trip(const struct hs_codec_target *target, size_t length, uint64_t base)
 {
     static uint64_t other[MAX_WORDS];
@@ -63,6 +91,7 @@ static size_t round_trip(const struct hs_codec_target *target, size_t length, ui
         ck_assert_uint_eq(hs_events_decode(target, output, bytes, scratch, decoded, MAX_WORDS, &damaged), count);
         ck_assert_int_eq(damaged, 0);
         expect_equal(direct, decoded, count);
+        expect_brief(target, output, bytes, count, 0);
     }
     return count;
 }
@@ -191,8 +220,9 @@ START_TEST(every_cut_is_noticed)
     size_t length = trace_records(&targets[0], program.event, 2000, 0, words, MAX_WORDS, &used);
     hs_events_encode(&targets[0], words, length, 0, scratch, output, &result);
     for (size_t cut = 0; cut < result.length; cut++) {
-        hs_events_decode(&targets[0], output, cut, scratch, decoded, MAX_WORDS, &damaged);
+        size_t count = hs_events_decode(&targets[0], output, cut, scratch, decoded, MAX_WORDS, &damaged);
         ck_assert_int_eq(damaged, 1);
+        expect_brief(&targets[0], output, cut, count, 1);
     }
     random_program__free(&program);
 }
@@ -215,6 +245,7 @@ START_TEST(flipped_bits_stay_within_bounds)
             exact[random_below(&random, result.length)] ^= (uint8_t)(1u << random_below(&random, 8));
         size_t count = hs_events_decode(&targets[0], exact, result.length, scratch, decoded, MAX_WORDS, &damaged);
         ck_assert_uint_le(count, MAX_WORDS);
+        expect_brief(&targets[0], exact, result.length, count, damaged);
         free(exact);
     }
     random_program__free(&program);
