@@ -23,8 +23,9 @@ struct analysis {
     uintptr_t at;
     bool exact;
     bool found;
-    bool guessed; // what was found started in a state that was not proven
-    bool revived; // paths were started in code that none from the entry reaches
+    bool guessed;             // what was found started in a state that was not proven
+    bool jumps_without_frame; // somewhere, by a register or memory
+    bool revived;             // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
     struct hs_code_state result;
     struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
@@ -204,7 +205,11 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
 {
     const struct hs_decoder *decoder = analysis->decoder;
     struct hs_code_value entry_sp = {decoder->entry_sp_from_cfa, HS_VALUE_CFA};
-    if (!has_frame(decoder, state) || same_value(state->registers[decoder->sp], entry_sp))
+    if (same_value(state->registers[decoder->sp], entry_sp)) {
+        analysis->jumps_without_frame = true;
+        return;
+    }
+    if (!has_frame(decoder, state))
         return;
     struct place *place = &analysis->switches[analysis->switch_count % SWITCHES_MAX];
     if (analysis->switch_count++ >= SWITCHES_MAX)
@@ -487,9 +492,9 @@ static bool revive(struct analysis *analysis, bool last)
     analysis->revived = true;
     if (from > analysis->at)
         return false;
+    hs_code_state__at_entry(analysis->decoder, state);
     if (starts.function && !analysis->code->entered) {
         analysis->guessed = true;
-        hs_code_state__at_entry(analysis->decoder, state);
         run_all(analysis, starts.function, state);
         return true;
     }
@@ -498,23 +503,28 @@ static bool revive(struct analysis *analysis, bool last)
         known = most_common_body(analysis);
     if (!known && analysis->switch_count) // the only one is behind
         known = &analysis->switches[0].state;
-    if (!known)
+    if (known)
+        take_state(analysis, known, state);
+    else if (!analysis->jumps_without_frame)
         return false;
-    take_state(analysis, known, state);
+    else
+        analysis->guessed = true; // these may be the cases of a function that has no frame
     run_all(analysis, last ? starts.block : from, state);
     return true;
 }
 
 // --- the answer
 
-// sp before the frame pointer before any other register that calls preserve.
-static bool describe_cfa(const struct hs_decoder *decoder, const struct hs_code_state *state,
+// sp before the frame pointer before any other register that calls preserve; of who was interrupted, before any.
+static bool describe_cfa(const struct analysis *analysis, const struct hs_code_state *state,
                          struct hs_code_frame *frame)
 {
+    const struct hs_decoder *decoder = analysis->decoder;
+    bool any = analysis->exact;
     frame->bases = 0;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         if (state->registers[i].kind != HS_VALUE_CFA || state->registers[i].number == INT32_MIN ||
-            !(i == decoder->sp || decoder->callee_saved & hs_register_bit(i)))
+            !(any || i == decoder->sp || decoder->callee_saved & hs_register_bit(i)))
             continue;
         frame->bases |= hs_register_bit(i);
         frame->base_offsets[i] = -state->registers[i].number;
@@ -582,7 +592,7 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     frame->outermost = is_outermost(analysis);
     if (frame->outermost)
         return true;
-    if (!describe_cfa(decoder, state, frame))
+    if (!describe_cfa(analysis, state, frame))
         return false;
     frame->saved = frame->unchanged = 0;
     frame->stored = state->saved;

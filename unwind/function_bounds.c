@@ -99,12 +99,17 @@ static void mark_start(const void *builder, uintptr_t address)
     mark(builder, address);
 }
 
-static bool is_marked(const struct builder *builder, uintptr_t address)
+static bool is_in(const struct builder *builder, const uint8_t *bits, uintptr_t address)
 {
     if (!in_text(builder->text, address))
         return false;
     size_t bit = (address - builder->text->address) / builder->decoder->alignment;
-    return (builder->bits[bit / 8] | (builder->pointed ? builder->pointed[bit / 8] : 0)) >> bit % 8 & 1;
+    return bits[bit / 8] >> bit % 8 & 1;
+}
+
+static bool is_marked(const struct builder *builder, uintptr_t address)
+{
+    return is_in(builder, builder->bits, address) || (builder->pointed && is_in(builder, builder->pointed, address));
 }
 
 static bool looks_like_start(const struct builder *builder, uintptr_t address)
@@ -144,11 +149,12 @@ static bool is_upper_part(const struct builder *builder, uintptr_t pointer)
 }
 
 // What may be a pointer to a function. Labels within functions have pointers, too, and the numbers of a program that is
-// loaded at a low address may look like pointers.
-static void mark_pointer(const struct builder *builder, uintptr_t pointer)
+// loaded at a low address may look like pointers. `made`: by an instruction, which may lead to any function.
+static void mark_pointer(const struct builder *builder, uintptr_t pointer, bool made)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
-    if ((pointer & bit) == bit && !is_upper_part(builder, pointer) && looks_like_start(builder, address))
+    if ((pointer & bit) == bit && !is_upper_part(builder, pointer) &&
+        ((made && builder->pointed) || looks_like_start(builder, address)))
         mark_in(builder, builder->pointed ? builder->pointed : builder->bits, address);
 }
 
@@ -202,7 +208,7 @@ static void follow_constant(const struct builder *builder, struct constants *con
         return;
     constants->known |= bit;
     constants->values[effect->reg] = value;
-    mark_pointer(builder, value);
+    mark_pointer(builder, value, false);
 }
 
 // Code that no instruction before it leads to, if calls before it never come back. A function starts there if the
@@ -315,9 +321,11 @@ static void mark_passed(const struct builder *builder, uintptr_t address, const 
     uintptr_t unit = builder->decoder->alignment, next = address + instruction->size;
     for (uintptr_t within = address + unit; within < next; within += unit)
         mark_in(builder, builder->passed, within);
+    bool goes_on = instruction->flow == HS_FLOW_NEXT || instruction->flow == HS_FLOW_BRANCH;
     if (instruction->conditional)
         mark_in(builder, builder->passed, address);
-    else if (instruction->flow == HS_FLOW_NEXT && !in_slot && !hs_instruction__is_padding(instruction))
+    else if (goes_on && !in_slot &&
+             (!hs_instruction__is_padding(instruction) || is_in(builder, builder->passed, address)))
         mark_in(builder, builder->passed, next);
 }
 
@@ -330,9 +338,9 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
     if (instruction->flow == HS_FLOW_CALL && instruction->target)
         mark_called(builder, instruction->target);
     if (instruction->flow == HS_FLOW_NEXT && instruction->target)
-        mark_pointer(builder, instruction->target);
+        mark_pointer(builder, instruction->target, builder->decoder->alignment == 1);
     else if (instruction->count == 1 && instruction->effects[0].kind == HS_EFFECT_SET)
-        mark_pointer(builder, (uintptr_t)(intptr_t)instruction->effects[0].value);
+        mark_pointer(builder, (uintptr_t)(intptr_t)instruction->effects[0].value, false);
     if (builder->decoder->ra != HS_DECODER_NO_REGISTER)
         follow_block(builder, block, address, instruction);
     if (!builder->data && !builder->gp)
@@ -390,7 +398,7 @@ static void mark_pointers(const struct builder *builder, const struct hs_module 
         uintptr_t at = ((uintptr_t)data.start + sizeof at - 1) & ~(sizeof at - 1), end = (uintptr_t)data.end, word;
         for (; at < end && end - at >= sizeof at; at += sizeof at)
             if (hs_stack_memory_read(&memory, at, &word))
-                mark_pointer(builder, word);
+                mark_pointer(builder, word, false);
     }
 }
 

@@ -32,21 +32,18 @@ static bool compute_cfa(struct full_walk *walk, const struct hs_cfi_section *sec
            hs_expression_evaluate(expression, &walk->registers, NULL, &walk->memory, cfa);
 }
 
+// What a frame has saved lies in it. A frame that was interrupted may have taken it off the stack again, of which the
+// tables of some epilogues do not speak: then the register holds it.
 static bool compute_register(struct full_walk *walk, const struct hs_cfi_section *section,
                              const struct hs_cfi_register *rule, uintptr_t cfa, uintptr_t *value)
 {
     struct hs_reader expression;
-    uintptr_t offset = (uintptr_t)(intptr_t)rule->value;
+    uintptr_t place = cfa + (uintptr_t)(intptr_t)rule->value, sp = walk->registers.values[HS_DWARF_SP];
     switch ((enum hs_cfi_kind)rule->kind) {
     case HS_CFI_SAME:
         return true;
     case HS_CFI_UNDEFINED:
         *value = 0;
-        return true;
-    case HS_CFI_AT_OFFSET:
-        return hs_words_read(&walk->memory, cfa + offset, value);
-    case HS_CFI_VALUE_OFFSET:
-        *value = cfa + offset;
         return true;
     case HS_CFI_REGISTER:
         if (rule->value >= HS_DWARF_REGISTERS)
@@ -56,11 +53,17 @@ static bool compute_register(struct full_walk *walk, const struct hs_cfi_section
     case HS_CFI_AT_EXPRESSION:
     case HS_CFI_VALUE_EXPRESSION:
         if (!hs_cfi_expression(section, rule->value, &expression) ||
-            !hs_expression_evaluate(expression, &walk->registers, &cfa, &walk->memory, value))
+            !hs_expression_evaluate(expression, &walk->registers, &cfa, &walk->memory, &place))
             return false;
-        return rule->kind == HS_CFI_VALUE_EXPRESSION || hs_words_read(&walk->memory, *value, value);
+        break;
+    case HS_CFI_AT_OFFSET:
+    case HS_CFI_VALUE_OFFSET:
+        break;
     }
-    return false;
+    if (rule->kind == HS_CFI_AT_OFFSET || rule->kind == HS_CFI_AT_EXPRESSION)
+        return (walk->exact && place - sp >= cfa - sp) || hs_words_read(&walk->memory, place, value);
+    *value = place;
+    return true;
 }
 
 // Whether the row says where the return address is. A link register is as good as memory in a frame that was

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#define _GNU_SOURCE
+#include "judge.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPACITY = 512, FRAMES = 2 * SHADOW_MAX + 1, WRONG_PLACES = 4000, SHOWN = 40 };
+
+// A place whose step was wrong, and the stacks with it.
+struct place {
+    uintptr_t pc;
+    unsigned count, wanted, found, equal;
+    enum hs_end end;
+    bool guessed;
+};
+
+static struct hs_memo *memo;
+static uintptr_t wanted[FRAMES + CAPACITY], base[CAPACITY];
+static unsigned base_depth;
+static unsigned long steps, wrong, guesses;
+static struct place places[WRONG_PLACES];
+static unsigned place_count;
+
+static void note_wrong(uintptr_t pc, unsigned count, unsigned equal)
+{
+    unsigned i = 0;
+    wrong++;
+    while (i < place_count && places[i].pc != pc)
+        i++;
+    if (i == WRONG_PLACES)
+        return;
+    if (i == place_count)
+        places[place_count++] = (struct place){pc, 0, count, memo->depth, equal, memo->end, memo->guessed};
+    places[i].count++;
+}
+
+static uintptr_t frame_of_memo(unsigned innermost_first)
+{
+    return memo->pcs[memo->depth - 1 - innermost_first];
+}
+
+static void begin(unsigned known)
+{
+    for (unsigned i = known; i < memo->depth; i++)
+        base[base_depth++] = frame_of_memo(i);
+    if (memo->end != HS_END_ROOT || !base_depth) {
+        fprintf(stderr, "the first stack is not whole: %u frames, end %d\n", memo->depth, (int)memo->end);
+        exit(1);
+    }
+}
+
+void judge_step(const struct shadow *shadow, const struct hs_snapshot *at)
+{
+    if (!memo)
+        memo = hs_memo_create(calloc(1, hs_memo_size(CAPACITY)), CAPACITY);
+    unsigned count = shadow_stack(shadow, at, wanted), equal = 0;
+    hs_memo_take_snapshot(memo, at);
+    if (!steps++)
+        begin(count);
+    memcpy(wanted + count, base, base_depth * sizeof *base);
+    count += base_depth;
+    while (equal < count && equal < memo->depth && wanted[equal] == frame_of_memo(equal))
+        equal++;
+    guesses += memo->guessed;
+    if (equal != count || equal != memo->depth || memo->end != HS_END_ROOT)
+        note_wrong(equal ? wanted[equal - 1] : 0, count, equal);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct place *first = a, *second = b;
+    return (first->count < second->count) - (first->count > second->count);
+}
+
+static const char *name_of_end(enum hs_end end)
+{
+    static const char *const names[] = {"root", "no rule", "bad rule", "bad stack", "too deep", "cut copy"};
+    return names[end];
+}
+
+static void print_place(const struct place *place)
+{
+    Dl_info where = {0};
+    dladdr((void *)place->pc, &where);
+    printf("  %5u at %s+%#zx (%s): %u frames, found %u, equal up to %u, end: %s%s\n", place->count,
+           where.dli_fname ? where.dli_fname : "?", (size_t)(place->pc - (uintptr_t)where.dli_fbase),
+           where.dli_sname ? where.dli_sname : "?", place->wanted, place->found, place->equal, name_of_end(place->end),
+           place->guessed ? ", guessed" : "");
+}
+
+int judge_end(const char *name)
+{
+    enum { LEAST = 5000, ONE_IN = 1000 };
+    qsort(places, place_count, sizeof *places, by_count);
+    for (unsigned i = 0; i < place_count && i < SHOWN; i++)
+        print_place(&places[i]);
+    printf("%s: %lu stacks, %lu wrong (%.3f %% right) at %u places, %lu with guesses\n", name, steps, wrong,
+           100 * (1 - (double)wrong / (double)steps), place_count, guesses);
+    return steps < LEAST || wrong > steps / ONE_IN;
+}
