@@ -33,6 +33,7 @@ static uint32_t address_of(const struct ifreq *request)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
+// To the group through each interface, whether or not a route leads to it, and to the interface's broadcast address.
 static void send_to_networks(int socket, const uint8_t *datagram, size_t size)
 {
     struct ifreq requests[INTERFACES];
@@ -42,9 +43,10 @@ static void send_to_networks(int socket, const uint8_t *datagram, size_t size)
         return;
     for (unsigned i = 0; i < (unsigned)list.ifc_len / sizeof *requests; i++) {
         struct ifreq *request = &requests[i];
-        if (HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFFLAGS, request) != 0 || !(request->ifr_flags & IFF_BROADCAST))
-            continue;
-        if (HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFBRDADDR, request) == 0)
+        HS_SYSTEM5(SYS_setsockopt, socket, IPPROTO_IP, IP_MULTICAST_IF, (const uint8_t *)&request->ifr_addr + 4, 4);
+        send_to_ipv4(socket, datagram, size, 0xefff4853); // 239.255.72.83
+        if (HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFFLAGS, request) == 0 && request->ifr_flags & IFF_BROADCAST &&
+            HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFBRDADDR, request) == 0)
             send_to_ipv4(socket, datagram, size, address_of(request));
     }
 }
@@ -88,7 +90,6 @@ void hs_announce__send(uint16_t port)
     if (hs_link_security.encrypted || hs_config.insecure) {
         HS_SYSTEM5(SYS_setsockopt, socket, SOL_SOCKET, SO_BROADCAST, &one, sizeof one);
         send_to_networks((int)socket, datagram, size);
-        send_to_ipv4((int)socket, datagram, size, 0xefff4853); // 239.255.72.83
         send_to_ipv6(datagram, size);
     }
     hs_system_close((int)socket);
