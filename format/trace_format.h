@@ -11,7 +11,7 @@
 #define HS_FILE_MAGIC         "\x8fHSONDE\n"
 #define HS_FILE_MAGIC_LENGTH  8
 #define HS_FILE_VERSION_MAJOR 1
-#define HS_FILE_VERSION_MINOR 3
+#define HS_FILE_VERSION_MINOR 4
 #define HS_FILE_HEADER_SIZE   4096
 
 enum { HS_BYTE_ORDER_LITTLE = 1, HS_BYTE_ORDER_BIG = 2 };
@@ -204,6 +204,10 @@ enum {
     HS_SAMPLE_FAULT =
         2, // weight: bytes that became resident, pages from that of `address` on, within `duration` ns up to then
     HS_SAMPLE_FAULT_STACK = 3, // weight: number of page faults that it stands for; all of them are FAULTs, too
+    HS_SAMPLE_OFF_CPU = 4,     // the thread leaves the processor; weight: how many such times it stands for
+    HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: of no thread is it known any more when it left
+    HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
+                               // same address have no pause of the recording between them
 };
 
 // The usable size that an allocator gives for `size` when a record does not say: glibc's rule for small blocks.

@@ -60,6 +60,7 @@ static const struct option options[] = {
     {"EVENTS", OPTION_EVENTS, &hs_config.events},
     {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
     {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
+    {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},
     {"STACK_COPY", OPTION_NUMBER, &hs_config.stack_copy},
     {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
     {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
@@ -143,7 +144,7 @@ static enum hs_stream_policy parse_policy(const char *text)
 // A list of names; others are passed over.
 static uint32_t parse_events(const char *text)
 {
-    static const char *const names[] = {"heap", "cpu", "faults"};
+    static const char *const names[] = {"heap", "cpu", "faults", "off-cpu"};
     uint32_t events = 0;
     while (*text) {
         for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
@@ -269,6 +270,7 @@ void hs_config__read_nothing(void)
     hs_config.events = HS_EVENTS_HEAP;
     hs_config.cpu_frequency = 99;
     hs_config.fault_stacks = 31;
+    hs_config.switch_stacks = 1;
     hs_config.stack_copy = 16384;
 }
 
@@ -283,6 +285,7 @@ void hs_config__read(void)
     keep_within(&hs_config.max_depth, 16, 65536);
     keep_within(&hs_config.cpu_frequency, 1, 10000);
     keep_within(&hs_config.fault_stacks, 1, 1 << 20);
+    keep_within(&hs_config.switch_stacks, 1, 1 << 20);
     keep_within(&hs_config.stack_copy, 512, 60 << 10);
     hs_config.stack_copy &= ~(uint64_t)7;
 }

@@ -223,7 +223,8 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "LIST",
      .variable = "EVENTS",
-     .help = "heap,cpu,faults: also sample where CPU time goes and which memory is touched"},
+     .help =
+         "heap,cpu,faults,off-cpu: also sample where CPU time goes, which memory is touched and where threads wait"},
     {.name = "aggregate",
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",

@@ -497,7 +497,6 @@ static int sample_event(struct builder *builder, const struct hs_event *event)
     switch (event->sampled) {
     case HS_SAMPLE_CPU:
         summary->cpu_samples++;
-        summary->cpu_ns += event->size;
         break;
     case HS_SAMPLE_FAULT:
         summary->faulted_bytes += event->size;

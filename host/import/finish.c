@@ -3,6 +3,8 @@
 // What needs all rows: their ends, zones, the rows at the peak, chains.
 #include "host/import/finish.h"
 
+#include "host/import/sample_weights.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -186,6 +188,8 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
         qsort(builder->links.data, builder->links.count, sizeof(struct hs_link), compare_links);
     if (!failed)
         failed = timeline__finish(builder, head);
+    if (!failed)
+        failed = hs_samples__weigh(builder->samples.data, &builder->samples.count, summary->end_time, summary);
     if (!failed)
         failed = write_arrays(builder);
     head->rows = builder->rows;

@@ -21,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 6
+#define HS_STORE_VERSION 7
 
 struct hs_store;
 
@@ -236,7 +236,9 @@ struct hs_side_event {
     const char *text; // MARK; else ""
 };
 
-// What the kernel sampled, in the order in which it came to the recorder.
+// What the kernel sampled, in the order in which it came to the recorder. The weight of CPU samples is nanoseconds that
+// sum up to what the thread's clock says, that of HS_SAMPLE_OFF_CPU is how long the thread was off the processor from
+// `time` on. HS_SAMPLE_ON_CPU and HS_SAMPLE_CPU_CLOCK are not kept.
 struct hs_sample {
     uint64_t time;
     uint64_t address; // of faults
@@ -309,6 +311,7 @@ struct hs_summary {
 
     // What the kernel sampled.
     uint64_t cpu_samples, cpu_ns;
+    uint64_t off_cpu_samples, off_cpu_ns;         // times off the processor
     uint64_t faulted_bytes;                       // that became resident by page faults
     uint64_t fault_stack_samples, stacked_faults; // those with a stack, and the faults that these stand for
 

@@ -15,11 +15,24 @@
 #include <time.h>
 
 enum { RING_MOST = 512 << 10, RING_LEAST = 16 << 10, ALL_RINGS_MOST = 16 << 20, THREADS_MOST = 4096 };
-enum event { CPU, FAULT_STACK, FAULT, EVENTS };
+
+// In the order in which they are opened.
+enum event { CPU, FAULT_STACK, FAULT, SWITCH, EVENTS };
+
+static const struct {
+    uint8_t wanted; // by what of HEAPSONDE_EVENTS
+    uint8_t role;
+    uint8_t config;
+} events[EVENTS] = {
+    [CPU] = {HS_EVENTS_CPU, HS_PERF_INTERRUPTED, PERF_COUNT_SW_TASK_CLOCK},
+    [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS},
+    [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS},
+    [SWITCH] = {HS_EVENTS_OFF_CPU, HS_PERF_SWITCH, PERF_COUNT_SW_CONTEXT_SWITCHES},
+};
 
 static bool is_wanted(enum event event)
 {
-    return hs_config.events & (event == CPU ? HS_EVENTS_CPU : HS_EVENTS_FAULTS);
+    return hs_config.events & events[event].wanted;
 }
 
 static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
@@ -29,7 +42,9 @@ static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 
 static uint64_t period(enum event event)
 {
-    return event == CPU ? 1000000000 / hs_config.cpu_frequency : event == FAULT ? 1 : hs_config.fault_stacks;
+    const uint64_t periods[EVENTS] = {1000000000 / hs_config.cpu_frequency, hs_config.fault_stacks, 1,
+                                      hs_config.switch_stacks};
+    return periods[event];
 }
 
 // Refused by kernels before 5.13, which then let forked children inherit, too: their samples are told by their pid.
@@ -41,7 +56,7 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
     *attr = (struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof *attr,
-        .config = event == CPU ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
+        .config = events[event].config,
         .sample_period = period(event),
         .sample_type = type,
         .inherit = 1,
@@ -52,6 +67,8 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .inherit_thread = !without_inherit_thread,
+        .context_switch = event == SWITCH,
+        .sample_id_all = 1,
     };
     if (type & PERF_SAMPLE_STACK_USER) {
         attr->sample_regs_user = hs_sample__registers();
@@ -67,7 +84,7 @@ static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu
 long hs_perf_rings__ask(struct hs_perf_rings *rings)
 {
     struct perf_event_attr attr;
-    enum event event = is_wanted(CPU) ? CPU : FAULT_STACK;
+    enum event event = is_wanted(CPU) ? CPU : is_wanted(FAULT_STACK) ? FAULT_STACK : SWITCH;
     long fd = -EINVAL;
     for (unsigned less = 0; less < 8 && fd < 0; less++) {
         rings->without_kernel = less & 1;
@@ -132,7 +149,7 @@ static long add_event(struct opening *opening, struct hs_perf_ring **ring, enum 
         return result < 0 ? result : 0;
     }
     struct hs_perf_ring *made = &rings->ring[rings->count];
-    *made = (struct hs_perf_ring){.fd = (int)fd, .type = attr.sample_type};
+    *made = (struct hs_perf_ring){.fd = (int)fd, .type = attr.sample_type, .role = events[event].role};
     if (!map_ring(made, opening->ring_size)) {
         hs_system_close((int)fd);
         return -ENOBUFS;
@@ -145,12 +162,12 @@ static long add_event(struct opening *opening, struct hs_perf_ring **ring, enum 
 // A thread that has ended meanwhile, and a processor that is not there, are no failures.
 static long open_processor(struct opening *opening, int cpu)
 {
-    struct hs_perf_ring *stacks = NULL, *faults = NULL;
+    struct hs_perf_ring *rings[HS_PERF_ROLES] = {NULL};
     for (unsigned i = 0; i < opening->tid_count; i++)
         for (enum event event = CPU; event < EVENTS; event++) {
             if (!is_wanted(event))
                 continue;
-            long result = add_event(opening, event == FAULT ? &faults : &stacks, event, opening->tids[i], cpu);
+            long result = add_event(opening, &rings[events[event].role], event, opening->tids[i], cpu);
             if (result == -ESRCH || result == -ENODEV)
                 continue;
             if (result < 0 && opening->rings->count == 0)
@@ -229,12 +246,12 @@ static unsigned list_processors(uint16_t *processors)
 static size_t ring_size(unsigned processors)
 {
     size_t size = RING_MOST;
-    while (size > RING_LEAST && size * 2 * processors > ALL_RINGS_MOST)
+    while (size > RING_LEAST && size * HS_PERF_ROLES * processors > ALL_RINGS_MOST)
         size /= 2;
     return size;
 }
 
-long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self)
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell)(uint32_t tid))
 {
     uint16_t processors[HS_PERF_PROCESSORS];
     uint32_t *tids = hs_memory__map(THREADS_MOST * sizeof *tids);
@@ -245,6 +262,8 @@ long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self)
     long result = count && opening.tid_count ? 0 : -ENOENT;
     for (unsigned i = 0; i < count && !result; i++)
         result = open_processor(&opening, processors[i]);
+    for (unsigned i = 0; i < opening.tid_count && !result; i++)
+        tell(tids[i]);
     hs_memory__unmap(tids, THREADS_MOST * sizeof *tids);
     if (result)
         hs_perf_rings__unmap(rings);

@@ -15,8 +15,12 @@ struct hs_fault_run {
     uint64_t first, last;
 };
 
+// What a ring's samples are of. Those that interrupt a thread share one.
+enum hs_perf_role { HS_PERF_INTERRUPTED, HS_PERF_FAULT, HS_PERF_SWITCH, HS_PERF_ROLES };
+
 struct hs_perf_ring {
     struct hs_ring ring;
+    enum hs_perf_role role;
     uint64_t type; // sample_type of its events
     void *memory;
     size_t size;
@@ -28,15 +32,17 @@ struct hs_perf_rings {
     unsigned count;
     bool without_kernel; // what the kernel does on behalf of the program is not sampled
     bool without_stack;  // the kernel copies neither registers nor stacks
+    bool cycles;         // the processor's cycles are what is sampled as CPU time, not a clock
     bool incomplete;     // not every thread or processor got its events
-    struct hs_perf_ring ring[2 * HS_PERF_PROCESSORS];
+    struct hs_perf_ring ring[HS_PERF_ROLES * HS_PERF_PROCESSORS];
 };
 
 // Whether the kernel lets us have such events at all: 0 or -errno. Finds out what they may hold.
 long hs_perf_rings__ask(struct hs_perf_rings *rings);
 
-// Opens the events of every thread of the program but `self` and the recorder's own. 0 or -errno.
-long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self);
+// Opens the events of every thread of the program but `self` and the recorder's own, each of which is then told. 0 or
+// -errno.
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell)(uint32_t tid));
 
 // Gives the rings' memory back.
 void hs_perf_rings__unmap(struct hs_perf_rings *rings);

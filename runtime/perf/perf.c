@@ -10,6 +10,7 @@
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/perf/cpu_clocks.h"
 #include "runtime/perf/open.h"
 #include "runtime/perf/sample.h"
 #include "runtime/record.h"
@@ -37,6 +38,9 @@ static struct {
     uint32_t pid;
     _Atomic uint32_t ready, quit;
     uint32_t held_by, held; // who holds the code, and how often
+    uint32_t pauses;        // of the recording, since when samples were thrown away
+    bool recorded;          // the newest sample was not
+    struct hs_cpu_clocks clocks;
 } perf;
 
 static void say(const char *line)
@@ -103,17 +107,48 @@ static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
     run->last = sample->time;
 }
 
+static void tell_cpu_clock(uint32_t tid, uint64_t ns)
+{
+    put(HS_SAMPLE_CPU_CLOCK, tid, 0, ns, perf.pauses, hs_clock__monotonic_ns());
+}
+
 static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sample)
 {
-    if (sample->pid != perf.pid || !(hs_mode() & HS_MODE_ALLOC))
-        return;
-    if (ring->type == HS_SAMPLE_SHORT)
+    if (ring->role == HS_PERF_FAULT) {
         add_fault(&ring->run, sample);
-    else if (sample->address)
+    } else if (ring->role == HS_PERF_SWITCH) {
+        put(HS_SAMPLE_OFF_CPU, sample->tid, stack_of(sample), hs_config.switch_stacks, 0, sample->time);
+    } else if (sample->address) {
         put(HS_SAMPLE_FAULT_STACK, sample->tid, stack_of(sample), hs_config.fault_stacks, sample->address,
             sample->time);
-    else
+    } else {
         put(HS_SAMPLE_CPU, sample->tid, stack_of(sample), 1000000000 / hs_config.cpu_frequency, 0, sample->time);
+        // What the thread does in the kernel would be taken for what it did before and after.
+        if (!perf.rings->without_kernel)
+            hs_cpu_clocks__sampled(&perf.clocks, sample->tid, tell_cpu_clock);
+    }
+}
+
+// Whether the sample is of this process, and wanted now.
+static bool is_recorded(const struct hs_sample *sample)
+{
+    bool recording = hs_mode() & HS_MODE_ALLOC;
+    perf.pauses += perf.recorded && !recording;
+    perf.recorded = recording;
+    return recording && sample->pid == perf.pid;
+}
+
+// Who left the processor is not known any more where a record of its return may be missing. CPU time has no stack
+// where samples are missing: it is not that of their neighbours.
+static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_sample *sample)
+{
+    count_drops(count);
+    if (!count)
+        return;
+    if (ring->role == HS_PERF_SWITCH)
+        put(HS_SAMPLE_ON_CPU, 0, 0, 0, 0, hs_clock__monotonic_ns());
+    if (ring->role == HS_PERF_INTERRUPTED && sample && (hs_config.events & HS_EVENTS_CPU) && is_recorded(sample))
+        put(HS_SAMPLE_CPU, sample->tid, 0, count * 1000000000 / hs_config.cpu_frequency, 0, sample->time);
 }
 
 static void take_record(struct hs_perf_ring *ring, size_t length)
@@ -122,13 +157,18 @@ static void take_record(struct hs_perf_ring *ring, size_t length)
     hs_sample__read(perf.record, length, ring->type, &sample);
     switch (sample.kind) {
     case HS_SAMPLE_TAKEN:
-        take_sample(ring, &sample);
+        if (is_recorded(&sample))
+            take_sample(ring, &sample);
+        break;
+    case HS_SAMPLE_SWITCHED_IN:
+        if (is_recorded(&sample))
+            put(HS_SAMPLE_ON_CPU, sample.tid, 0, 0, 0, sample.time);
         break;
     case HS_SAMPLE_LOST:
-        count_drops(sample.lost);
+        lose(ring, sample.lost, &sample);
         break;
     case HS_SAMPLE_DAMAGED:
-        count_drops(1);
+        lose(ring, 1, NULL);
         break;
     case HS_SAMPLE_OTHER:
         break;
@@ -143,7 +183,7 @@ static bool drain_ring(struct hs_perf_ring *ring)
     for (int i = 0; i < BATCH && (length = hs_ring__next(&ring->ring, perf.record)); i++)
         take_record(ring, length);
     end_run(&ring->run);
-    count_drops(ring->ring.damaged - damaged);
+    lose(ring, ring->ring.damaged - damaged, NULL);
     return length != 0;
 }
 
@@ -153,6 +193,7 @@ static bool drain(void)
     bool more = false;
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
         more |= drain_ring(&perf.rings->ring[i]);
+    hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
     return more;
 }
 
@@ -169,7 +210,7 @@ static long wait_for_samples(struct pollfd *files)
 
 static void work(uint32_t tid)
 {
-    static struct pollfd files[2 * HS_PERF_PROCESSORS];
+    static struct pollfd files[HS_PERF_ROLES * HS_PERF_PROCESSORS];
     while (!atomic_load(&perf.quit)) {
         wait_for_samples(files);
         for (bool more = true; more && hs_lock__acquire(&perf.lock, tid);) {
@@ -184,9 +225,32 @@ static void tell_what_is_missing(void)
     if (perf.rings->without_stack)
         say("without stacks: this kernel copies no registers and stacks for samples");
     if (perf.rings->without_kernel)
-        say("user mode alone: kernel.perf_event_paranoid 1 would add what the kernel does for the program");
+        say("user mode alone: kernel.perf_event_paranoid 1 would add what the kernel does for the program, and "
+            "off-cpu");
     if (perf.rings->incomplete)
         say("not every thread is sampled: raise the limit of open files");
+}
+
+// Later threads begin with a clock of 0.
+static void tell_first_clock(uint32_t tid)
+{
+    hs_cpu_clocks__sampled(&perf.clocks, tid, tell_cpu_clock);
+}
+
+// The events are there, and what they are counted from is told.
+static long begin_samples(uint32_t tid)
+{
+    if (!hs_lock__acquire(&perf.lock, tid))
+        return -EDEADLK;
+    perf.pauses = hs_config.disabled;
+    perf.self = hs_threads__register();
+    long result = perf.self ? hs_perf_rings__open(perf.rings, tid, tell_first_clock) : -ENOMEM;
+    if (result)
+        perf.self = NULL;
+    else if (!hs_config.disabled)
+        hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
+    hs_lock__release(&perf.lock);
+    return result;
 }
 
 static void thread_main(void *unused)
@@ -196,7 +260,7 @@ static void thread_main(void *unused)
     uint32_t tid = (uint32_t)hs_system_gettid();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
     hs_hidden_thread__close_descriptors(hs_config.log_level != HS_LOG_OFF ? 2 : -1);
-    long result = hs_perf_rings__open(perf.rings, tid);
+    long result = begin_samples(tid);
     atomic_store(&perf.ready, 1);
     hs_futex__wake(&perf.ready, 1);
     if (result) {
@@ -205,11 +269,6 @@ static void thread_main(void *unused)
         return;
     }
     tell_what_is_missing();
-    struct hs_thread *self = hs_threads__register();
-    if (!self)
-        return;
-    self->inside = HS_INSIDE_RECORDER;
-    perf.self = self;
     work(tid);
 }
 
@@ -236,7 +295,7 @@ static long prepare(void)
 
 void hs_perf__start(void)
 {
-    if (!(hs_config.events & (HS_EVENTS_CPU | HS_EVENTS_FAULTS)) || perf.rings)
+    if (!(hs_config.events & ~(uint32_t)HS_EVENTS_HEAP) || perf.rings)
         return;
     char line[HS_PERF_LINE];
     long result = prepare();

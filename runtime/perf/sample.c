@@ -76,17 +76,29 @@ static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sampl
     sample->kind = reader->failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_TAKEN;
 }
 
+// Whose it is and when it was stands at the end of records that are no samples, as sample_id_all asks for.
+static void read_whose(struct hs_reader *reader, struct hs_sample *sample, int kind)
+{
+    sample->pid = hs_read_u32(reader);
+    sample->tid = hs_read_u32(reader);
+    sample->time = hs_read_u64(reader);
+    sample->kind = reader->failed ? HS_SAMPLE_DAMAGED : kind;
+}
+
 void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs_sample *sample)
 {
     struct hs_reader reader = {record, (const uint8_t *)record + length, false};
     uint32_t kind = hs_read_u32(&reader);
-    hs_read_u32(&reader);
+    uint16_t misc = hs_read_u16(&reader);
+    hs_read_u16(&reader);
     *sample = (struct hs_sample){.kind = reader.failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_OTHER};
     if (kind == PERF_RECORD_SAMPLE) {
         read_sample(&reader, type, sample);
+    } else if (kind == PERF_RECORD_SWITCH && !(misc & PERF_RECORD_MISC_SWITCH_OUT)) {
+        read_whose(&reader, sample, HS_SAMPLE_SWITCHED_IN);
     } else if (kind == PERF_RECORD_LOST) {
         hs_read_u64(&reader);
         sample->lost = hs_read_u64(&reader);
-        sample->kind = reader.failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_LOST;
+        read_whose(&reader, sample, HS_SAMPLE_LOST);
     }
 }

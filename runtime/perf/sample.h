@@ -14,11 +14,12 @@
 #define HS_SAMPLE_STACK (HS_SAMPLE_SHORT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
 struct hs_sample {
-    enum { HS_SAMPLE_OTHER, HS_SAMPLE_LOST, HS_SAMPLE_TAKEN, HS_SAMPLE_DAMAGED } kind;
+    enum { HS_SAMPLE_OTHER, HS_SAMPLE_LOST, HS_SAMPLE_TAKEN, HS_SAMPLE_SWITCHED_IN, HS_SAMPLE_DAMAGED } kind;
     uint64_t lost; // LOST: records that did not fit into the ring
-    // TAKEN:
+    // TAKEN, SWITCHED_IN, and LOST: the first thread that found room again
     uint32_t pid, tid;
-    uint64_t time;    // CLOCK_MONOTONIC
+    uint64_t time; // CLOCK_MONOTONIC
+    // TAKEN:
     uint64_t address; // of a page fault
     bool has_stack;   // `snapshot` is filled; its copy points into the record
     struct hs_snapshot snapshot;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,20 +74,106 @@ NOT_INLINE static void ten(uint64_t ns)
     sink++;
 }
 
-static int split(const char *milliseconds)
+static void burn_in_rounds(uint64_t ns)
 {
     // Each stretch may miss the samples that are due to it by one, and rounds as long as a number of periods miss it
     // each time: few stretches keep that small.
     enum { ROUNDS = 4 };
-    uint64_t ns = strtoull(milliseconds, NULL, 10) * 1000000 / ROUNDS;
-    allocate();
     for (int i = 0; i < ROUNDS; i++) {
-        seventy(ns);
-        twenty(ns);
-        ten(ns);
+        seventy(ns / ROUNDS);
+        twenty(ns / ROUNDS);
+        ten(ns / ROUNDS);
     }
+}
+
+// The same, of which nothing counts: the recorder sees this code for the first time, which may take longer than it
+// lasts.
+NOT_INLINE static void warm_up(void (*rounds)(uint64_t ns), uint64_t ns)
+{
+    rounds(ns);
+    memset(spent, 0, sizeof spent);
+}
+
+static int split(uint64_t ns, uint64_t before)
+{
+    allocate();
+    warm_up(burn_in_rounds, before);
+    burn_in_rounds(ns);
     printf("seventy %llu twenty %llu ten %llu\n", (unsigned long long)spent[0], (unsigned long long)spent[1],
            (unsigned long long)spent[2]);
+    return 0;
+}
+
+// ---- wait: three stacks off the processor for 70, 20 and 10 percent, in many pieces
+// ------------------------------------------------------------------------------------------------------------------------
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+NOT_INLINE static void sleep_seventy(uint64_t ns)
+{
+    uint64_t start = now_ns();
+    struct timespec piece = {0, (long)(ns * 70 / 100)};
+    nanosleep(&piece, NULL);
+    spent[0] += now_ns() - start;
+}
+
+NOT_INLINE static void poll_twenty(uint64_t ns)
+{
+    uint64_t start = now_ns();
+    struct timespec piece = {0, (long)(ns * 20 / 100)};
+    ppoll(NULL, 0, &piece, NULL);
+    spent[1] += now_ns() - start;
+}
+
+// Another thread wakes it.
+static int asked[2], answered[2];
+
+static void *answer_later(void *unused)
+{
+    uint64_t ns;
+    while (read(asked[0], &ns, sizeof ns) == sizeof ns) {
+        struct timespec piece = {0, (long)ns};
+        nanosleep(&piece, NULL);
+        if (write(answered[1], &ns, sizeof ns) != sizeof ns)
+            exit(1);
+    }
+    return unused;
+}
+
+NOT_INLINE static void read_ten(uint64_t ns)
+{
+    uint64_t start = now_ns(), piece = ns * 10 / 100;
+    if (write(asked[1], &piece, sizeof piece) != sizeof piece ||
+        read(answered[0], &piece, sizeof piece) != sizeof piece)
+        exit(1);
+    spent[2] += now_ns() - start;
+}
+
+static void wait_in_rounds(uint64_t ns)
+{
+    enum { ROUNDS = 50 };
+    for (int i = 0; ns && i < ROUNDS; i++) {
+        sleep_seventy(ns / ROUNDS);
+        poll_twenty(ns / ROUNDS);
+        read_ten(ns / ROUNDS);
+    }
+}
+
+static int wait_in_pieces(uint64_t ns, uint64_t before)
+{
+    pthread_t thread;
+    if (pipe(asked) || pipe(answered) || pthread_create(&thread, NULL, answer_later, NULL))
+        return 1;
+    allocate();
+    warm_up(wait_in_rounds, before);
+    wait_in_rounds(ns);
+    printf("sleep_seventy %llu poll_twenty %llu read_ten %llu\n", (unsigned long long)spent[0],
+           (unsigned long long)spent[1], (unsigned long long)spent[2]);
     return 0;
 }
 
@@ -260,11 +347,18 @@ static int refuse(int error, const char *preload, char **arguments)
     return 99;
 }
 
+static uint64_t milliseconds(const char *argument)
+{
+    return argument ? strtoull(argument, NULL, 10) * 1000000 : 0;
+}
+
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
     if (count > 2 && !strcmp(what, "split"))
-        return split(arguments[2]);
+        return split(milliseconds(arguments[2]), milliseconds(arguments[3]));
+    if (count > 2 && !strcmp(what, "wait"))
+        return wait_in_pieces(milliseconds(arguments[2]), milliseconds(arguments[3]));
     if (count > 2 && !strcmp(what, "touch"))
         return touch_blocks(arguments[2]);
     if (!strcmp(what, "threads"))
@@ -275,7 +369,9 @@ int main(int count, char **arguments)
         return descriptors();
     if (count > 4 && !strcmp(what, "refuse"))
         return refuse(atoi(arguments[2]), arguments[3], arguments + 4);
-    fprintf(stderr, "usage: %s split MS | touch MIB | threads | children | refuse ERRNO PRELOAD PROGRAM...\n",
+    fprintf(stderr,
+            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | threads | children | refuse ERRNO PRELOAD "
+            "PROGRAM...\n",
             arguments[0]);
     return 2;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Rings of samples as the kernel fills them, and as it never would.
+#include "runtime/perf/cpu_clocks.h"
 #include "runtime/perf/ring.h"
 #include "runtime/perf/sample.h"
 #include "tests/suite.h"
@@ -9,6 +10,8 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { SIZE = 4096, COPY = 64 };
 
@@ -241,16 +244,73 @@ END_TEST
 
 START_TEST(lost_records_say_how_many)
 {
-    struct words words = {.count = 3, .word = {0, 5, 1234}};
+    struct words words = {.count = 5, .word = {0, 5, 1234, 0, 777}};
     struct perf_event_header header = {.type = PERF_RECORD_LOST};
+    uint32_t ids[2] = {11, 22};
     memcpy(words.word, &header, 8);
-    struct hs_sample sample = read_words(&words, 24, HS_SAMPLE_STACK);
+    memcpy(&words.word[3], ids, 8);
+    struct hs_sample sample = read_words(&words, 40, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_LOST);
     ck_assert_uint_eq(sample.lost, 1234);
-    ck_assert_int_eq(read_words(&words, 16, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
+    ck_assert_uint_eq(sample.pid, 11);
+    ck_assert_uint_eq(sample.tid, 22);
+    ck_assert_uint_eq(sample.time, 777);
+    for (size_t length = 0; length < 40; length++)
+        ck_assert_int_eq(read_words(&words, length, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
     header.type = PERF_RECORD_EXIT;
     memcpy(words.word, &header, 8);
     ck_assert_int_eq(read_words(&words, 24, HS_SAMPLE_STACK).kind, HS_SAMPLE_OTHER);
+}
+END_TEST
+
+// A switch record: whose it is and when it was stand at its end.
+START_TEST(threads_that_come_back_are_read)
+{
+    struct words words = {.count = 3, .word = {0, 0, 777}};
+    struct perf_event_header header = {.type = PERF_RECORD_SWITCH};
+    uint32_t ids[2] = {11, 22};
+    memcpy(&words.word[1], ids, 8);
+    memcpy(words.word, &header, 8);
+    struct hs_sample sample = read_words(&words, 24, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_SWITCHED_IN);
+    ck_assert_uint_eq(sample.pid, 11);
+    ck_assert_uint_eq(sample.tid, 22);
+    ck_assert_uint_eq(sample.time, 777);
+    for (size_t length = 0; length < 24; length++)
+        ck_assert_int_eq(read_words(&words, length, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
+    header.misc = PERF_RECORD_MISC_SWITCH_OUT;
+    memcpy(words.word, &header, 8);
+    ck_assert_int_eq(read_words(&words, 24, HS_SAMPLE_STACK).kind, HS_SAMPLE_OTHER);
+}
+END_TEST
+
+static uint32_t told[8];
+static unsigned told_count;
+
+static void tell(uint32_t tid, uint64_t ns)
+{
+    ck_assert_uint_gt(ns, 0);
+    ck_assert_uint_lt(told_count, 8);
+    told[told_count++] = tid;
+}
+
+// Own threads alone have clocks; one that shares another's place has that one told.
+START_TEST(cpu_clocks_are_told_once)
+{
+    struct hs_cpu_clocks clocks = {{0}};
+    uint32_t self = (uint32_t)syscall(SYS_gettid);
+    hs_cpu_clocks__sampled(&clocks, self, tell);
+    hs_cpu_clocks__sampled(&clocks, self, tell);
+    ck_assert_uint_eq(told_count, 0);
+    hs_cpu_clocks__tell(&clocks, tell);
+    hs_cpu_clocks__tell(&clocks, tell);
+    ck_assert_uint_eq(told_count, 1);
+    ck_assert_uint_eq(told[0], self);
+    hs_cpu_clocks__sampled(&clocks, self, tell);
+    hs_cpu_clocks__sampled(&clocks, self + HS_CPU_CLOCKS * 1000003u, tell);
+    ck_assert_uint_eq(told_count, 2);
+    hs_cpu_clocks__tell(&clocks, tell);
+    ck_assert_uint_eq(told_count, 2);
 }
 END_TEST
 
@@ -265,6 +325,8 @@ int main(void)
     tcase_add_test(cases, cut_samples_are_damaged);
     tcase_add_test(cases, impossible_sizes_of_the_copy_are_damage);
     tcase_add_test(cases, lost_records_say_how_many);
+    tcase_add_test(cases, threads_that_come_back_are_read);
+    tcase_add_test(cases, cpu_clocks_are_told_once);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

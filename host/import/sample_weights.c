@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/sample_weights.h"
+
+#include "format/trace_format.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+// Samples among which a clock's progress is shared out: fewer, and it would matter where between two samples the clock
+// was read.
+enum { SHARED_AMONG = 16 };
+
+struct weighing {
+    struct hs_sample **order; // by thread and time, those with a thread alone
+    size_t count;
+    uint64_t *losses; // when it was forgotten who had left the processor, in order
+    size_t loss_count;
+};
+
+static bool has_thread(const struct hs_sample *sample)
+{
+    return sample->tid && (sample->kind == HS_SAMPLE_CPU || sample->kind == HS_SAMPLE_OFF_CPU ||
+                           sample->kind == HS_SAMPLE_ON_CPU || sample->kind == HS_SAMPLE_CPU_CLOCK);
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct hs_sample *a = *(struct hs_sample *const *)left, *b = *(struct hs_sample *const *)right;
+    int result = compare(a->tid, b->tid);
+    if (!result)
+        result = compare(a->time, b->time);
+    return result ? result : compare((uintptr_t)a, (uintptr_t)b);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    return compare(*(const uint64_t *)left, *(const uint64_t *)right);
+}
+
+static int put_in_order(struct weighing *weighing, struct hs_sample *samples, size_t count)
+{
+    weighing->order = malloc((count + 1) * sizeof *weighing->order);
+    weighing->losses = malloc((count + 1) * sizeof *weighing->losses);
+    if (!weighing->order || !weighing->losses)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (has_thread(&samples[i]))
+            weighing->order[weighing->count++] = &samples[i];
+        else if (samples[i].kind == HS_SAMPLE_ON_CPU)
+            weighing->losses[weighing->loss_count++] = samples[i].time;
+    }
+    qsort(weighing->order, weighing->count, sizeof *weighing->order, compare_samples);
+    qsort(weighing->losses, weighing->loss_count, sizeof *weighing->losses, compare_times);
+    return 0;
+}
+
+// ---- CPU time
+// ---------------------------------------------------------------------------------------------------------
+
+// A thread's samples since a reading of its clock.
+struct stretch {
+    uint64_t clock, pauses;     // the reading that it began with; a thread begins with 0
+    struct hs_sample **samples; // from there on
+    uint64_t weight, number;    // of the CPU samples so far
+    // The same at the latest reading.
+    struct hs_sample **last;
+    uint64_t last_clock, last_weight;
+};
+
+// Shares out what the clock went on by, from the stretch's beginning to its latest reading.
+static void share_out(const struct stretch *stretch)
+{
+    unsigned __int128 ns = stretch->last_clock - stretch->clock, before = 0, given = 0;
+    if (!stretch->last_weight)
+        return;
+    for (struct hs_sample **at = stretch->samples; at < stretch->last; at++) {
+        if ((*at)->kind != HS_SAMPLE_CPU)
+            continue;
+        before += (*at)->weight;
+        uint64_t until = (uint64_t)(ns * before / stretch->last_weight);
+        (*at)->weight = until - (uint64_t)given;
+        given = until;
+    }
+}
+
+static void begin_stretch(struct stretch *stretch, struct hs_sample **reading)
+{
+    *stretch = (struct stretch){.clock = (*reading)->weight,
+                                .pauses = (*reading)->address,
+                                .samples = reading + 1,
+                                .last_clock = (*reading)->weight};
+}
+
+static void take_reading(struct stretch *stretch, struct hs_sample **reading)
+{
+    // A pause of the recording, or another thread that has the number of one that has ended.
+    bool follows = (*reading)->address == stretch->pauses && (*reading)->weight >= stretch->last_clock;
+    if (follows) {
+        stretch->last = reading;
+        stretch->last_clock = (*reading)->weight;
+        stretch->last_weight = stretch->weight;
+    }
+    if (follows && stretch->number && stretch->number < SHARED_AMONG)
+        return;
+    share_out(stretch);
+    begin_stretch(stretch, reading);
+}
+
+static void weigh_cpu_time(struct hs_sample **first, struct hs_sample **end)
+{
+    struct stretch stretch = {.samples = first};
+    for (; first < end; first++) {
+        if ((*first)->kind == HS_SAMPLE_CPU) {
+            stretch.weight += (*first)->weight;
+            stretch.number++;
+        } else if ((*first)->kind == HS_SAMPLE_CPU_CLOCK) {
+            take_reading(&stretch, first);
+        }
+    }
+    share_out(&stretch);
+}
+
+// ---- time off the processor
+// --------------------------------------------------------------------------------------------
+
+static bool has_loss_between(const struct weighing *weighing, uint64_t from, uint64_t to)
+{
+    size_t low = 0, high = weighing->loss_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (weighing->losses[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < weighing->loss_count && weighing->losses[low] <= to;
+}
+
+static void end_time_off(const struct weighing *weighing, struct hs_sample *left, uint64_t back)
+{
+    bool known = back >= left->time && !has_loss_between(weighing, left->time, back);
+    left->weight = known ? left->weight * (back - left->time) : 0;
+}
+
+// One that is followed by another has no known end: the return is missing.
+static void weigh_time_off(const struct weighing *weighing, struct hs_sample **first, struct hs_sample **end,
+                           uint64_t end_time)
+{
+    struct hs_sample *left = NULL;
+    for (; first < end; first++) {
+        if ((*first)->kind == HS_SAMPLE_OFF_CPU) {
+            if (left)
+                left->weight = 0;
+            left = *first;
+        } else if ((*first)->kind == HS_SAMPLE_ON_CPU && left) {
+            end_time_off(weighing, left, (*first)->time);
+            left = NULL;
+        }
+    }
+    if (left)
+        end_time_off(weighing, left, end_time);
+}
+
+// ---- all
+// ---------------------------------------------------------------------------------------------------------------
+
+static void weigh_threads(struct weighing *weighing, uint64_t end_time)
+{
+    struct hs_sample **at = weighing->order, **end = at + weighing->count;
+    while (at < end) {
+        struct hs_sample **next = at;
+        while (next < end && (*next)->tid == (*at)->tid)
+            next++;
+        weigh_cpu_time(at, next);
+        weigh_time_off(weighing, at, next, end_time);
+        at = next;
+    }
+}
+
+static size_t keep_weighed(struct hs_sample *samples, size_t count, struct hs_summary *summary)
+{
+    size_t kept = 0;
+    summary->cpu_ns = summary->off_cpu_ns = summary->off_cpu_samples = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_sample *sample = &samples[i];
+        bool is_off = sample->kind == HS_SAMPLE_OFF_CPU;
+        if (sample->kind == HS_SAMPLE_ON_CPU || sample->kind == HS_SAMPLE_CPU_CLOCK || (is_off && !sample->weight))
+            continue;
+        summary->cpu_ns += sample->kind == HS_SAMPLE_CPU ? sample->weight : 0;
+        summary->off_cpu_ns += is_off ? sample->weight : 0;
+        summary->off_cpu_samples += is_off;
+        samples[kept++] = *sample;
+    }
+    return kept;
+}
+
+int hs_samples__weigh(struct hs_sample *samples, size_t *count, uint64_t end_time, struct hs_summary *summary)
+{
+    struct weighing weighing = {NULL};
+    if (!*count)
+        return 0;
+    int result = put_in_order(&weighing, samples, *count);
+    if (!result) {
+        weigh_threads(&weighing, end_time);
+        *count = keep_weighed(samples, *count, summary);
+    }
+    free(weighing.order);
+    free(weighing.losses);
+    return result;
+}
