@@ -208,6 +208,7 @@ enum {
     HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: of no thread is it known any more when it left
     HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
                                // same address have no pause of the recording between them
+    HS_SAMPLE_WITNESS = 7,     // the kernel's own stack; weight: the recorder's
 };
 
 // The usable size that an allocator gives for `size` when a record does not say: glibc's rule for small blocks.

@@ -23,6 +23,7 @@ enum option_kind {
     OPTION_MODE,
     OPTION_POLICY,
     OPTION_EVENTS,
+    OPTION_UNWINDER,
     OPTION_UID
 };
 
@@ -61,6 +62,7 @@ static const struct option options[] = {
     {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
     {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
     {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},
+    {"UNWINDER", OPTION_UNWINDER, &hs_config.kernel_stacks},
     {"STACK_COPY", OPTION_NUMBER, &hs_config.stack_copy},
     {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
     {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
@@ -158,6 +160,15 @@ static uint32_t parse_events(const char *text)
     return events;
 }
 
+// kernel, or kernel:N.
+static uint64_t parse_unwinder(const char *text)
+{
+    uint64_t interval = 1;
+    if (!hs_text__starts_with(text, "kernel") || (text[6] && text[6] != ':'))
+        return 0;
+    return text[6] && (!parse_number(text + 7, &interval) || interval > UINT32_MAX) ? 0 : interval;
+}
+
 static void set_text(char *to, const char *value)
 {
     struct hs_text text;
@@ -194,6 +205,9 @@ static void set_option(const struct option *option, const char *value)
         break;
     case OPTION_EVENTS:
         *(uint32_t *)option->value = parse_events(value);
+        break;
+    case OPTION_UNWINDER:
+        *(uint64_t *)option->value = parse_unwinder(value);
         break;
     case OPTION_UID:
         if (parse_number(value, &number))
@@ -283,6 +297,10 @@ void hs_config__read(void)
     if (hs_config.aggregate)
         leave_to_sums();
     keep_within(&hs_config.max_depth, 16, 65536);
+    if (hs_config.kernel_stacks) {
+        hs_config.events |= HS_EVENTS_WITNESS;
+        hs_config.memo = false; // what is known already is not asked for
+    }
     keep_within(&hs_config.cpu_frequency, 1, 10000);
     keep_within(&hs_config.fault_stacks, 1, 1 << 20);
     keep_within(&hs_config.switch_stacks, 1, 1 << 20);

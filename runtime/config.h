@@ -16,7 +16,7 @@ enum hs_stream_policy { HS_POLICY_BLOCK, HS_POLICY_DROP, HS_POLICY_SPILL };
 enum hs_log_level { HS_LOG_OFF, HS_LOG_ERROR, HS_LOG_WARN, HS_LOG_INFO, HS_LOG_DEBUG };
 
 // What HEAPSONDE_EVENTS names.
-enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OFF_CPU = 8 };
+enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OFF_CPU = 8, HS_EVENTS_WITNESS = 16 };
 
 struct hs_config {
     char output[HS_CONFIG_TEXT];   // OUTPUT: pattern with %p %e %t %n %%; empty: no file
@@ -46,6 +46,7 @@ struct hs_config {
     uint64_t cpu_frequency; // CPU_FREQUENCY: samples per second of CPU time
     uint64_t fault_stacks;  // FAULT_STACKS: one page fault in so many gets its stack
     uint64_t switch_stacks; // SWITCH_STACKS: one time in so many that a thread leaves the processor is sampled
+    uint64_t kernel_stacks; // UNWINDER=kernel, =kernel:N: one stack in so many is asked of the kernel, too; 0: none
     uint64_t stack_copy;    // STACK_COPY: bytes of the stack that the kernel copies for a sample
     // What is sent while the program runs (docs/protocol.md).
     bool server;                     // ENABLE_SERVER: hosts may connect

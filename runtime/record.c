@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/output.h"
+#include "runtime/perf/witness.h"
 #include "runtime/shared_word.h"
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
@@ -95,6 +96,10 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
         hs_sites_learn(thread->sites, memo, caller, stack);
     else
         count(&hs_output__live()->dropped[HS_DROP_STACK_TABLE]);
+#if HS_PERF_HAS_WITNESSES
+    if (HS_UNLIKELY(hs_config.kernel_stacks))
+        hs_witness__call(stack, caller);
+#endif
     return stack;
 }
 

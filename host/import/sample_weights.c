@@ -9,7 +9,7 @@
 
 // Samples among which a clock's progress is shared out: fewer, and it would matter where between two samples the clock
 // was read.
-enum { SHARED_AMONG = 16 };
+enum { SHARED_AMONG = 4 };
 
 struct weighing {
     struct hs_sample **order; // by thread and time, those with a thread alone

@@ -2,6 +2,7 @@
 #include "host/report/frames.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
+#include "host/report/kernel_stacks.h"
 #include "host/report/samples.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
@@ -62,6 +63,7 @@ static int print_samples(FILE *out, const struct hs_subject *subject, const stru
         result = hs_report__cpu(out, subject, options->top);
     if (!result && summary->faulted_bytes)
         result = hs_report__touched(out, subject, options->top);
+    hs_report__kernel_stacks(out, subject);
     return result;
 }
 

@@ -17,7 +17,7 @@
 enum { RING_MOST = 512 << 10, RING_LEAST = 16 << 10, ALL_RINGS_MOST = 16 << 20, THREADS_MOST = 4096 };
 
 // In the order in which they are opened.
-enum event { CPU, FAULT_STACK, FAULT, SWITCH, EVENTS };
+enum event { CPU, FAULT_STACK, FAULT, SWITCH, WITNESS, EVENTS };
 
 static const struct {
     uint8_t wanted; // by what of HEAPSONDE_EVENTS
@@ -28,6 +28,7 @@ static const struct {
     [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS},
     [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS},
     [SWITCH] = {HS_EVENTS_OFF_CPU, HS_PERF_SWITCH, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    [WITNESS] = {HS_EVENTS_WITNESS, HS_PERF_WITNESS, PERF_COUNT_SW_PAGE_FAULTS},
 };
 
 static bool is_wanted(enum event event)
@@ -37,13 +38,15 @@ static bool is_wanted(enum event event)
 
 static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 {
+    if (event == WITNESS)
+        return HS_SAMPLE_CHAIN;
     return event == FAULT ? HS_SAMPLE_SHORT : rings->without_stack ? HS_SAMPLE_IP : HS_SAMPLE_STACK;
 }
 
 static uint64_t period(enum event event)
 {
     const uint64_t periods[EVENTS] = {1000000000 / hs_config.cpu_frequency, hs_config.fault_stacks, 1,
-                                      hs_config.switch_stacks};
+                                      hs_config.switch_stacks, 1};
     return periods[event];
 }
 
@@ -67,6 +70,7 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .inherit_thread = !without_inherit_thread,
+        .exclude_callchain_kernel = event == WITNESS,
         .context_switch = event == SWITCH,
         .sample_id_all = 1,
     };
@@ -84,7 +88,10 @@ static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu
 long hs_perf_rings__ask(struct hs_perf_rings *rings)
 {
     struct perf_event_attr attr;
-    enum event event = is_wanted(CPU) ? CPU : is_wanted(FAULT_STACK) ? FAULT_STACK : SWITCH;
+    enum event event = is_wanted(CPU)           ? CPU
+                       : is_wanted(FAULT_STACK) ? FAULT_STACK
+                       : is_wanted(SWITCH)      ? SWITCH
+                                                : WITNESS;
     long fd = -EINVAL;
     for (unsigned less = 0; less < 8 && fd < 0; less++) {
         rings->without_kernel = less & 1;

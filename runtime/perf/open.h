@@ -16,7 +16,7 @@ struct hs_fault_run {
 };
 
 // What a ring's samples are of. Those that interrupt a thread share one.
-enum hs_perf_role { HS_PERF_INTERRUPTED, HS_PERF_FAULT, HS_PERF_SWITCH, HS_PERF_ROLES };
+enum hs_perf_role { HS_PERF_INTERRUPTED, HS_PERF_FAULT, HS_PERF_SWITCH, HS_PERF_WITNESS, HS_PERF_ROLES };
 
 struct hs_perf_ring {
     struct hs_ring ring;

@@ -13,6 +13,7 @@
 #include "runtime/perf/cpu_clocks.h"
 #include "runtime/perf/open.h"
 #include "runtime/perf/sample.h"
+#include "runtime/perf/witness.h"
 #include "runtime/record.h"
 #include "runtime/shared_word.h"
 #include "runtime/writer.h"
@@ -64,6 +65,15 @@ static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, ui
     hs_record__wide(perf.self, NULL, HS_WIDE_SAMPLE, words, 5, HS_RECORD_NO_STACK, 0);
 }
 
+static uint32_t identify(void)
+{
+    perf.self->node_cache->alone_as = 0;
+    uint32_t stack = hs_stacks__identify(perf.self->memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
+    if (!stack)
+        hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_STACK_TABLE], 1);
+    return stack;
+}
+
 static uint32_t stack_of(const struct hs_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
@@ -75,12 +85,32 @@ static uint32_t stack_of(const struct hs_sample *sample)
         hs_shared_word__add(&live->truncated[memo->end], 1);
     if (memo->guessed)
         hs_shared_word__add(&live->guessed, 1);
-    perf.self->node_cache->alone_as = 0;
-    uint32_t stack = hs_stacks__identify(memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
-    if (!stack)
-        hs_shared_word__add(&live->dropped[HS_DROP_STACK_TABLE], 1);
-    return stack;
+    return identify();
 }
+
+#if HS_PERF_HAS_WITNESSES
+// The chain begins in the recorder; the frame that called it is known.
+static void take_witness(const struct hs_sample *sample)
+{
+    struct hs_witness witness = hs_witness__of(sample->address);
+    struct hs_memo *memo = perf.self->memo;
+    uint64_t length = 0;
+    if (!witness.pc)
+        return;
+    for (uint64_t i = 0; i < sample->chain_length && length < memo->capacity; i++)
+        if (sample->chain[i] < (uint64_t)PERF_CONTEXT_MAX)
+            length++;
+    // In place of the innermost one, which is the recorder's.
+    uint64_t frame = memo->depth = (uint32_t)(length ? length : 1);
+    memo->pcs[--frame] = witness.pc;
+    for (uint64_t i = 0, seen = 0; frame && i < sample->chain_length; i++)
+        if (sample->chain[i] < (uint64_t)PERF_CONTEXT_MAX && seen++)
+            memo->pcs[--frame] = (uintptr_t)sample->chain[i];
+    memo->end = HS_END_ROOT;
+    memo->guessed = false;
+    put(HS_SAMPLE_WITNESS, sample->tid, identify(), witness.stack, 0, sample->time);
+}
+#endif
 
 static uint64_t page_of(uint64_t address)
 {
@@ -116,6 +146,10 @@ static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sampl
 {
     if (ring->role == HS_PERF_FAULT) {
         add_fault(&ring->run, sample);
+#if HS_PERF_HAS_WITNESSES
+    } else if (ring->role == HS_PERF_WITNESS) {
+        take_witness(sample);
+#endif
     } else if (ring->role == HS_PERF_SWITCH) {
         put(HS_SAMPLE_OFF_CPU, sample->tid, stack_of(sample), hs_config.switch_stacks, 0, sample->time);
     } else if (sample->address) {
@@ -288,6 +322,10 @@ static long start_thread(void)
 
 static long prepare(void)
 {
+#if HS_PERF_HAS_WITNESSES
+    if ((hs_config.events & HS_EVENTS_WITNESS) && !hs_witness__start())
+        return -ENOMEM;
+#endif
     perf.rings = hs_memory__map(sizeof *perf.rings);
     perf.record = hs_memory__map(HS_RING_RECORD_MAX);
     return perf.rings && perf.record ? hs_perf_rings__ask(perf.rings) : -ENOMEM;
@@ -362,6 +400,9 @@ void hs_perf__release_code(void)
 
 void hs_perf__reset(void)
 {
+#if HS_PERF_HAS_WITNESSES
+    hs_witness__reset();
+#endif
     if (perf.rings)
         hs_memory__unmap(perf.rings, sizeof *perf.rings);
     if (perf.record)

@@ -60,6 +60,17 @@ static void read_snapshot(struct hs_reader *reader, struct hs_sample *sample)
     reader->failed |= filled > size;
 }
 
+// Markers say whose the addresses behind them are: there are only the user's.
+static void read_chain(struct hs_reader *reader, struct hs_sample *sample)
+{
+    uint64_t length = hs_read_u64(reader);
+    sample->chain = (const uint64_t *)(const void *)reader->at;
+    if (length > HS_CHAIN_MAX)
+        reader->failed = true;
+    hs_reader_skip(reader, length * 8);
+    sample->chain_length = reader->failed ? 0 : length;
+}
+
 static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sample *sample)
 {
     uint64_t ip = type & PERF_SAMPLE_IP ? hs_read_u64(reader) : 0;
@@ -67,6 +78,8 @@ static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sampl
     sample->tid = hs_read_u32(reader);
     sample->time = hs_read_u64(reader);
     sample->address = hs_read_u64(reader);
+    if (type & PERF_SAMPLE_CALLCHAIN)
+        read_chain(reader, sample);
     if (type & PERF_SAMPLE_REGS_USER)
         read_snapshot(reader, sample);
     if (type & PERF_SAMPLE_IP) {

@@ -11,7 +11,11 @@
 
 #define HS_SAMPLE_SHORT (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)
 #define HS_SAMPLE_IP    (PERF_SAMPLE_IP | HS_SAMPLE_SHORT)
+#define HS_SAMPLE_CHAIN (HS_SAMPLE_SHORT | PERF_SAMPLE_CALLCHAIN)
 #define HS_SAMPLE_STACK (HS_SAMPLE_SHORT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+
+// More than a record can hold.
+enum { HS_CHAIN_MAX = 8192 };
 
 struct hs_sample {
     enum { HS_SAMPLE_OTHER, HS_SAMPLE_LOST, HS_SAMPLE_TAKEN, HS_SAMPLE_SWITCHED_IN, HS_SAMPLE_DAMAGED } kind;
@@ -20,8 +24,10 @@ struct hs_sample {
     uint32_t pid, tid;
     uint64_t time; // CLOCK_MONOTONIC
     // TAKEN:
-    uint64_t address; // of a page fault
-    bool has_stack;   // `snapshot` is filled; its copy points into the record
+    uint64_t address;      // of a page fault
+    const uint64_t *chain; // the kernel's call chain in the record, innermost first
+    uint64_t chain_length;
+    bool has_stack; // `snapshot` is filled; its copy points into the record
     struct hs_snapshot snapshot;
 };
 

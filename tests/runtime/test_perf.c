@@ -263,6 +263,41 @@ START_TEST(lost_records_say_how_many)
 }
 END_TEST
 
+static void chain_sample(struct words *words, uint64_t length)
+{
+    begin_sample(words);
+    add(words, length);
+    add(words, PERF_CONTEXT_USER);
+    add(words, 0x1111);
+    add(words, 0x2222);
+}
+
+START_TEST(call_chains_are_read)
+{
+    struct words words;
+    chain_sample(&words, 3);
+    struct hs_sample sample;
+    hs_sample__read(words.word, words.count * 8, HS_SAMPLE_CHAIN, &sample);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
+    ck_assert_uint_eq(sample.chain_length, 3);
+    ck_assert_uint_eq(sample.chain[0], PERF_CONTEXT_USER);
+    ck_assert_uint_eq(sample.chain[2], 0x2222);
+    ck_assert_uint_eq(sample.address, 0x4444);
+    for (size_t length = 0; length < words.count * 8; length++)
+        ck_assert_int_eq(read_words(&words, length, HS_SAMPLE_CHAIN).kind, HS_SAMPLE_DAMAGED);
+    static const uint64_t lengths[] = {4, 5, HS_CHAIN_MAX + 1, 1ull << 61, (1ull << 61) + 3, UINT64_MAX};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        chain_sample(&words, lengths[i]);
+        sample = read_words(&words, words.count * 8, HS_SAMPLE_CHAIN);
+        ck_assert_int_eq(sample.kind, HS_SAMPLE_DAMAGED);
+        ck_assert_uint_eq(sample.chain_length, 0);
+    }
+    chain_sample(&words, 0);
+    sample = read_words(&words, words.count * 8, HS_SAMPLE_CHAIN);
+    ck_assert_uint_eq(sample.chain_length, 0);
+}
+END_TEST
+
 // A switch record: whose it is and when it was stand at its end.
 START_TEST(threads_that_come_back_are_read)
 {
@@ -325,6 +360,7 @@ int main(void)
     tcase_add_test(cases, cut_samples_are_damaged);
     tcase_add_test(cases, impossible_sizes_of_the_copy_are_damage);
     tcase_add_test(cases, lost_records_say_how_many);
+    tcase_add_test(cases, call_chains_are_read);
     tcase_add_test(cases, threads_that_come_back_are_read);
     tcase_add_test(cases, cpu_clocks_are_told_once);
     suite_add_tcase(suite, cases);

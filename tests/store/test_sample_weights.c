@@ -75,22 +75,22 @@ START_TEST(a_new_thread_begins_with_nothing)
 }
 END_TEST
 
-// Fewer than sixteen samples wait for the next reading; those at the end have their own.
+// Fewer than four samples wait for the next reading; those at the end have their own.
 START_TEST(few_samples_are_shared_with_the_next_ones)
 {
     start();
     add(HS_SAMPLE_CPU_CLOCK, 7, 1, 1000);
-    add_cpu_samples(7, 10, 8);
+    add_cpu_samples(7, 10, 2);
     add(HS_SAMPLE_CPU_CLOCK, 7, 20, 1000);
-    add_cpu_samples(7, 30, 8);
-    add(HS_SAMPLE_CPU_CLOCK, 7, 40, 1320);
+    add_cpu_samples(7, 30, 2);
+    add(HS_SAMPLE_CPU_CLOCK, 7, 40, 1080);
     add_cpu_samples(7, 50, 1);
-    add(HS_SAMPLE_CPU_CLOCK, 7, 60, 1400);
+    add(HS_SAMPLE_CPU_CLOCK, 7, 60, 1160);
     weigh(1000);
-    ck_assert_uint_eq(count, 17);
-    for (size_t i = 0; i < 16; i++)
+    ck_assert_uint_eq(count, 5);
+    for (size_t i = 0; i < 4; i++)
         ck_assert_uint_eq(samples[i].weight, 20);
-    ck_assert_uint_eq(samples[16].weight, 80);
+    ck_assert_uint_eq(samples[4].weight, 80);
 }
 END_TEST
 
