@@ -54,6 +54,8 @@ bool hs_parameter__is_of_samples(enum hs_parameter_id id)
     case HS_PARAMETER_BACKTRACES:
     case HS_PARAMETER_THREAD:
     case HS_PARAMETER_MARKER:
+    case HS_PARAMETER_ERA:
+    case HS_PARAMETER_TIME_UNIT:
         return true;
     default:
         return hs_parameter__is_of_frames(id);

@@ -147,7 +147,7 @@ const struct hs_parameter *hs_parameter__find(const char *name);
 // Whether it speaks of frames alone, so that a heap dump can answer it, too.
 bool hs_parameter__is_of_frames(enum hs_parameter_id id);
 
-// Whether it says something of samples: of CPU time, of page faults.
+// Whether it says something of samples, too: of CPU time, of page faults.
 bool hs_parameter__is_of_samples(enum hs_parameter_id id);
 
 // What values of this kind look like, behind "give": "a size such as 4096, 64K or 1.5M".

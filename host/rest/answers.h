@@ -24,8 +24,13 @@ hs_prepare_function hs_prepare__backtrace, hs_prepare__backtraces;
 hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 // timelines.c
 extern const struct hs_rest_parameter hs_timeline_parameters[];
-hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps;
-hs_answer_function hs_answer__timeline, hs_answer__timeline_maps;
+hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps,
+    hs_prepare__timeline_usage;
+hs_answer_function hs_answer__timeline, hs_answer__timeline_maps, hs_answer__timeline_usage;
+// stacks.c
+extern const struct hs_rest_parameter hs_stacks_parameters[];
+hs_prepare_function hs_prepare__stacks;
+hs_answer_function hs_answer__stacks;
 // tree.c, ascii_tree.c
 hs_prepare_function hs_prepare__tree, hs_prepare__ascii_tree;
 hs_answer_function hs_answer__tree, hs_answer__folded, hs_answer__ascii_tree;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /call_tree, /inverted_tree, /sandwich: trees of functions, cut here so that the client gets what it can show.
-#include "host/report/cost.h"
+#include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/label_tree.h"
 #include "host/rest/write.h"
@@ -63,6 +63,9 @@ static int start(struct hs_question *question, struct trees **trees)
     question->work = *trees;
     question->free_work = free_trees;
     (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
+    if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
+                             hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
     if (hs_label_tree__start(&(*trees)->tree[0]) || hs_label_tree__start(&(*trees)->tree[1]))
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     return 0;

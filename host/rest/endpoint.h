@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_HOST_REST_ENDPOINT_H
 #define HEAPSONDE_HOST_REST_ENDPOINT_H
 
+#include "host/query/samples.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +38,8 @@ struct hs_rest_parameter {
 enum {
     HS_TAKES_FILTER = 1, // the filter language, and `at`
     HS_TAKES_PAGE = 2,   // order, count, skip
-    HS_TAKES_STRIP = 4   // strip_template_args
+    HS_TAKES_STRIP = 4,  // strip_template_args
+    HS_TAKES_EVENTS = 8  // events
 };
 
 struct hs_endpoint {
@@ -45,6 +48,7 @@ struct hs_endpoint {
     const char *type;    // Content-Type
     const char *schema;  // of the answer, in schemas.json; NULL: it is no JSON
     unsigned takes;
+    enum hs_events events;                      // that it is about; with HS_TAKES_EVENTS the parameter says so
     const struct hs_rest_parameter *parameters; // its own; may be NULL
     // Works out whatever can go wrong: 0, or a negative errno with the question's error set. -EINVAL: the question is
     // wrong; -ENOENT: there is no such thing. May be NULL.
@@ -56,10 +60,11 @@ struct hs_endpoint {
 };
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
-extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[];
+extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
+    hs_events_parameters[];
 
 // The arrays of parameters that an endpoint takes, besides the filter's. Returns how many.
-enum { HS_PARAMETER_ARRAYS = 4 };
+enum { HS_PARAMETER_ARRAYS = 5 };
 size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
                                const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);
 

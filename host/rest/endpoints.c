@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/endpoint.h"
 
+#include "host/report/events.h"
 #include "host/rest/answers.h"
 
 #define JSON "application/json"
@@ -30,6 +31,16 @@ const struct hs_rest_parameter hs_strip_parameters[] = {
      .kind = HS_REST_FLAG,
      .otherwise = "false",
      .help = "write <...> for what stands in the brackets of templates"},
+    {0},
+};
+
+const struct hs_rest_parameter hs_events_parameters[] = {
+    {.name = "events",
+     .kind = HS_REST_CHOICE,
+     .choices = HS_EVENTS_CHOICES,
+     .otherwise = "heap",
+     .help =
+         "what the sizes are of: allocations, CPU time in ns, page faults, or what was touched of what was allocated"},
     {0},
 };
 
@@ -64,12 +75,21 @@ const struct hs_endpoint hs_endpoints[] = {
      .prepare = hs_prepare__timeline_leaked,
      .write = hs_answer__timeline},
     {.path = "/data/{id}/timeline_maps",
-     .summary = "Mapped memory over time; what of it was resident is not recorded and null",
+     .summary =
+         "Mapped memory over time, and what page faults made resident, where they were recorded; the rest is null",
      .type = JSON,
      .schema = "TimelineOfMaps",
      .parameters = hs_timeline_parameters,
      .prepare = hs_prepare__timeline_maps,
      .write = hs_answer__timeline_maps},
+    {.path = "/data/{id}/timeline_usage",
+     .summary = "CPU time, the heap and resident memory over time",
+     .type = JSON,
+     .schema = "TimelineOfUsage",
+     .takes = HS_TAKES_FILTER,
+     .parameters = hs_timeline_parameters,
+     .prepare = hs_prepare__timeline_usage,
+     .write = hs_answer__timeline_usage},
     {.path = "/data/{id}/allocations",
      .summary = "Single blocks",
      .type = JSON,
@@ -109,7 +129,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "The tree of return addresses, with everything that passed through each",
      .type = JSON,
      .schema = "Tree",
-     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP | HS_TAKES_EVENTS,
      .prepare = hs_prepare__tree,
      .write = hs_answer__tree},
     {.path = "/data/{id}/allocation_ascii_tree",
@@ -122,7 +142,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "The call tree by functions, cut to what can be shown",
      .type = JSON,
      .schema = "CallTree",
-     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP | HS_TAKES_EVENTS,
      .parameters = hs_call_tree_parameters,
      .prepare = hs_prepare__call_tree,
      .write = hs_answer__call_tree},
@@ -130,7 +150,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "The functions that allocate and, below them, who called them",
      .type = JSON,
      .schema = "CallTree",
-     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP | HS_TAKES_EVENTS,
      .parameters = hs_call_tree_parameters,
      .prepare = hs_prepare__inverted_tree,
      .write = hs_answer__call_tree},
@@ -138,10 +158,46 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "One function between its callers and what it called",
      .type = JSON,
      .schema = "Sandwich",
-     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP | HS_TAKES_EVENTS,
      .parameters = hs_sandwich_parameters,
      .prepare = hs_prepare__sandwich,
      .write = hs_answer__sandwich},
+    {.path = "/data/{id}/cpu",
+     .summary = "Stacks by the CPU time that they burned",
+     .type = JSON,
+     .schema = "StacksByTime",
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .events = HS_EVENTS_CPU,
+     .parameters = hs_stacks_parameters,
+     .prepare = hs_prepare__stacks,
+     .write = hs_answer__stacks},
+    {.path = "/data/{id}/faults",
+     .summary = "Stacks by the page faults that they made",
+     .type = JSON,
+     .schema = "StacksByFaults",
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .events = HS_EVENTS_FAULTS,
+     .parameters = hs_stacks_parameters,
+     .prepare = hs_prepare__stacks,
+     .write = hs_answer__stacks},
+    {.path = "/data/{id}/touched",
+     .summary = "Stacks that allocated, by what was touched of their blocks",
+     .type = JSON,
+     .schema = "StacksByTouched",
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .events = HS_EVENTS_TOUCHED,
+     .parameters = hs_stacks_parameters,
+     .prepare = hs_prepare__stacks,
+     .write = hs_answer__stacks},
+    {.path = "/data/{id}/touched_mappings",
+     .summary = "Stacks that mapped memory, by what was touched of it",
+     .type = JSON,
+     .schema = "StacksByTouched",
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .events = HS_EVENTS_TOUCHED_MAPPINGS,
+     .parameters = hs_stacks_parameters,
+     .prepare = hs_prepare__stacks,
+     .write = hs_answer__stacks},
     {.path = "/data/{id}/regions",
      .summary = "Address ranges of blocks, those that touch as one",
      .type = JSON,
@@ -213,7 +269,7 @@ const struct hs_endpoint hs_endpoints[] = {
     {.path = "/data/{id}/export/{format}",
      .summary = "What matches in a format of heapsonde export, such as flamegraph, heaptrack or replay",
      .type = "application/octet-stream",
-     .takes = HS_TAKES_FILTER,
+     .takes = HS_TAKES_FILTER | HS_TAKES_EVENTS,
      .parameters = hs_export_parameters,
      .prepare = hs_prepare__export,
      .write = hs_answer__export,
@@ -261,7 +317,9 @@ size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
         arrays[count++] = hs_page_parameters;
     if (endpoint->takes & HS_TAKES_STRIP)
         arrays[count++] = hs_strip_parameters;
-    if (endpoint->takes & HS_TAKES_FILTER)
+    if (endpoint->takes & HS_TAKES_EVENTS)
+        arrays[count++] = hs_events_parameters;
+    if (endpoint->takes & HS_TAKES_FILTER && !hs_events__are_samples(endpoint->events))
         arrays[count++] = hs_at_parameters;
     return count;
 }

@@ -39,6 +39,14 @@ static int unknown_format(struct hs_question *question, const char *name)
     return result;
 }
 
+static int refuse_events(struct hs_question *question)
+{
+    char formats[512];
+    hs_export_formats__list(question->events, formats, sizeof(formats));
+    return hs_error__set(&question->error, EINVAL, "events: %s cannot be written as %s; there are %s",
+                         hs_events_kind__of(question->events)->words, question->value[1], formats);
+}
+
 int hs_prepare__export(struct hs_question *question)
 {
     const struct hs_totals *totals;
@@ -50,6 +58,11 @@ int hs_prepare__export(struct hs_question *question)
     exporting->format = hs_export_format__find(question->value[1]);
     if (!exporting->format)
         return unknown_format(question, question->value[1]);
+    if (!(exporting->format->events >> question->events & 1))
+        return refuse_events(question);
+    if (!(hs_events_kind__of(question->events)->costs >> hs_cost__parse(hs_question__text(question, "cost")) & 1))
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
+                             hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
     question->type = exporting->format->media_type;
     struct hs_subject *subject = &exporting->subject;
     const struct hs_summary *summary = hs_store__summary(question->store);
@@ -62,9 +75,11 @@ int hs_prepare__export(struct hs_question *question)
                                    .peak = summary->peak,
                                    .peak_time = summary->peak_time,
                                    .filter = &question->filter,
+                                   .not_of_samples = question->not_of_samples,
+                                   .events = question->events,
                                    .restriction = question->restricted ? question->filter_text : NULL,
                                    .path = question->state->path};
-    if (!question->restricted)
+    if (!question->restricted || question->events != HS_EVENTS_HEAP)
         return 0;
     return hs_query__peak(question->store, &question->filter, &question->control, &subject->peak, &subject->peak_time,
                           &question->error);

@@ -69,7 +69,8 @@ static void write_filter_parameters(struct hs_json *json, const struct hs_endpoi
 {
     for (size_t i = 0; i < HS_PARAMETER_COUNT; i++) {
         char reference[96];
-        if (is_own(endpoint, hs_parameters[i].name))
+        bool is_of_blocks = !hs_parameter__is_of_samples((enum hs_parameter_id)i);
+        if (is_own(endpoint, hs_parameters[i].name) || (is_of_blocks && hs_events__are_samples(endpoint->events)))
             continue;
         snprintf(reference, sizeof(reference), "#/components/parameters/%s", hs_parameters[i].name);
         hs_json__open_object(json, NULL);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/events.h"
 #include "host/rest/ask.h"
 
 #include <errno.h>
@@ -285,6 +286,23 @@ static char *name_filter(struct hs_question *question, const struct hs_filter_pa
     return named;
 }
 
+// Whether the trace has what is asked for, and the filter can be asked of it.
+static int check_events(struct hs_question *question)
+{
+    const char *word = question->endpoint->takes & HS_TAKES_EVENTS ? hs_question__text(question, "events") : NULL;
+    question->events = word ? hs_events__parse(word) : question->endpoint->events;
+    const struct hs_events_kind *kind = hs_events_kind__of(question->events);
+    if (!hs_events__are_in(question->events, question->store))
+        return hs_error__set(&question->error, ENOENT, "the trace has no %s; record with --events heap,%s", kind->words,
+                             kind->needs);
+    if (hs_events__are_samples(question->events) && question->not_of_samples)
+        return hs_error__set(&question->error, EINVAL, "%s: says something of blocks, which samples are not",
+                             question->not_of_samples);
+    if (hs_events__are_touched(question->events))
+        question->filter = hs_events__filter(question->events, &question->filter);
+    return 0;
+}
+
 int hs_question__check(struct hs_question *question)
 {
     struct resolving resolving = {.question = question, .state = question->state};
@@ -295,12 +313,16 @@ int hs_question__check(struct hs_question *question)
         question->restricted =
             !hs_filter_parameters__are_empty(&resolving.parameters) || hs_question__text(question, "at");
         question->filter_text = name_filter(question, &resolving.parameters);
+        question->not_of_samples =
+            hs_uri__value(&question->uri, "at") ? "at" : hs_filter_parameters__not_of_samples(&resolving.parameters);
         result = question->filter_text ? 0 : hs_error__set(&question->error, ENOMEM, "out of memory");
         if (!result)
             result = resolve_parameters(question, question->state, &resolving, &question->filter);
         if (!result)
             result = hs_question__narrow(question, question->state, "at", &question->filter);
     }
+    if (!result && question->store)
+        result = check_events(question);
     hs_filter_parameters__free(&resolving.parameters);
     return result;
 }
@@ -343,7 +365,8 @@ static int add_up(void *context, void **value, size_t *bytes, struct hs_error *e
     struct hs_totals *totals = calloc(1, sizeof(*totals));
     if (!totals)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result = hs_query__totals(adding->state->store, adding->filter, &adding->question->control, totals, error);
+    int result = hs_query__event_totals(adding->state->store, adding->question->events, adding->filter,
+                                        &adding->question->control, totals, error);
     if (result) {
         free(totals);
         return result;
@@ -360,7 +383,7 @@ int hs_question__totals_of(struct hs_question *question, const struct hs_rest_st
     void *value = NULL;
     struct adding adding = {question, state, filter};
     const struct hs_cache_maker maker = {add_up, &adding, free_totals};
-    if (asprintf(&key, "totals?%s", filter_key) < 0)
+    if (asprintf(&key, "totals?%d&%s", (int)question->events, filter_key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     int result = hs_question__cached(question, state, key, &maker, &value);
     free(key);

@@ -31,11 +31,13 @@ struct hs_question {
     const struct hs_rest_state *state;
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
-    struct hs_filter filter; // only with HS_TAKES_FILTER; `at` is part of it
-    bool restricted;         // the filter restricts something
-    char *filter_text;       // equal texts are equal filters
-    const char *type;        // Content-Type of the answer
-    bool strip;              // template arguments
+    struct hs_filter filter;    // only with HS_TAKES_FILTER; `at` is part of it
+    bool restricted;            // the filter restricts something
+    const char *not_of_samples; // what of it samples do not have; NULL: nothing
+    enum hs_events events;      // that it is about
+    char *filter_text;          // equal texts are equal filters
+    const char *type;           // Content-Type of the answer
+    bool strip;                 // template arguments
     struct hs_query_control control;
     struct hs_error error;
     void *work; // of the endpoint
@@ -65,7 +67,7 @@ int hs_question__resolve(struct hs_question *question, const struct hs_rest_stat
 int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,
                         const struct hs_cache_maker *maker, void **value);
 
-// Totals by stack of what a filter matches; `filter_key` names the filter. Not to be changed.
+// Totals by stack of what a filter matches, of the question's events; `filter_key` names the filter. Not to be changed.
 int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
                            const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
 int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);

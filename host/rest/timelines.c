@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /timeline, /timeline_leaked, /timeline_maps: what was there over time, in equal intervals; with era=0.1 in seconds,
-// as the first recorders of this family had it (timeline_seconds.c).
+// /timeline, /timeline_leaked, /timeline_maps, /timeline_usage: what was there over time, in equal intervals; with
+// era=0.1 in seconds, as the first recorders of this family had it (timeline_seconds.c).
+#include "host/query/usage.h"
 #include "host/rest/answers.h"
 #include "host/rest/timeline_seconds.h"
 #include "host/rest/write.h"
@@ -27,12 +28,14 @@ struct work {
     const struct hs_timeline *timeline; // held in the cache
     uint64_t to;
     struct hs_seconds seconds;
+    struct hs_usage usage; // on the intervals of the timeline
 };
 
 static void free_work(void *memory)
 {
     struct work *work = memory;
     hs_seconds__free(&work->seconds);
+    hs_usage__free(&work->usage);
     free(work);
 }
 
@@ -88,7 +91,7 @@ static bool is_of_first_era(const struct hs_question *question)
     return era && !strcmp(era, "0.1");
 }
 
-static int prepare(struct hs_question *question, bool restricted)
+static int prepare(struct hs_question *question, bool restricted, bool by_seconds)
 {
     struct work *work = calloc(1, sizeof(*work));
     uint64_t from = 0, to = hs_store__summary(question->store)->end_time;
@@ -96,7 +99,7 @@ static int prepare(struct hs_question *question, bool restricted)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = work;
     question->free_work = free_work;
-    if (is_of_first_era(question))
+    if (by_seconds)
         return hs_seconds__make(&work->seconds, question->store, restricted ? &question->filter : NULL,
                                 &question->control, &question->error);
     int result = hs_question__time(question, question->state, "from", &from);
@@ -110,22 +113,36 @@ static int prepare(struct hs_question *question, bool restricted)
     return result ? result : find_timeline(&drawing, &work->timeline);
 }
 
+static int add_usage(struct hs_question *question, const struct hs_filter *filter)
+{
+    struct work *work = question->work;
+    return hs_query__usage(question->store, filter, work->timeline->from, work->timeline->width, work->timeline->count,
+                           &question->control, &work->usage, &question->error);
+}
+
 int hs_prepare__timeline(struct hs_question *question)
 {
-    return prepare(question, question->restricted);
+    return prepare(question, question->restricted, is_of_first_era(question));
 }
 
 int hs_prepare__timeline_leaked(struct hs_question *question)
 {
     question->filter.never_freed_only = true;
-    return prepare(question, true);
+    return prepare(question, true, is_of_first_era(question));
 }
 
 int hs_prepare__timeline_maps(struct hs_question *question)
 {
     hs_filter__init(&question->filter);
     question->filter.domains = HS_FILTER_MAP;
-    return prepare(question, true);
+    int result = prepare(question, true, false);
+    return result ? result : add_usage(question, NULL);
+}
+
+int hs_prepare__timeline_usage(struct hs_question *question)
+{
+    int result = prepare(question, question->restricted, false);
+    return result ? result : add_usage(question, question->restricted ? &question->filter : NULL);
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -140,16 +157,27 @@ static size_t count_points(const struct work *work)
     return count + 1;
 }
 
-static uint64_t at(const struct work *work, size_t i, size_t member, size_t member_at_end)
+// One of the columns of the points; its value at the end is another one's, or the same: then it is 0 there.
+struct column {
+    const void *point;
+    size_t stride, member, member_at_end;
+};
+
+static uint64_t at(const struct work *work, size_t i, const struct column *column)
 {
     bool is_end = i + 1 == count_points(work);
-    const struct hs_timeline_point *point = &work->timeline->point[is_end ? i - 1 : i];
-    if (is_end && member == member_at_end)
+    const char *point = (const char *)column->point + (is_end ? i - 1 : i) * column->stride;
+    if (is_end && column->member == column->member_at_end)
         return 0;
-    return *(const uint64_t *)((const char *)point + (is_end ? member_at_end : member));
+    return *(const uint64_t *)(point + (is_end ? column->member_at_end : column->member));
 }
 
-#define MEMBER(name) offsetof(struct hs_timeline_point, name)
+#define HEAP(work, member, at_end)                                                                                     \
+    (&(const struct column){(work)->timeline->point, sizeof(struct hs_timeline_point),                                 \
+                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, at_end)})
+#define USAGE(work, member, at_end)                                                                                    \
+    (&(const struct column){(work)->usage.point, sizeof(struct hs_usage_point),                                        \
+                            offsetof(struct hs_usage_point, member), offsetof(struct hs_usage_point, at_end)})
 
 static void write_times(struct hs_json *json, const struct hs_question *question, const struct work *work)
 {
@@ -162,23 +190,22 @@ static void write_times(struct hs_json *json, const struct hs_question *question
     hs_json__close_array(json);
 }
 
-// A member that ends differently has its value of the end in the last point; other ones are 0 there.
-static void write_values(struct hs_json *json, const char *key, const struct work *work, size_t member, size_t last)
+static void write_values(struct hs_json *json, const char *key, const struct work *work, const struct column *column)
 {
     size_t count = count_points(work);
     hs_json__open_array(json, key);
     for (size_t i = 0; i < count; i++)
-        hs_json__number(json, NULL, at(work, i, member, last));
+        hs_json__number(json, NULL, at(work, i, column));
     hs_json__close_array(json);
 }
 
-static void write_deltas(struct hs_json *json, const char *key, const struct work *work, size_t member, size_t last)
+static void write_deltas(struct hs_json *json, const char *key, const struct work *work, const struct column *column)
 {
     size_t count = count_points(work);
     uint64_t before = 0;
     hs_json__open_array(json, key);
     for (size_t i = 0; i < count; i++) {
-        uint64_t value = at(work, i, member, last);
+        uint64_t value = at(work, i, column);
         hs_json__signed(json, NULL, (int64_t)(value - before));
         before = value;
     }
@@ -197,31 +224,69 @@ int hs_answer__timeline(struct hs_question *question, FILE *out)
         return 0;
     }
     write_times(&json, question, work);
-    write_deltas(&json, "size_delta", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
-    write_deltas(&json, "count_delta", work, MEMBER(live_count_max), MEMBER(live_count_end));
-    write_values(&json, "allocated_size", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
-    write_values(&json, "allocated_count", work, MEMBER(live_count_max), MEMBER(live_count_end));
-    write_values(&json, "allocations", work, MEMBER(allocated_count), MEMBER(allocated_count));
-    write_values(&json, "deallocations", work, MEMBER(freed_count), MEMBER(freed_count));
+    write_deltas(&json, "size_delta", work, HEAP(work, live_bytes_max, live_bytes_end));
+    write_deltas(&json, "count_delta", work, HEAP(work, live_count_max, live_count_end));
+    write_values(&json, "allocated_size", work, HEAP(work, live_bytes_max, live_bytes_end));
+    write_values(&json, "allocated_count", work, HEAP(work, live_count_max, live_count_end));
+    write_values(&json, "allocations", work, HEAP(work, allocated_count, allocated_count));
+    write_values(&json, "deallocations", work, HEAP(work, freed_count, freed_count));
     hs_json__close_object(&json);
     return 0;
 }
 
+static void write_nulls(struct hs_json *json, const char *key, const struct work *work)
+{
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < count_points(work); i++)
+        hs_json__null(json, NULL);
+    hs_json__close_array(json);
+}
+
 int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
 {
-    static const char *const unknown[] = {"rss", "anonymous", "dirty", "clean", "swap"};
+    static const char *const unknown[] = {"anonymous", "dirty", "clean", "swap"};
     const struct work *work = question->work;
     struct hs_json json;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     write_times(&json, question, work);
-    write_values(&json, "address_space", work, MEMBER(live_bytes_max), MEMBER(live_bytes_end));
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
-        hs_json__open_array(&json, unknown[i]);
-        for (size_t k = 0; k < count_points(work); k++)
-            hs_json__null(&json, NULL);
-        hs_json__close_array(&json);
-    }
+    write_values(&json, "address_space", work, HEAP(work, live_bytes_max, live_bytes_end));
+    if (hs_events__are_in(HS_EVENTS_TOUCHED_MAPPINGS, question->store))
+        write_values(&json, "rss", work, USAGE(work, resident_bytes_max, resident_bytes_end));
+    else
+        write_nulls(&json, "rss", work);
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+        write_nulls(&json, unknown[i], work);
+    hs_json__close_object(&json);
+    return 0;
+}
+
+// What is not known is null: what was not recorded, and what the filter cannot be asked of.
+static void write_usage(struct hs_json *json, const char *key, bool known, const struct work *work,
+                        const struct column *column)
+{
+    if (known)
+        write_values(json, key, work, column);
+    else
+        hs_json__null(json, key);
+}
+
+int hs_answer__timeline_usage(struct hs_question *question, FILE *out)
+{
+    const struct work *work = question->work;
+    bool has_cpu = hs_events__are_in(HS_EVENTS_CPU, question->store) && !question->not_of_samples;
+    bool has_memory = hs_events__are_in(HS_EVENTS_TOUCHED, question->store) && !question->restricted;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    write_times(&json, question, work);
+    hs_json__number(&json, "interval_ns", work->timeline->width);
+    write_usage(&json, "cpu_ns", has_cpu, work, USAGE(work, cpu_ns, cpu_ns));
+    write_usage(&json, "cpu_samples", has_cpu, work, USAGE(work, cpu_samples, cpu_samples));
+    write_values(&json, "heap_size", work, HEAP(work, live_bytes_max, live_bytes_end));
+    write_usage(&json, "resident_size", has_memory, work, USAGE(work, resident_bytes_max, resident_bytes_end));
+    write_usage(&json, "faulted_size", has_memory, work, USAGE(work, faulted_bytes, faulted_bytes));
+    hs_json__string(&json, "perf", hs_store__info(question->store, "perf"));
     hs_json__close_object(&json);
     return 0;
 }

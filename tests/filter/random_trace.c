@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "tests/filter/random_trace.h"
 
+#include "tests/store/random_samples.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +134,11 @@ void random_trace__write(const struct random_trace_options *options, const char 
     trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
     write_meta(&writer, &program, options);
     write_streams(&writer, &program);
+    if (options->samples) {
+        struct hs_event *samples = random_samples__make(&program, &random, options->samples);
+        trace_writer__events(&writer, THREADS, samples, options->samples, false);
+        free(samples);
+    }
     trace_writer__close(&writer, true, program.end_time);
     random_program__free(&program);
 }

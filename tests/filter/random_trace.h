@@ -16,6 +16,7 @@ struct random_trace_options {
     uint64_t time_factor; // a program's times are so many times as long
     enum random_allocator allocator;
     bool clock_is_set; // forward, once
+    size_t samples;    // of the kernel's
 };
 
 // Writes it to `path`.

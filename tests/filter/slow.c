@@ -481,3 +481,45 @@ uint64_t slow_filter__run(const struct slow_filter *filter, const struct slow_tr
     free(stacks);
     return count;
 }
+
+// ---- samples -------------------------------------------------------------------------------------------------------
+
+static bool sample_thread_matches(const struct slow_trace *trace, const struct hs_sample *sample, const char *wanted)
+{
+    const struct hs_thread *known = NULL;
+    size_t count;
+    const struct hs_thread *threads = hs_store__threads(trace->store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (threads[i].tid == sample->tid)
+            known = &threads[i]; // no number is used twice in random traces
+    }
+    return (known && !strcmp(known->name, wanted)) || (uint32_t)atoi(wanted) == sample->tid;
+}
+
+static bool sample_matches(const struct slow_trace *trace, const struct hs_sample *sample,
+                           const struct slow_condition *condition)
+{
+    if (is(condition, "from"))
+        return sample->time >= time_of(trace, condition, false);
+    if (is(condition, "to"))
+        return sample->time <= time_of(trace, condition, true);
+    return !is(condition, "marker") || marker_at(trace, sample->time) == condition->number;
+}
+
+bool slow_filter__matches_sample(const struct slow_filter *filter, const struct slow_trace *trace,
+                                 const struct hs_sample *sample)
+{
+    bool thread_given = false, thread_found = false;
+    if (!stack_matches_frames(filter, trace, sample->stack))
+        return false;
+    for (unsigned i = 0; i < filter->count; i++) {
+        const struct slow_condition *condition = &filter->condition[i];
+        if (is(condition, "thread")) {
+            thread_given = true;
+            thread_found |= sample_thread_matches(trace, sample, condition->text);
+        }
+        if (!sample_matches(trace, sample, condition))
+            return false;
+    }
+    return thread_found || !thread_given;
+}

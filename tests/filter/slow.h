@@ -38,6 +38,10 @@ void slow_trace__close(struct slow_trace *trace);
 // Sets matches[row] for every row; returns how many there are.
 uint64_t slow_filter__run(const struct slow_filter *filter, const struct slow_trace *trace, bool *matches);
 
+// The same of one sample of CPU time or page faults. Only conditions that mean something there are looked at.
+bool slow_filter__matches_sample(const struct slow_filter *filter, const struct slow_trace *trace,
+                                 const struct hs_sample *sample);
+
 // When the stack's blocks first held the most.
 uint64_t slow_trace__peak_time(const struct slow_trace *trace, uint32_t stack);
 

@@ -4,6 +4,7 @@
 //
 //   make_trace example FILE PROGRAM                          three blocks whose answers can be worked out by hand
 //   make_trace random FILE PROGRAM SEED EVENTS ID [growing]  a random program; ID is one hexadecimal digit
+#include "tests/store/random_samples.h"
 #include "tests/store/trace_writer.h"
 
 #include "format/chunk.h"
@@ -15,7 +16,7 @@
 
 #define SECOND ((uint64_t)1000000000)
 
-enum { SCALE = 100, MAPPINGS = 40, OPTIONS = 5, MAPPING_STREAM = 9 };
+enum { SCALE = 100, MAPPINGS = 40, OPTIONS = 5, MAPPING_STREAM = 9, SAMPLES = 400 };
 
 static void rewrite_header(struct trace_writer *writer)
 {
@@ -156,6 +157,9 @@ static void write_random(char **words, bool growing)
         trace_writer__events(&writer, stream, own, count, false);
     }
     write_mappings(&writer, &random, program.end_time);
+    struct hs_event *samples = random_samples__make(&program, &random, SAMPLES);
+    trace_writer__events(&writer, program.threads, samples, SAMPLES, false);
+    free(samples);
     trace_writer__close(&writer, !growing, program.end_time);
     random_program__free(&program);
     free(own);
