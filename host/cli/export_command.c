@@ -191,8 +191,8 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "EVENTS",
      .choices = HS_EVENTS_CHOICES,
-     .help = "what to write: allocations, CPU time in nanoseconds, page faults, or what was touched of what was "
-             "allocated; heap when not given"},
+     .help = "what to write: allocations, CPU time or time off the processor in nanoseconds, page faults, or what was "
+             "touched of what was allocated; heap when not given"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,

@@ -28,6 +28,7 @@ static const struct {
          {"space", "bytes"},
          "inuse_space"},
     [HS_EVENTS_CPU] = {{{"samples", "count"}, {"cpu", "nanoseconds"}}, {"cpu", "nanoseconds"}, "cpu"},
+    [HS_EVENTS_OFF_CPU] = {{{"samples", "count"}, {"off_cpu", "nanoseconds"}}, {"off_cpu", "nanoseconds"}, "off_cpu"},
     [HS_EVENTS_FAULTS] = {{{"samples", "count"}, {"page_faults", "count"}}, {"page_faults", "count"}, "page_faults"},
     [HS_EVENTS_TOUCHED] = {{{"alloc_objects", "count"},
                             {"touched_space", "bytes"},

@@ -144,6 +144,7 @@ uint64_t hs_block__number(const struct hs_block *block, enum hs_column column)
     case HS_COLUMN_TOUCHED:
         return block->touched;
     case HS_COLUMN_CPU:
+    case HS_COLUMN_OFF_CPU:
     case HS_COLUMN_FAULTS:
         return block->weight;
     case HS_COLUMN_TEMPORARY:

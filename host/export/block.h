@@ -39,6 +39,7 @@ enum hs_column_type {
 #define HS_COLUMNS_OF_BLOCKS  (1u << HS_EVENTS_HEAP | HS_COLUMNS_OF_TOUCHED)
 #define HS_COLUMNS_OF_TOUCHED (1u << HS_EVENTS_TOUCHED | 1u << HS_EVENTS_TOUCHED_MAPPINGS)
 #define HS_COLUMNS_OF_CPU     (1u << HS_EVENTS_CPU)
+#define HS_COLUMNS_OF_OFF_CPU (1u << HS_EVENTS_OFF_CPU)
 #define HS_COLUMNS_OF_FAULTS  (1u << HS_EVENTS_FAULTS)
 #define HS_COLUMNS_OF_ALL     ((1u << HS_EVENTS_COUNT) - 1)
 
@@ -52,6 +53,7 @@ enum hs_column_type {
     X(USABLE, "usable_size", NUMBER, HS_COLUMNS_OF_BLOCKS)                                                             \
     X(TOUCHED, "touched_size", NUMBER, HS_COLUMNS_OF_TOUCHED)                                                          \
     X(CPU, "cpu_ns", NUMBER, HS_COLUMNS_OF_CPU)                                                                        \
+    X(OFF_CPU, "off_cpu_ns", NUMBER, HS_COLUMNS_OF_OFF_CPU)                                                            \
     X(FAULTS, "faults", NUMBER, HS_COLUMNS_OF_FAULTS)                                                                  \
     X(KIND, "kind", TEXT, HS_COLUMNS_OF_BLOCKS)                                                                        \
     X(TEMPORARY, "temporary", BOOLEAN, HS_COLUMNS_OF_BLOCKS)                                                           \

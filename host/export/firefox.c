@@ -504,7 +504,7 @@ static void put_sample_time(struct writing *writing, const struct hs_sample *sam
 // Milliseconds, or page faults.
 static void put_sample_weight(struct writing *writing, const struct hs_sample *sample)
 {
-    if (writing->subject->events == HS_EVENTS_CPU)
+    if (hs_events__are_times(writing->subject->events))
         hs_json__real(&writing->json, NULL, (double)sample->weight / 1e6);
     else
         hs_json__number(&writing->json, NULL, sample->weight);
@@ -536,7 +536,7 @@ static void write_thread_of_samples(struct writing *writing, size_t first, size_
     put_samples(writing, "stack", first, end, put_sample_stack);
     put_samples(writing, "time", first, end, put_sample_time);
     put_samples(writing, "weight", first, end, put_sample_weight);
-    hs_json__string(json, "weightType", is_cpu ? "tracing-ms" : "samples");
+    hs_json__string(json, "weightType", hs_events__are_times(writing->subject->events) ? "tracing-ms" : "samples");
     if (is_cpu)
         put_samples(writing, "threadCPUDelta", first, end, put_sample_cpu);
     hs_json__close_object(json);

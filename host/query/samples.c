@@ -12,6 +12,8 @@ bool hs_events__are_in(enum hs_events events, const struct hs_store *store)
     switch (events) {
     case HS_EVENTS_CPU:
         return summary->cpu_samples;
+    case HS_EVENTS_OFF_CPU:
+        return summary->off_cpu_samples;
     case HS_EVENTS_FAULTS:
         return summary->fault_stack_samples;
     case HS_EVENTS_TOUCHED:
@@ -91,8 +93,10 @@ struct matching {
 static int start_matching(struct matching *matching, const struct hs_store *store, enum hs_events events,
                           const struct hs_filter *filter)
 {
-    *matching =
-        (struct matching){.filter = filter, .kind = events == HS_EVENTS_CPU ? HS_SAMPLE_CPU : HS_SAMPLE_FAULT_STACK};
+    static const uint32_t kinds[HS_EVENTS_COUNT] = {[HS_EVENTS_CPU] = HS_SAMPLE_CPU,
+                                                    [HS_EVENTS_OFF_CPU] = HS_SAMPLE_OFF_CPU,
+                                                    [HS_EVENTS_FAULTS] = HS_SAMPLE_FAULT_STACK};
+    *matching = (struct matching){.filter = filter, .kind = kinds[events]};
     matching->sample = hs_store__samples(store, &matching->count);
     hs_store__nodes(store, &matching->nodes);
     return filter && filter->streams.words ? hs_sample_threads__make(&matching->threads, store) : 0;

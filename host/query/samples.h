@@ -10,6 +10,7 @@
 enum hs_events {
     HS_EVENTS_HEAP,
     HS_EVENTS_CPU,              // samples of CPU time
+    HS_EVENTS_OFF_CPU,          // time that threads were off the processor
     HS_EVENTS_FAULTS,           // page faults that have a stack
     HS_EVENTS_TOUCHED,          // blocks of the heap, by what was touched of them
     HS_EVENTS_TOUCHED_MAPPINGS, // the same of mappings
@@ -17,11 +18,17 @@ enum hs_events {
 };
 static inline bool hs_events__are_samples(enum hs_events events)
 {
-    return events == HS_EVENTS_CPU || events == HS_EVENTS_FAULTS;
+    return events == HS_EVENTS_CPU || events == HS_EVENTS_OFF_CPU || events == HS_EVENTS_FAULTS;
 }
 static inline bool hs_events__are_touched(enum hs_events events)
 {
     return events == HS_EVENTS_TOUCHED || events == HS_EVENTS_TOUCHED_MAPPINGS;
+}
+
+// Their weight is ns.
+static inline bool hs_events__are_times(enum hs_events events)
+{
+    return events == HS_EVENTS_CPU || events == HS_EVENTS_OFF_CPU;
 }
 
 // Whether there are any in the trace.

@@ -31,6 +31,8 @@ static struct hs_text faults(uint64_t count)
 static const struct hs_events_kind kinds[HS_EVENTS_COUNT] = {
     [HS_EVENTS_HEAP] = {"heap", "memory", "bytes", "blocks", ALL_COSTS, "", hs_text__bytes, hs_text__blocks},
     [HS_EVENTS_CPU] = {"cpu", "CPU time", "nanoseconds", "samples", ALL_ONLY, "cpu", hs_text__time, samples},
+    [HS_EVENTS_OFF_CPU] = {"off_cpu", "time off the processor", "nanoseconds", "samples", ALL_ONLY, "off-cpu",
+                           hs_text__time, samples},
     [HS_EVENTS_FAULTS] = {"faults", "page faults", "count", "samples", ALL_ONLY, "faults", faults, samples},
     [HS_EVENTS_TOUCHED] = {"touched", "touched memory", "bytes", "blocks", OF_PAGES, "faults", hs_text__bytes,
                            hs_text__blocks},

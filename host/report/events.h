@@ -8,7 +8,7 @@
 #include "host/report/cost.h"
 #include "host/report/text.h"
 
-#define HS_EVENTS_CHOICES "heap cpu faults touched touched_mappings"
+#define HS_EVENTS_CHOICES "heap cpu off_cpu faults touched touched_mappings"
 
 struct hs_events_kind {
     const char *name;  // one of HS_EVENTS_CHOICES

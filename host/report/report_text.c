@@ -59,8 +59,7 @@ static int print_samples(FILE *out, const struct hs_subject *subject, const stru
     int result = 0;
     if (subject->kind || options->one_cost)
         return 0;
-    if (summary->cpu_samples)
-        result = hs_report__cpu(out, subject, options->top);
+    result = hs_report__times(out, subject, options->top);
     if (!result && summary->faulted_bytes)
         result = hs_report__touched(out, subject, options->top);
     hs_report__kernel_stacks(out, subject);

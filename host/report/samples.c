@@ -38,31 +38,41 @@ static void print_heading(FILE *out, const char *title)
     fprintf(out, "\n%s%s%s", style->heading, title, style->plain);
 }
 
-static void cpu_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
+static void time_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
 {
     fprintf(out, "%s  %s in %s samples", hs_text__time(site->allocated_bytes).text,
             hs_text__percent(site->allocated_bytes, sum->allocated_bytes).text,
             hs_text__count(site->allocated_count).text);
 }
 
-int hs_report__cpu(FILE *out, const struct hs_subject *subject, unsigned most)
+static int print_time(FILE *out, const struct hs_subject *subject, enum hs_events events, unsigned most)
 {
+    char title[64];
     struct hs_totals totals;
     struct hs_error error;
-    print_heading(out, "Call sites by CPU time");
+    if (!hs_events__are_in(events, subject->store))
+        return 0;
+    snprintf(title, sizeof(title), "Call sites by %s", hs_events_kind__of(events)->words);
+    print_heading(out, title);
     if (subject->not_of_samples) {
         fprintf(out, ": not asked, since %s says something of blocks, which samples are not\n",
                 subject->not_of_samples);
         return 0;
     }
-    int result = hs_query__event_totals(subject->store, HS_EVENTS_CPU, subject->filter, NULL, &totals, &error);
+    int result = hs_query__event_totals(subject->store, events, subject->filter, NULL, &totals, &error);
     if (result)
         return result;
     fprintf(out, " (%s in %s samples)\n", hs_text__time(totals.sum.allocated_bytes).text,
             hs_text__count(totals.sum.allocated_count).text);
-    result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, cpu_line);
+    result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, time_line);
     hs_totals__free(&totals);
     return result;
+}
+
+int hs_report__times(FILE *out, const struct hs_subject *subject, unsigned most)
+{
+    int result = print_time(out, subject, HS_EVENTS_CPU, most);
+    return result ? result : print_time(out, subject, HS_EVENTS_OFF_CPU, most);
 }
 
 static void touched_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
@@ -103,7 +113,7 @@ int hs_report__touched(FILE *out, const struct hs_subject *subject, unsigned mos
 // ---- JSON
 // ---------------------------------------------------------------------------------------------------------------
 
-static void cpu_json(struct hs_json *json, const struct hs_total *total)
+static void time_json(struct hs_json *json, const struct hs_total *total)
 {
     hs_json__number(json, "ns", total->allocated_bytes);
     hs_json__number(json, "samples", total->allocated_count);
@@ -127,8 +137,8 @@ static void touched_json(struct hs_json *json, const struct hs_total *total)
 
 void hs_report__events_json(struct hs_json *json, enum hs_events events, const struct hs_total *total)
 {
-    if (events == HS_EVENTS_CPU)
-        cpu_json(json, total);
+    if (hs_events__are_times(events))
+        time_json(json, total);
     else if (events == HS_EVENTS_FAULTS)
         faults_json(json, total);
     else

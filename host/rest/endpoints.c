@@ -39,8 +39,8 @@ const struct hs_rest_parameter hs_events_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_EVENTS_CHOICES,
      .otherwise = "heap",
-     .help =
-         "what the sizes are of: allocations, CPU time in ns, page faults, or what was touched of what was allocated"},
+     .help = "what the sizes are of: allocations, CPU time or time off the processor in ns, page faults, or what was "
+             "touched of what was allocated"},
     {0},
 };
 
@@ -168,6 +168,15 @@ const struct hs_endpoint hs_endpoints[] = {
      .schema = "StacksByTime",
      .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
      .events = HS_EVENTS_CPU,
+     .parameters = hs_stacks_parameters,
+     .prepare = hs_prepare__stacks,
+     .write = hs_answer__stacks},
+    {.path = "/data/{id}/off_cpu",
+     .summary = "Stacks by how long threads waited there, off the processor",
+     .type = JSON,
+     .schema = "StacksByTime",
+     .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
+     .events = HS_EVENTS_OFF_CPU,
      .parameters = hs_stacks_parameters,
      .prepare = hs_prepare__stacks,
      .write = hs_answer__stacks},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /cpu, /faults, /touched, /touched_mappings: stacks by what the kernel sampled, the largest first.
+// /cpu, /off_cpu, /faults, /touched, /touched_mappings: stacks by what the kernel sampled, the largest first.
 #include "host/report/events.h"
 #include "host/report/samples.h"
 #include "host/rest/answers.h"

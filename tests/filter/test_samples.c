@@ -96,13 +96,20 @@ static bool is_listed(const struct hs_sample_list *list, const struct hs_sample 
     return false;
 }
 
+static uint32_t kind_of(enum hs_events events)
+{
+    return events == HS_EVENTS_CPU       ? HS_SAMPLE_CPU
+           : events == HS_EVENTS_OFF_CPU ? HS_SAMPLE_OFF_CPU
+                                         : HS_SAMPLE_FAULT_STACK;
+}
+
 // Returns how many match.
 static size_t compare_list(const struct slow_filter *filter, struct opened *opened, enum hs_events events,
                            const struct hs_filter *fast)
 {
     struct hs_sample_list list;
     size_t count, expected = 0;
-    uint32_t kind = events == HS_EVENTS_CPU ? HS_SAMPLE_CPU : HS_SAMPLE_FAULT_STACK;
+    uint32_t kind = kind_of(events);
     const struct hs_sample *sample = hs_store__samples(opened->store, &count);
     ck_assert_int_eq(hs_query__samples(opened->store, events, fast, &list, NULL), 0);
     for (size_t i = 0; i < count; i++) {
@@ -123,7 +130,7 @@ static void compare_sums(const struct slow_filter *filter, struct opened *opened
 {
     struct hs_totals totals;
     size_t count, stacks = 0;
-    uint32_t kind = events == HS_EVENTS_CPU ? HS_SAMPLE_CPU : HS_SAMPLE_FAULT_STACK;
+    uint32_t kind = kind_of(events);
     const struct hs_sample *sample = hs_store__samples(opened->store, &count);
     uint64_t weight = 0, number = 0;
     ck_assert_int_eq(hs_query__event_totals(opened->store, events, fast, NULL, &totals, NULL), 0);
@@ -153,8 +160,10 @@ static size_t compare_samples(const struct slow_filter *filter, struct opened *o
     struct hs_resolved_filter resolved;
     resolve(filter, opened, &resolved);
     size_t found = compare_list(filter, opened, HS_EVENTS_CPU, &resolved.filter);
+    compare_list(filter, opened, HS_EVENTS_OFF_CPU, &resolved.filter);
     compare_list(filter, opened, HS_EVENTS_FAULTS, &resolved.filter);
     compare_sums(filter, opened, HS_EVENTS_CPU, &resolved.filter);
+    compare_sums(filter, opened, HS_EVENTS_OFF_CPU, &resolved.filter);
     compare_sums(filter, opened, HS_EVENTS_FAULTS, &resolved.filter);
     hs_resolved_filter__free(&resolved);
     return found;

@@ -6,12 +6,12 @@ from collections import defaultdict
 
 from client import TestCase
 
-FIELDS = {"cpu": ("ns", "cpu_ns"), "faults": ("faults", "faults")}
+FIELDS = {"cpu": ("ns", "cpu_ns"), "off_cpu": ("ns", "off_cpu_ns"), "faults": ("faults", "faults")}
 OF_SAMPLES = [{}, {"thread": "worker"}, {"thread": "9001"}, {"from": "20%", "to": "70%"}, {"function_regex": "^f"},
               {"negative_function_regex": "^main$"}, {"marker": "2"}, {"backtrace_depth_min": "3"}]
 OF_BLOCKS = [{"size_min": "4"}, {"lifetime": "only_leaked"}, {"at": "peak"}, {"alive_at": "50%"},
              {"chain_length_min": "2"}, {"group_allocations_min": "2"}, {"address_min": "0x10"}]
-ASKED_OF_SAMPLES = [("cpu", {}), ("faults", {}), ("call_tree", {"events": "cpu"}), ("export/csv", {"events": "cpu"})]
+ASKED_OF_SAMPLES = [("cpu", {}), ("off_cpu", {}), ("faults", {}), ("call_tree", {"events": "cpu"}), ("export/csv", {"events": "cpu"})]
 
 
 class Samples(TestCase):
@@ -68,7 +68,7 @@ class Samples(TestCase):
                     self.assertIn(next(iter(filters)) + ": says something of blocks", body.decode())
 
     def test_a_trace_without(self):
-        for what in ("cpu", "faults", "touched", "touched_mappings", "call_tree?events=cpu", "export/json?events=touched"):
+        for what in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "call_tree?events=cpu", "export/json?events=touched"):
             status, _, body = self.server.ask(f"/data/last/{what}")
             self.assertEqual(status, 404, what)
             self.assertIn("record with --events heap,", body.decode())

@@ -15,14 +15,20 @@ static uint64_t address_of(const struct random_program *program, struct random_s
 
 static void fill(struct hs_event *event, const struct random_program *program, struct random_state *random)
 {
+    static const uint32_t kinds[] = {HS_SAMPLE_CPU,     HS_SAMPLE_CPU,    HS_SAMPLE_FAULT,      HS_SAMPLE_FAULT,
+                                     HS_SAMPLE_OFF_CPU, HS_SAMPLE_ON_CPU, HS_SAMPLE_FAULT_STACK};
     bool is_silent = !random_below(random, 8);
     event->kind = HS_EVENT_SAMPLE;
     event->tid = is_silent ? RANDOM_SILENT_TID : RANDOM_FIRST_TID + (uint32_t)random_below(random, program->threads);
-    event->sampled = HS_SAMPLE_CPU + (uint32_t)random_below(random, 3);
+    event->sampled = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))];
     event->age = event->time ? random_below(random, event->time / 4 + 1) : 0;
     event->stack = random_below(random, 10) ? 1 + (uint32_t)random_below(random, program->stacks) : 0;
     if (event->sampled == HS_SAMPLE_CPU) {
         event->size = 1 + random_below(random, (event->time - event->age) / 8 + 1);
+        return;
+    }
+    if (event->sampled == HS_SAMPLE_OFF_CPU || event->sampled == HS_SAMPLE_ON_CPU) {
+        event->size = 1;
         return;
     }
     event->address = address_of(program, random);
