@@ -34,6 +34,7 @@ static struct {
     uint32_t count;
     struct module recent;        // the last one met
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
+    bool marking;                // what is there is marked, and nothing new is taken
 } modules;
 
 static bool known(uintptr_t pc)
@@ -101,7 +102,7 @@ static void keep_module(const struct module *module, const char *path)
             modules.table[i].present = true;
             return;
         }
-    if (modules.count == MODULES_LIMIT)
+    if (modules.marking || modules.count == MODULES_LIMIT)
         return;
     modules.table[modules.count] = *module;
     modules.table[modules.count++].present = true;
@@ -180,20 +181,23 @@ static bool scan(void)
     return true;
 }
 
-static void drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
+static bool drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
 {
+    bool dropped = false;
     for (uint32_t i = 0; i < modules.count;) {
         struct module *module = &modules.table[i];
         if (module->present) {
             i++;
             continue;
         }
+        dropped = true;
         modules.recent = (struct module){0};
         if (unloaded)
             unloaded(module->start, module->end);
         hs_journal__unload(module->start);
         *module = modules.table[--modules.count];
     }
+    return dropped;
 }
 
 void hs_modules__see(uintptr_t pc)
@@ -207,10 +211,14 @@ void hs_modules__see(uintptr_t pc)
         modules.last_unknown_page = known(call) ? 0 : call >> 12;
 }
 
-void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
+bool hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
 {
-    if (modules.count && scan())
-        drop_missing(unloaded);
+    modules.last_unknown_page = 0;
+    // What is new is announced when it is met, and then behind the end of what was there before.
+    modules.marking = true;
+    bool dropped = modules.count && scan() && drop_missing(unloaded);
+    modules.marking = false;
+    return dropped;
 }
 
 void hs_modules__reset(void)

@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Where the call is that returns to `pc`: the return address itself may be the first byte behind the code.
@@ -18,9 +19,9 @@ static inline uintptr_t hs_modules__call_of(uintptr_t pc)
 // Makes sure that the module of a return address is in the journal. Under the stack table's lock.
 void hs_modules__see(uintptr_t pc);
 
-// Reads the maps again after something was unloaded; calls `unloaded` for each range that is gone. Under the stack
-// table's lock.
-void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end));
+// Reads the maps again after something was mapped or unloaded; calls `unloaded` for each range that is gone. Whether
+// there is one. Under the stack table's lock.
+bool hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end));
 
 void hs_modules__reset(void);
 

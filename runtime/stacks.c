@@ -270,12 +270,13 @@ static HS_COLD void forget_range(uintptr_t start, uintptr_t end)
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
-HS_COLD void hs_stacks__forget_unloaded(uint32_t tid)
+HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
-        return;
-    hs_modules__rescan(forget_range);
+        return false;
+    bool unloaded = hs_modules__rescan(forget_range);
     hs_lock__release(&trie.lock);
+    return unloaded;
 }
 
 HS_COLD void hs_stacks__flush(uint32_t tid)

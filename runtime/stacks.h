@@ -33,7 +33,8 @@ struct hs_node_cache {
 uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
 
 // After code was unloaded: nodes in it get new ids when they are met again, so that an id never changes its meaning.
-void hs_stacks__forget_unloaded(uint32_t tid);
+// Whether any was.
+bool hs_stacks__forget_unloaded(uint32_t tid);
 
 // Hands the journal of nodes to the writer.
 void hs_stacks__flush(uint32_t tid);

@@ -36,6 +36,15 @@ static bool is_wanted(enum event event)
     return hs_config.events & events[event].wanted;
 }
 
+// One that is always there: it tells of code that is mapped, too.
+static enum event first_wanted(void)
+{
+    enum event event = CPU;
+    while (event < WITNESS && !is_wanted(event))
+        event++;
+    return event;
+}
+
 static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 {
     if (event == WITNESS)
@@ -71,6 +80,8 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .clockid = CLOCK_MONOTONIC,
         .inherit_thread = !without_inherit_thread,
         .exclude_callchain_kernel = event == WITNESS,
+        .mmap = event == first_wanted(),
+        .mmap2 = event == first_wanted(),
         .context_switch = event == SWITCH,
         .sample_id_all = 1,
     };
@@ -88,10 +99,7 @@ static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu
 long hs_perf_rings__ask(struct hs_perf_rings *rings)
 {
     struct perf_event_attr attr;
-    enum event event = is_wanted(CPU)           ? CPU
-                       : is_wanted(FAULT_STACK) ? FAULT_STACK
-                       : is_wanted(SWITCH)      ? SWITCH
-                                                : WITNESS;
+    enum event event = first_wanted();
     long fd = -EINVAL;
     for (unsigned less = 0; less < 8 && fd < 0; less++) {
         rings->without_kernel = less & 1;

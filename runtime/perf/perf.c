@@ -40,6 +40,7 @@ static struct {
     _Atomic uint32_t ready, quit;
     uint32_t held_by, held; // who holds the code, and how often
     uint32_t pauses;        // of the recording, since when samples were thrown away
+    bool mapped;            // code, since the modules were looked at
     bool recorded;          // the newest sample was not
     struct hs_cpu_clocks clocks;
 } perf;
@@ -65,6 +66,14 @@ static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, ui
     hs_record__wide(perf.self, NULL, HS_WIDE_SAMPLE, words, 5, HS_RECORD_NO_STACK, 0);
 }
 
+// What is mapped without the loader, and over what was there, is not told by anyone else.
+static void look_at_modules(void)
+{
+    if (perf.mapped && hs_stacks__forget_unloaded((uint32_t)hs_system_gettid()))
+        hs_unwind_forget_rules();
+    perf.mapped = false;
+}
+
 static uint32_t identify(void)
 {
     perf.self->node_cache->alone_as = 0;
@@ -80,6 +89,7 @@ static uint32_t stack_of(const struct hs_sample *sample)
     struct hs_live *live = hs_output__live();
     if (!sample->has_stack)
         return 0;
+    look_at_modules();
     hs_memo_take_snapshot(memo, &sample->snapshot);
     if (memo->end != HS_END_ROOT)
         hs_shared_word__add(&live->truncated[memo->end], 1);
@@ -194,6 +204,9 @@ static void take_record(struct hs_perf_ring *ring, size_t length)
         if (is_recorded(&sample))
             take_sample(ring, &sample);
         break;
+    case HS_SAMPLE_CODE_MAPPED:
+        perf.mapped |= sample.pid == perf.pid;
+        break;
     case HS_SAMPLE_SWITCHED_IN:
         if (is_recorded(&sample))
             put(HS_SAMPLE_ON_CPU, sample.tid, 0, 0, 0, sample.time);
@@ -228,6 +241,7 @@ static bool drain(void)
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
         more |= drain_ring(&perf.rings->ring[i]);
     hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
+    look_at_modules();
     return more;
 }
 

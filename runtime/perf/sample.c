@@ -3,6 +3,8 @@
 
 #include "unwind/reader.h"
 
+#include <sys/mman.h>
+
 // The kernel's numbers of registers, by DWARF number: those that the kernel has in another place.
 #if defined(__x86_64__)
 static const uint8_t kernel_numbers[HS_DWARF_REGISTERS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
@@ -98,6 +100,20 @@ static void read_whose(struct hs_reader *reader, struct hs_sample *sample, int k
     sample->kind = reader->failed ? HS_SAMPLE_DAMAGED : kind;
 }
 
+// Code of no file is of no module.
+static void read_mapping(struct hs_reader *reader, struct hs_sample *sample)
+{
+    sample->pid = hs_read_u32(reader);
+    sample->tid = hs_read_u32(reader);
+    hs_reader_skip(reader, 4 * 8); // address, length, offset, device
+    uint64_t inode = hs_read_u64(reader);
+    hs_reader_skip(reader, 8); // generation of the inode
+    uint32_t protection = hs_read_u32(reader);
+    sample->kind = reader->failed                           ? HS_SAMPLE_DAMAGED
+                   : inode != 0 && (protection & PROT_EXEC) ? HS_SAMPLE_CODE_MAPPED
+                                                            : HS_SAMPLE_OTHER;
+}
+
 void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs_sample *sample)
 {
     struct hs_reader reader = {record, (const uint8_t *)record + length, false};
@@ -107,6 +123,8 @@ void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs
     *sample = (struct hs_sample){.kind = reader.failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_OTHER};
     if (kind == PERF_RECORD_SAMPLE) {
         read_sample(&reader, type, sample);
+    } else if (kind == PERF_RECORD_MMAP2) {
+        read_mapping(&reader, sample);
     } else if (kind == PERF_RECORD_SWITCH && !(misc & PERF_RECORD_MISC_SWITCH_OUT)) {
         read_whose(&reader, sample, HS_SAMPLE_SWITCHED_IN);
     } else if (kind == PERF_RECORD_LOST) {

@@ -18,9 +18,16 @@
 enum { HS_CHAIN_MAX = 8192 };
 
 struct hs_sample {
-    enum { HS_SAMPLE_OTHER, HS_SAMPLE_LOST, HS_SAMPLE_TAKEN, HS_SAMPLE_SWITCHED_IN, HS_SAMPLE_DAMAGED } kind;
+    enum {
+        HS_SAMPLE_OTHER,
+        HS_SAMPLE_LOST,
+        HS_SAMPLE_TAKEN,
+        HS_SAMPLE_SWITCHED_IN,
+        HS_SAMPLE_CODE_MAPPED,
+        HS_SAMPLE_DAMAGED
+    } kind;
     uint64_t lost; // LOST: records that did not fit into the ring
-    // TAKEN, SWITCHED_IN, and LOST: the first thread that found room again
+    // TAKEN, SWITCHED_IN, CODE_MAPPED (from a file; without a time), and LOST: the first thread that found room again
     uint32_t pid, tid;
     uint64_t time; // CLOCK_MONOTONIC
     // TAKEN:

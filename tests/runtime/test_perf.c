@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -298,6 +299,33 @@ START_TEST(call_chains_are_read)
 }
 END_TEST
 
+static void mapping(struct words *words, uint64_t inode, uint32_t protection)
+{
+    struct perf_event_header header = {.type = PERF_RECORD_MMAP2};
+    uint32_t ids[2] = {11, 22}, ends[2] = {protection, MAP_PRIVATE};
+    *words = (struct words){.count = 10, .word = {[2] = 0x1000, [3] = 0x2000, [6] = inode}};
+    memcpy(&words->word[0], &header, 8);
+    memcpy(&words->word[1], ids, 8);
+    memcpy(&words->word[8], ends, 8);
+    memcpy(&words->word[9], "/lib/x", 7);
+}
+
+START_TEST(mappings_of_code_are_read)
+{
+    struct words words;
+    mapping(&words, 5, PROT_READ | PROT_EXEC);
+    struct hs_sample sample = read_words(&words, 80, HS_SAMPLE_STACK);
+    ck_assert_int_eq(sample.kind, HS_SAMPLE_CODE_MAPPED);
+    ck_assert_uint_eq(sample.pid, 11);
+    for (size_t length = 0; length < 68; length++)
+        ck_assert_int_eq(read_words(&words, length, HS_SAMPLE_STACK).kind, HS_SAMPLE_DAMAGED);
+    mapping(&words, 5, PROT_READ);
+    ck_assert_int_eq(read_words(&words, 80, HS_SAMPLE_STACK).kind, HS_SAMPLE_OTHER);
+    mapping(&words, 0, PROT_READ | PROT_EXEC);
+    ck_assert_int_eq(read_words(&words, 80, HS_SAMPLE_STACK).kind, HS_SAMPLE_OTHER);
+}
+END_TEST
+
 // A switch record: whose it is and when it was stand at its end.
 START_TEST(threads_that_come_back_are_read)
 {
@@ -361,6 +389,7 @@ int main(void)
     tcase_add_test(cases, impossible_sizes_of_the_copy_are_damage);
     tcase_add_test(cases, lost_records_say_how_many);
     tcase_add_test(cases, call_chains_are_read);
+    tcase_add_test(cases, mappings_of_code_are_read);
     tcase_add_test(cases, threads_that_come_back_are_read);
     tcase_add_test(cases, cpu_clocks_are_told_once);
     suite_add_tcase(suite, cases);
