@@ -531,7 +531,9 @@ static void write_thread_of_samples(struct writing *writing, size_t first, size_
     const struct hs_thread *thread = hs_sample_threads__find(&writing->threads, last->tid, last->time);
     bool is_main = last->tid == hs_store__summary(writing->subject->store)->pid;
     bool is_cpu = writing->subject->events == HS_EVENTS_CPU;
-    open_thread(writing, last->tid, is_main ? MAIN_THREAD : thread ? thread->name : "", is_main);
+    char number[32]; // of one that never allocated
+    snprintf(number, sizeof(number), "thread %" PRIu32, last->tid);
+    open_thread(writing, last->tid, is_main ? MAIN_THREAD : thread && *thread->name ? thread->name : number, is_main);
     open_table(writing, "samples", end - first);
     put_samples(writing, "stack", first, end, put_sample_stack);
     put_samples(writing, "time", first, end, put_sample_time);

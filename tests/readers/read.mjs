@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import vm from 'node:vm';
 import { gunzipSync } from 'node:zlib';
 
-const [reader, path, packages] = process.argv.slice(2);
+const [reader, path, packages, events] = process.argv.slice(2);
 const load = packages && createRequire(packages + '/');
 
 function say(totals)
@@ -91,6 +91,27 @@ async function speedscope()
         fail(`the profile '${active}' is shown first`);
 }
 
+// What the sums of samples are called in the report; of blocks, touched and touched live ones.
+const keysOfEvents = { cpu: ['ns', 'samples'], off_cpu: ['ns', 'samples'], faults: ['faults', 'samples'],
+                       touched: ['touched_bytes', 'allocations', 'live_touched_bytes', 'live_count'] };
+
+async function speedscopeOfEvents()
+{
+    const group = await imported();
+    // Touched memory: live first.
+    const order = events === 'touched' ? [2, 3, 0, 1] : [0, 1];
+    group.profiles.forEach((profile, i) => say({ [keysOfEvents[events][order[i]]]: profile.getTotalNonIdleWeight() }));
+    const units = { cpu: 'nanoseconds', off_cpu: 'nanoseconds', faults: 'none', touched: 'bytes' };
+    const file = JSON.parse(readFileSync(path, 'utf8'));
+    if (file.profiles[0].unit !== units[events] || file.profiles[1].unit !== 'none')
+        fail(`wrong units: ${file.profiles.map(profile => profile.unit)}`);
+}
+
+async function heapprofileOfEvents()
+{
+    say({ touched_bytes: (await imported()).profiles[0].getTotalNonIdleWeight() });
+}
+
 async function heapprofile()
 {
     const sum = node => node.selfSize + node.children.reduce((total, child) => total + sum(child), 0);
@@ -102,7 +123,7 @@ async function heapprofile()
 
 // ---- Parquet ---------------------------------------------------------------------------------------------------------
 
-async function parquet()
+async function rowsOfParquet()
 {
     const { parquetReadObjects, parquetMetadataAsync } = await import(`${packages}/node_modules/hyparquet/src/index.js`);
     const bytes = readFileSync(path);
@@ -111,6 +132,29 @@ async function parquet()
     const metadata = await parquetMetadataAsync(file);
     if (Number(metadata.num_rows) !== rows.length || metadata.created_by !== 'heapsonde')
         fail('its description is wrong');
+    return rows;
+}
+
+async function parquetOfEvents()
+{
+    const rows = await rowsOfParquet();
+    const sum = (of, column) => of.reduce((total, row) => total + Number(row[column]), 0);
+    const columns = { cpu: 'cpu_ns', off_cpu: 'off_cpu_ns', faults: 'faults' };
+    const keys = keysOfEvents[events];
+    if (columns[events]) {
+        if ('size' in rows[0] || 'free_time_ns' in rows[0])
+            fail('samples have columns of blocks');
+        say({ [keys[0]]: sum(rows, columns[events]), [keys[1]]: rows.length });
+        return;
+    }
+    const live = rows.filter(row => row.free_time_ns === null || row.free_time_ns === undefined);
+    say({ touched_bytes: sum(rows, 'touched_size'), allocated_bytes: sum(rows, 'size'), allocations: rows.length,
+          live_touched_bytes: sum(live, 'touched_size') });
+}
+
+async function parquet()
+{
+    const rows = await rowsOfParquet();
     const sum = (of, which = () => true) => of.filter(which).reduce((total, row) => total + Number(row.size), 0);
     const live = rows.filter(row => row.free_time_ns === null || row.free_time_ns === undefined);
     for (const row of rows) {
@@ -136,11 +180,42 @@ function heapOf(packets, name)
              frees: total('freeCount') };
 }
 
-async function perfetto()
+async function packetsOf()
 {
     const protobuf = load('protobufjs');
     const schema = await protobuf.load(new URL('perfetto.proto', import.meta.url).pathname);
-    const { packet: packets } = schema.lookupType('Trace').decode(readFileSync(path));
+    return schema.lookupType('Trace').decode(readFileSync(path)).packet;
+}
+
+// The values of a counter's track.
+function counterOf(packets, name)
+{
+    const track = packets.map(packet => packet.trackDescriptor).find(track => track?.name === name);
+    return packets.filter(packet => packet.trackEvent && track && String(packet.trackEvent.trackUuid) === String(track.uuid))
+        .map(packet => Number(packet.trackEvent.counterValue));
+}
+
+async function perfettoOfEvents()
+{
+    const packets = await packetsOf();
+    const stacks = new Set(packets.flatMap(packet => packet.internedData?.callstacks ?? []).map(stack => Number(stack.iid)));
+    const samples = packets.filter(packet => packet.perfSample);
+    if (events === 'touched') {
+        const heap = heapOf(packets, 'touched memory');
+        say({ touched_bytes: heap.allocated, live_touched_bytes: heap.allocated - heap.freed, allocations: heap.allocations });
+    } else {
+        samples.every(({ perfSample }) => stacks.has(Number(perfSample.callstackIid)) && perfSample.tid >= 4711) || fail('a stack is missing');
+        say({ samples: samples.length });
+    }
+    if (counterOf(packets, 'heap').length !== 1000 || Math.max(...counterOf(packets, 'resident by page faults')) <= 0)
+        fail('a counter is missing');
+    if (events === 'cpu')
+        say({ ns: counterOf(packets, 'CPU time').reduce((sum, value) => sum + value, 0) });
+}
+
+async function perfetto()
+{
+    const packets = await packetsOf();
     const tables = { functionNames: new Set, mappings: new Set, frames: new Set, callstacks: new Set };
     for (const packet of packets) {
         for (const [name, known] of Object.entries(tables))
@@ -151,7 +226,7 @@ async function perfetto()
     const heap = heapOf(packets, 'malloc');
     heap.dumps.flatMap(dump => dump.samples).every(sample => tables.callstacks.has(Number(sample.callstackId))) || fail('a stack is missing');
     packets.filter(packet => packet.profilePacket).every((packet, i) => Number(packet.profilePacket.index) === i) || fail('a part is missing');
-    const counter = packets.filter(packet => packet.trackEvent).map(packet => Number(packet.trackEvent.counterValue));
+    const counter = counterOf(packets, 'heap');
     say({
         allocated_bytes: heap.allocated, live_bytes: heap.allocated - heap.freed, allocations: heap.allocations,
         live_count: heap.allocations - heap.frees,
@@ -160,5 +235,5 @@ async function perfetto()
     say({ peak_bytes: heapOf(packets, 'at the peak').allocated });
 }
 
-const readers = { dhat, speedscope, heapprofile, parquet, perfetto };
+const readers = { speedscopeOfEvents, heapprofileOfEvents, parquetOfEvents, perfettoOfEvents, dhat, speedscope, heapprofile, parquet, perfetto };
 await readers[reader]();

@@ -57,6 +57,73 @@ def read_jsonl(path):
                    "temporary": entry["temporary"]} for entry in blocks)
 
 
+EVENTS = {"cpu": ("cpu_ns", "ns"), "off_cpu": ("off_cpu_ns", "ns"), "faults": ("faults", "faults")}
+
+
+def sum_of_events(rows):
+    """Of rows of samples, or of blocks with what was touched of them; the events are the third argument."""
+    assert rows and all(first["time_ns"] <= then["time_ns"] for first, then in zip(rows, rows[1:]))
+    if sys.argv[3] in EVENTS:
+        column, key = EVENTS[sys.argv[3]]
+        say(**{key: sum(row[column] for row in rows)}, samples=len(rows))
+        return
+    live = [row for row in rows if row["free_time_ns"] in (None, "")]
+    say(touched_bytes=sum(row["touched_size"] for row in rows), allocated_bytes=sum(row["size"] for row in rows),
+        allocations=len(rows), live_touched_bytes=sum(row["touched_size"] for row in live), live_count=len(live))
+
+
+def read_csv_of_events(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert all(row["function"] and row["thread_name"] is not None for row in rows)
+    assert {"main", "worker"} <= {row["thread_name"] for row in rows}
+    sum_of_events([{key: int(value) if value.isdigit() else value for key, value in row.items()} for row in rows])
+
+
+def read_jsonl_of_events(path):
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    stacks = {line["stack"] for line in lines if line["type"] == "stack"}
+    rows = [line for line in lines if line["type"] in ("sample", "block")]
+    assert {row["stack"] for row in rows} <= stacks | {0}
+    sum_of_events(rows)
+
+
+def read_collapsed_of_events(path):
+    with open(path, encoding="utf-8") as file:
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in file)
+    print(EVENTS[sys.argv[3]][1] if sys.argv[3] in EVENTS else "touched_bytes", total)
+
+
+def read_json_of_events(path):
+    with open(path, encoding="utf-8") as file:
+        export = json.load(file)
+    assert export["events"] == sys.argv[3]
+    keys = (EVENTS[sys.argv[3]][1], "samples") if sys.argv[3] in EVENTS else (
+        "touched_bytes", "allocated_bytes", "allocations", "live_touched_bytes", "live_bytes", "live_count")
+    say(**{key: sum(stack[key] for stack in export["stacks"]) for key in keys})
+
+
+def read_firefox_of_events(path):
+    """The answers of profiler-cli: each thread's tree."""
+    total = 0
+    with open(f"{path}.threads", encoding="utf-8") as file:
+        threads = json.load(file)["threads"]
+    assert {thread["name"] for thread in threads} >= {"GeckoMain", "worker", "thread 9001"}, threads
+    for thread in threads:
+        with open(f"{path}.{thread['threadHandle']}", encoding="utf-8") as file:
+            tree = json.load(file)
+        assert tree["callTreeSummaryStrategy"] == "timing" and tree["weightType"] == "tracing-ms", tree
+        total += tree["regularCallTree"]["totalSamples"]
+    print("ns", round(total * 1e6))
+
+
+def read_firefox_of_touched(path):
+    for name, key in {"native-allocations": "touched_bytes", "native-retained-allocations": "live_touched_bytes"}.items():
+        with open(f"{path}.{name}", encoding="utf-8") as file:
+            print(key, json.load(file)["regularCallTree"]["totalSamples"])
+
+
 def read_heaptrack(path):
     """heaptrack_print rounds; the stacks that it writes for flame graphs have whole numbers."""
     kinds = {"allocations": "allocations", "leaked": "live_bytes", "peak": "peak_bytes"}
@@ -121,5 +188,7 @@ def read_replay(path):
 
 
 readers = {"csv": read_csv, "jsonl": read_jsonl, "heaptrack": read_heaptrack, "massif": read_massif, "firefox": read_firefox,
-           "replay": read_replay}
+           "replay": read_replay, "csv_of_events": read_csv_of_events, "jsonl_of_events": read_jsonl_of_events,
+           "collapsed_of_events": read_collapsed_of_events, "json_of_events": read_json_of_events,
+           "firefox_of_events": read_firefox_of_events, "firefox_of_touched": read_firefox_of_touched}
 readers[sys.argv[1]](sys.argv[2])

@@ -30,19 +30,27 @@ void make_trace(void)
         source);
 }
 
+void make_sampled_trace(void)
+{
+    make_work();
+    shell("'%s' random program.dat '%s' 7 3000 1", PATH_MAKE_TRACE, PATH_SAMPLED_PROGRAM);
+}
+
 void export_as(const char *format, const char *options)
 {
     shell("rm -f %s && $HEAPSONDE export --format %s %s program.dat -o %s", format, format, options, format);
 }
 
-static unsigned long long reported(const char *json, const char *key)
+static unsigned long long reported(const char *json, const char *object, const char *key)
 {
-    const char *at = strstr(json, text("\n  \"%s\": ", key));
+    const char *start = object ? strstr(json, text("\n  \"%s\": {", object)) : json;
+    ck_assert_msg(start != NULL, "the report has no '%s'", object);
+    const char *at = strstr(start, text(object ? "\n    \"%s\": " : "\n  \"%s\": ", key));
     ck_assert_msg(at != NULL, "the report has no '%s'", key);
     return strtoull(strchr(at, ':') + 1, NULL, 10);
 }
 
-void expect_totals(const char *options, const char *command, int count)
+static void expect(const char *object, const char *options, const char *command, int count)
 {
     char *reader = strdup(command); // a text of text() does not last
     struct outcome report = run("$HEAPSONDE report --json %s program.dat", options);
@@ -54,11 +62,22 @@ void expect_totals(const char *options, const char *command, int count)
         char key[64];
         unsigned long long value;
         ck_assert_msg(sscanf(line, "%63s %llu", key, &value) == 2, "%s: %s", reader, line);
-        ck_assert_msg(value == reported(report.output, key), "%s: %s %llu, but the report of '%s' says %llu", reader,
-                      key, value, options, reported(report.output, key));
+        unsigned long long wanted = reported(report.output, object, key);
+        ck_assert_msg(value == wanted, "%s: %s %llu, but the report of '%s' says %llu", reader, key, value, options,
+                      wanted);
     }
     ck_assert_msg(lines == count, "%s: %d lines", reader, lines);
     free_outcome(&report);
     free_outcome(&outcome);
     free(reader);
+}
+
+void expect_totals(const char *options, const char *reader, int count)
+{
+    expect(NULL, options, reader, count);
+}
+
+void expect_events(const char *events, const char *options, const char *reader, int count)
+{
+    expect(events, options, reader, count);
 }

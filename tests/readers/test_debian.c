@@ -2,6 +2,7 @@
 //
 // Readers that Debian has.
 #include "readers.h"
+#include "tests/suite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +122,104 @@ START_TEST(test_dumps)
 }
 END_TEST
 
+// ---- samples, and what was touched ---------------------------------------------------------------------------------
+
+static const struct {
+    const char *events;
+    const char *filters[3];
+    int sums; // of the formats with all of them
+} events[] = {{"cpu", {"", "--thread worker", "--function '^f$'"}, 2},
+              {"off_cpu", {"", "--from 30%", "--library program"}, 2},
+              {"faults", {"", "--thread 9001", "--to 50%"}, 2},
+              {"touched", {"", "--thread main", "--min-size 64"}, 5}};
+#define EVENTS (sizeof(events) / sizeof(events[0]))
+
+static void expect_python_events(const char *format, size_t which, const char *filter, int count)
+{
+    const char *name = events[which].events;
+    export_as(format, text("--events %s --cost allocated %s", name, filter));
+    expect_events(name, filter, text("/usr/bin/python3 '%s/read.py' %s_of_events %s %s", source, format, format, name),
+                  count);
+}
+
+START_TEST(test_tables_of_events)
+{
+    for (size_t i = 0; i < EVENTS; i++) {
+        expect_python_events("csv", i, "", events[i].sums);
+        for (size_t k = 0; k < 3; k++) {
+            expect_python_events("jsonl", i, events[i].filters[k], events[i].sums);
+            expect_python_events("collapsed", i, events[i].filters[k], 1);
+            expect_python_events("json", i, events[i].filters[k], events[i].sums + (events[i].sums > 2));
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_pprof_of_events)
+{
+    static const struct {
+        const char *events, *key, *index, *unit;
+    } values[] = {{"cpu", "ns", "cpu", "ns"},
+                  {"cpu", "samples", "samples", "count"},
+                  {"off_cpu", "ns", "off_cpu", "ns"},
+                  {"faults", "faults", "page_faults", "count"},
+                  {"touched", "touched_bytes", "touched_space", "B"},
+                  {"touched", "live_touched_bytes", "resident_space", "B"},
+                  {"touched", "allocations", "alloc_objects", "count"}};
+    need("go");
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        export_as("pprof", text("--events %s --function '^[a-f]'", values[i].events));
+        expect_events(values[i].events, "--function '^[a-f]'",
+                      text("HOME=$PWD PPROF_TMPDIR=$PWD GOTOOLCHAIN=local PATH=/usr/lib/go/bin:$PATH go tool pprof "
+                           "-top -symbolize=none -unit=%s -sample_index=%s pprof 2>errors | "
+                           "sed -n 's/.*%% of \\([0-9]*\\)[a-zA-Z]* total.*/%s \\1/p'",
+                           values[i].unit, values[i].index, values[i].key),
+                      1);
+    }
+}
+END_TEST
+
+START_TEST(test_flamegraph_of_events)
+{
+    shell("$HEAPSONDE export --format flamegraph --events cpu program.dat -o graph && "
+          "grep -q ': CPU time, .*s in [0-9]* samples' graph && python3 -c "
+          "'import sys, xml.dom.minidom; xml.dom.minidom.parse(\"graph\")'");
+}
+END_TEST
+
+// One line says which formats hold it.
+START_TEST(test_formats_without_events)
+{
+    static const char *const formats[] = {"heaptrack", "massif", "dhat", "replay", "symbolized", "heapprofile"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        struct outcome outcome = run("$HEAPSONDE export --format %s --events cpu program.dat -o out", formats[i]);
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_ptr_nonnull(strstr(outcome.errors, text("CPU time cannot be written as %s; give one of: pprof "
+                                                          "collapsed flamegraph json speedscope firefox jsonl csv "
+                                                          "parquet perfetto\n",
+                                                          formats[i])));
+        ck_assert_ptr_eq(strchr(outcome.errors, '\n'), strrchr(outcome.errors, '\n'));
+        free_outcome(&outcome);
+    }
+    struct outcome outcome = run("$HEAPSONDE export --format csv --events cpu --size-min 4 program.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "--size-min says something of blocks, which samples are not"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE export --format collapsed --events touched --cost peak program.dat");
+    ck_assert_int_eq(outcome.status, 2);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "'peak' is not known of touched memory; --cost takes allocated and "));
+    free_outcome(&outcome);
+    shell("$HEAPSONDE export --format pprof program.dat -o dump");
+    outcome = run("$HEAPSONDE export --format collapsed --events cpu dump");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "dump is a heap dump, which has no CPU time"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --size-min 4 program.dat");
+    ck_assert_ptr_nonnull(strstr(outcome.output, "Call sites by CPU time: not asked, since --size-min says something"));
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     find_source();
@@ -136,5 +235,15 @@ int main(void)
     tcase_add_test(tests, test_dhat);
     tcase_add_test(tests, test_pprof);
     tcase_add_test(tests, test_dumps);
-    return run_cases("readers_debian", tests);
+    TCase *samples = tcase_create("samples");
+    tcase_set_timeout(samples, 240);
+    tcase_add_checked_fixture(samples, make_sampled_trace, remove_work);
+    tcase_add_test(samples, test_tables_of_events);
+    tcase_add_test(samples, test_pprof_of_events);
+    tcase_add_test(samples, test_flamegraph_of_events);
+    tcase_add_test(samples, test_formats_without_events);
+    Suite *suite = suite_create("readers_debian");
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, samples);
+    return run_suite(suite);
 }

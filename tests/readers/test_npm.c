@@ -2,6 +2,7 @@
 //
 // Readers that npm has: those of package.json, which scripts/test installs. Without them the suite is skipped.
 #include "readers.h"
+#include "tests/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,21 +53,66 @@ START_TEST(test_perfetto)
 END_TEST
 
 // profiler-cli reads the profile in a process of its own, which takes a while to be ready.
-START_TEST(test_firefox)
+static void ask_profiler(const char *questions)
 {
-    export_as("firefox", "");
     shell("cli() { HOME=$PWD timeout 60 node '%s/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js' "
           "\"$@\"; }\n"
           "cp firefox firefox.json\n"
           "cli load firefox.json >loaded 2>&1\n"
           "for try in $(seq 100); do cli status >status 2>&1 && break; done\n"
-          "for strategy in native-allocations native-retained-allocations; do\n"
-          "cli strategy $strategy >chosen && cli thread samples-top-down --json >firefox.$strategy || break\n"
-          "done\n"
-          "cli counter list --json >firefox.counters\n"
+          "%s\n"
           "cli stop --all >stopped 2>&1\n",
-          packages);
+          packages, questions);
+}
+
+START_TEST(test_firefox)
+{
+    export_as("firefox", "");
+    ask_profiler("for strategy in native-allocations native-retained-allocations; do\n"
+                 "cli strategy $strategy >chosen && cli thread samples-top-down --json >firefox.$strategy || break\n"
+                 "done\n"
+                 "cli counter list --json >firefox.counters");
     expect_totals("", text("/usr/bin/python3 '%s/read.py' firefox firefox", source), 2);
+}
+END_TEST
+
+// ---- samples, and what was touched ---------------------------------------------------------------------------------
+
+static void expect_node_events(const char *format, const char *events, const char *filter, int count)
+{
+    export_as(format, text("--events %s --cost allocated %s", events, filter));
+    expect_events(events, filter,
+                  text("node '%s/read.mjs' %sOfEvents %s '%s' %s", source, format, format, packages, events), count);
+}
+
+START_TEST(test_events)
+{
+    static const char *const events[] = {"cpu", "off_cpu", "faults"};
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        expect_node_events("speedscope", events[i], "--thread worker", 2);
+        expect_node_events("parquet", events[i], "--from 10%", 2);
+        expect_node_events("perfetto", events[i], "", 1 + (i == 0));
+    }
+    expect_node_events("speedscope", "touched", "", 4);
+    expect_node_events("parquet", "touched", "--min-size 64", 4);
+    expect_node_events("perfetto", "touched", "", 3);
+    expect_node_events("heapprofile", "touched", "", 1);
+}
+END_TEST
+
+START_TEST(test_firefox_of_events)
+{
+    export_as("firefox", "--events cpu");
+    ask_profiler("cli thread list --json >firefox.threads\n"
+                 "for thread in $(sed -n 's/.*\"threadHandle\": \"\\(.*\\)\".*/\\1/p' firefox.threads); do\n"
+                 "cli thread select $thread >chosen && cli thread samples-top-down --json >firefox.$thread || break\n"
+                 "done");
+    expect_events("cpu", "", text("/usr/bin/python3 '%s/read.py' firefox_of_events firefox", source), 1);
+    export_as("firefox", "--events touched");
+    ask_profiler("for strategy in native-allocations native-retained-allocations; do\n"
+                 "cli strategy $strategy >chosen && cli thread samples-top-down --json >firefox.$strategy || break\n"
+                 "done");
+    expect_events("touched", "", text("/usr/bin/python3 '%s/read.py' firefox_of_touched firefox", source), 2);
 }
 END_TEST
 
@@ -87,5 +133,13 @@ int main(void)
     tcase_add_test(tests, test_parquet);
     tcase_add_test(tests, test_perfetto);
     tcase_add_test(tests, test_firefox);
-    return run_cases("readers_npm", tests);
+    TCase *samples = tcase_create("samples");
+    tcase_set_timeout(samples, 240);
+    tcase_add_checked_fixture(samples, make_sampled_trace, remove_work);
+    tcase_add_test(samples, test_events);
+    tcase_add_test(samples, test_firefox_of_events);
+    Suite *suite = suite_create("readers_npm");
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, samples);
+    return run_suite(suite);
 }
