@@ -7,37 +7,17 @@
 #define ALL_ONLY  (1u << HS_COST_ALLOCATED)
 #define OF_PAGES  (1u << HS_COST_ALLOCATED | 1u << HS_COST_LIVE)
 
-static struct hs_text samples(uint64_t count)
-{
-    struct hs_text text;
-    snprintf(text.text, sizeof(text.text), "%s sample%s", hs_text__count(count).text, count == 1 ? "" : "s");
-    return text;
-}
-
-static struct hs_text mappings(uint64_t count)
-{
-    struct hs_text text;
-    snprintf(text.text, sizeof(text.text), "%s mapping%s", hs_text__count(count).text, count == 1 ? "" : "s");
-    return text;
-}
-
-static struct hs_text faults(uint64_t count)
-{
-    struct hs_text text;
-    snprintf(text.text, sizeof(text.text), "%s page fault%s", hs_text__count(count).text, count == 1 ? "" : "s");
-    return text;
-}
-
 static const struct hs_events_kind kinds[HS_EVENTS_COUNT] = {
     [HS_EVENTS_HEAP] = {"heap", "memory", "bytes", "blocks", ALL_COSTS, "", hs_text__bytes, hs_text__blocks},
-    [HS_EVENTS_CPU] = {"cpu", "CPU time", "nanoseconds", "samples", ALL_ONLY, "cpu", hs_text__time, samples},
+    [HS_EVENTS_CPU] = {"cpu", "CPU time", "nanoseconds", "samples", ALL_ONLY, "cpu", hs_text__time, hs_text__samples},
     [HS_EVENTS_OFF_CPU] = {"off_cpu", "time off the processor", "nanoseconds", "samples", ALL_ONLY, "off-cpu",
-                           hs_text__time, samples},
-    [HS_EVENTS_FAULTS] = {"faults", "page faults", "count", "samples", ALL_ONLY, "faults", faults, samples},
+                           hs_text__time, hs_text__samples},
+    [HS_EVENTS_FAULTS] = {"faults", "page faults", "count", "samples", ALL_ONLY, "faults", hs_text__faults,
+                          hs_text__samples},
     [HS_EVENTS_TOUCHED] = {"touched", "touched memory", "bytes", "blocks", OF_PAGES, "faults", hs_text__bytes,
                            hs_text__blocks},
     [HS_EVENTS_TOUCHED_MAPPINGS] = {"touched_mappings", "touched memory of mappings", "bytes", "mappings", OF_PAGES,
-                                    "faults", hs_text__bytes, mappings},
+                                    "faults", hs_text__bytes, hs_text__mappings},
 };
 
 const struct hs_events_kind *hs_events_kind__of(enum hs_events events)

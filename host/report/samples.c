@@ -40,9 +40,9 @@ static void print_heading(FILE *out, const char *title)
 
 static void time_line(FILE *out, const struct hs_total *site, const struct hs_total *sum)
 {
-    fprintf(out, "%s  %s in %s samples", hs_text__time(site->allocated_bytes).text,
+    fprintf(out, "%s  %s in %s", hs_text__time(site->allocated_bytes).text,
             hs_text__percent(site->allocated_bytes, sum->allocated_bytes).text,
-            hs_text__count(site->allocated_count).text);
+            hs_text__samples(site->allocated_count).text);
 }
 
 static int print_time(FILE *out, const struct hs_subject *subject, enum hs_events events, unsigned most)
@@ -62,8 +62,8 @@ static int print_time(FILE *out, const struct hs_subject *subject, enum hs_event
     int result = hs_query__event_totals(subject->store, events, subject->filter, NULL, &totals, &error);
     if (result)
         return result;
-    fprintf(out, " (%s in %s samples)\n", hs_text__time(totals.sum.allocated_bytes).text,
-            hs_text__count(totals.sum.allocated_count).text);
+    fprintf(out, " (%s in %s)\n", hs_text__time(totals.sum.allocated_bytes).text,
+            hs_text__samples(totals.sum.allocated_count).text);
     result = print_sites(out, subject, &totals, HS_COST_ALLOCATED, most, time_line);
     hs_totals__free(&totals);
     return result;
