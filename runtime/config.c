@@ -24,6 +24,7 @@ enum option_kind {
     OPTION_POLICY,
     OPTION_EVENTS,
     OPTION_UNWINDER,
+    OPTION_CPU_CLOCK,
     OPTION_UID
 };
 
@@ -60,6 +61,7 @@ static const struct option options[] = {
     {"AGGREGATE_MEMORY", OPTION_NUMBER, &hs_config.aggregate_memory},
     {"EVENTS", OPTION_EVENTS, &hs_config.events},
     {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
+    {"CPU_CLOCK", OPTION_CPU_CLOCK, &hs_config.cycles},
     {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
     {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},
     {"UNWINDER", OPTION_UNWINDER, &hs_config.kernel_stacks},
@@ -196,6 +198,9 @@ static void set_option(const struct option *option, const char *value)
         break;
     case OPTION_WRITER:
         *(bool *)option->value = hs_text__equal(value, "inline");
+        break;
+    case OPTION_CPU_CLOCK:
+        *(bool *)option->value = hs_text__equal(value, "cycles");
         break;
     case OPTION_MODE:
         *(bool *)option->value = hs_text__equal(value, "aggregate");

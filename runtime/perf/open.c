@@ -85,6 +85,12 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .context_switch = event == SWITCH,
         .sample_id_all = 1,
     };
+    if (event == CPU && rings->cycles) {
+        attr->type = PERF_TYPE_HARDWARE;
+        attr->config = PERF_COUNT_HW_CPU_CYCLES;
+        attr->freq = 1;
+        attr->sample_freq = hs_config.cpu_frequency;
+    }
     if (type & PERF_SAMPLE_STACK_USER) {
         attr->sample_regs_user = hs_sample__registers();
         attr->sample_stack_user = (uint32_t)hs_config.stack_copy;
@@ -96,22 +102,32 @@ static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu
     return HS_SYSTEM5(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-long hs_perf_rings__ask(struct hs_perf_rings *rings)
+// With less and less of what is wanted.
+static long ask_kernel(struct hs_perf_rings *rings)
 {
     struct perf_event_attr attr;
-    enum event event = first_wanted();
     long fd = -EINVAL;
     for (unsigned less = 0; less < 8 && fd < 0; less++) {
         rings->without_kernel = less & 1;
         without_inherit_thread = less & 2;
         rings->without_stack = less & 4;
-        describe(rings, event, 0, &attr);
+        describe(rings, first_wanted(), 0, &attr);
         fd = open_event(&attr, 0, -1);
     }
     if (fd < 0)
         return fd;
     hs_system_close((int)fd);
     return 0;
+}
+
+long hs_perf_rings__ask(struct hs_perf_rings *rings)
+{
+    rings->cycles = hs_config.cycles && is_wanted(CPU);
+    long result = ask_kernel(rings);
+    if (!result || !rings->cycles)
+        return result;
+    rings->cycles = false;
+    return ask_kernel(rings);
 }
 
 // ---- rings ----------------------------------------------------------------------------------------------------------

@@ -270,6 +270,10 @@ static void work(uint32_t tid)
 
 static void tell_what_is_missing(void)
 {
+    if (hs_config.events & HS_EVENTS_CPU)
+        hs_journal__info("cpu-clock", perf.rings->cycles ? "cycles" : "task");
+    if (hs_config.cycles && !perf.rings->cycles)
+        say("by the task clock: cycles are not counted here");
     if (perf.rings->without_stack)
         say("without stacks: this kernel copies no registers and stacks for samples");
     if (perf.rings->without_kernel)
