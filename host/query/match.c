@@ -103,19 +103,19 @@ enum share { NONE, SOME, ALL };
 // How much of a packed block lies within the bounds, from how it is packed.
 static enum share share_within(const struct hs_packed *packed, uint64_t number, struct hs_bounds bounds)
 {
-    const struct hs_packed_block *block = &packed->block[number];
-    if (bounds.most < block->base || bounds.least > bounds.most)
+    const uint64_t least = packed->block[number].base, most = hs_packed__most(packed, number);
+    if (bounds.most < least || bounds.least > most || bounds.least > bounds.most)
         return NONE;
-    if (bounds.least <= block->base && bounds.most == UINT64_MAX)
-        return ALL;
-    if (block->exceptions || block->width + block->shift >= 64u)
-        return SOME;
-    uint64_t most = block->base + (block->mask << block->shift);
-    if (most < block->base)
-        return SOME;
-    if (bounds.least > most)
-        return NONE;
-    return bounds.least <= block->base && bounds.most >= most ? ALL : SOME;
+    return bounds.least <= least && bounds.most >= most ? ALL : SOME;
+}
+
+// To be called before a row is left out.
+static uint8_t *start_keeping(struct hs_matcher *matcher)
+{
+    if (matcher->all)
+        memset(matcher->keep, 1, matcher->block.count);
+    matcher->all = false;
+    return matcher->keep;
 }
 
 static void keep_within(uint8_t *restrict keep, const uint64_t *restrict value, size_t count, struct hs_bounds bounds)
@@ -131,7 +131,7 @@ static bool ask_range(struct hs_matcher *matcher, enum hs_block_column column, s
     const struct hs_packed *packed = hs_block__packed(matcher->block.columns, column);
     enum share share = share_within(packed, matcher->block.number, bounds);
     if (share == SOME)
-        keep_within(matcher->keep, hs_block__column(&matcher->block, column), matcher->block.count, bounds);
+        keep_within(start_keeping(matcher), hs_block__column(&matcher->block, column), matcher->block.count, bounds);
     return share != NONE;
 }
 
@@ -157,8 +157,9 @@ static bool ask_states(struct hs_matcher *matcher)
     if (!packed->width && !packed->exceptions)
         return matcher->state_matches[packed->base & 255];
     const uint64_t *state = hs_block__column(&matcher->block, HS_BLOCK_STATE);
+    uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
-        matcher->keep[i] &= matcher->state_matches[state[i] & 255];
+        keep[i] &= matcher->state_matches[state[i] & 255];
     return true;
 }
 
@@ -171,7 +172,8 @@ static bool ask_free_times(struct hs_matcher *matcher)
     const struct hs_packed_block *packed = &matcher->block.columns->free_time.block[matcher->block.number];
     if (bounds.least > bounds.most || (bounds.least == HS_NEVER && packed->base))
         return false;
-    keep_within(matcher->keep, hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME), matcher->block.count, bounds);
+    keep_within(start_keeping(matcher), hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME), matcher->block.count,
+                bounds);
     return true;
 }
 
@@ -182,11 +184,12 @@ static void ask_lifetimes(struct hs_matcher *matcher)
     const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
     const uint64_t end_time = matcher->end_time, least = filter->lifetime_min, most = filter->lifetime_max;
     const bool forever = filter->unfreed_live_forever;
+    uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++) {
         uint64_t end = free_time[i] == HS_NEVER ? end_time : free_time[i];
         uint64_t lifetime = end > time[i] ? end - time[i] : 0;
         bool matches = free_time[i] == HS_NEVER && forever ? most == UINT64_MAX : lifetime >= least && lifetime <= most;
-        matcher->keep[i] &= matches;
+        keep[i] &= matches;
     }
 }
 
@@ -195,9 +198,10 @@ static void ask_set(struct hs_matcher *matcher, enum hs_block_column column, con
     if (!set->words)
         return;
     const uint64_t *value = hs_block__column(&matcher->block, column);
+    uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
-        if (matcher->keep[i])
-            matcher->keep[i] = hs_set__has(set, value[i]);
+        if (keep[i])
+            keep[i] = hs_set__has(set, value[i]);
 }
 
 static void ask_threads(struct hs_matcher *matcher)
@@ -205,8 +209,9 @@ static void ask_threads(struct hs_matcher *matcher)
     if (!matcher->filter->not_own_thread_only)
         return;
     const uint64_t *difference = hs_block__column(&matcher->block, HS_BLOCK_FREE_STREAM);
+    uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
-        matcher->keep[i] &= difference[i] != 0;
+        keep[i] &= difference[i] != 0;
 }
 
 // ---- blocks
@@ -232,14 +237,23 @@ static bool ask_columns(struct hs_matcher *matcher)
 static void ask_rows(struct hs_matcher *matcher)
 {
     uint64_t first = matcher->block.number * HS_PACKED_BLOCK;
+    uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
-        if (matcher->keep[i])
-            matcher->keep[i] = hs_filter__matches_row(matcher->filter, matcher->store, first + i);
+        if (keep[i])
+            keep[i] = hs_filter__matches_row(matcher->filter, matcher->store, first + i);
+}
+
+static void note_all_places(struct hs_matcher *matcher)
+{
+    for (size_t i = 0; i < HS_PACKED_BLOCK && !matcher->all_places; i++)
+        matcher->place[i] = (uint16_t)i;
+    matcher->all_places = true;
 }
 
 static void note_places(struct hs_matcher *matcher)
 {
     size_t count = 0;
+    matcher->all_places = false;
     for (size_t i = 0; i < matcher->block.count; i++) {
         matcher->place[count] = (uint16_t)i;
         count += matcher->keep[i];
@@ -257,18 +271,20 @@ static size_t sum_up(const struct hs_matcher *matcher)
 size_t hs_matcher__count(struct hs_matcher *matcher, uint64_t block)
 {
     hs_block__move_to(&matcher->block, block);
-    memset(matcher->keep, 1, matcher->block.count);
+    matcher->all = true;
     if (!ask_columns(matcher))
         return 0;
     if (matcher->asks_row)
         ask_rows(matcher);
-    return sum_up(matcher);
+    return matcher->all ? matcher->block.count : sum_up(matcher);
 }
 
 size_t hs_matcher__match(struct hs_matcher *matcher, uint64_t block)
 {
     matcher->count = hs_matcher__count(matcher, block);
-    if (matcher->count)
+    if (matcher->count && matcher->all)
+        note_all_places(matcher);
+    else if (matcher->count)
         note_places(matcher);
     return matcher->count;
 }

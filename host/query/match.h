@@ -20,7 +20,9 @@ struct hs_matcher {
     struct hs_block block;
     size_t count;                    // of the rows of the block that match
     uint16_t place[HS_PACKED_BLOCK]; // of each of them in the block, in order
-    uint8_t keep[HS_PACKED_BLOCK];   // 1: it matches so far
+    bool all;                        // every row of the block matches
+    bool all_places;                 // `place` is that of a whole block
+    uint8_t keep[HS_PACKED_BLOCK];   // 1: it matches so far; unless all do
     // Of the filter:
     struct hs_bounds time, free_time;
     uint64_t end_time;

@@ -9,27 +9,58 @@
 // ---- keys
 // ---------------------------------------------------------------------------------------------------------------
 
-static void lifetimes(struct hs_matcher *matcher, uint64_t *key)
+static const uint64_t *lifetimes(struct hs_matcher *matcher, uint64_t *key)
 {
     const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
     const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-    for (size_t i = 0; i < matcher->count; i++) {
+    const uint64_t end_time = matcher->end_time;
+    for (size_t i = 0; matcher->all && i < matcher->count; i++)
+        key[i] = (free_time[i] == HS_NEVER ? end_time : free_time[i]) - time[i];
+    for (size_t i = 0; !matcher->all && i < matcher->count; i++) {
         size_t place = matcher->place[i];
-        key[i] = (free_time[place] == HS_NEVER ? matcher->end_time : free_time[place]) - time[place];
+        key[i] = (free_time[place] == HS_NEVER ? end_time : free_time[place]) - time[place];
     }
+    return key;
 }
 
-void hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *key)
+static enum hs_block_column column_of(enum hs_row_key by)
 {
-    if (by == HS_ROW_BY_LIFETIME) {
-        lifetimes(matcher, key);
-        return;
-    }
-    const uint64_t *value = hs_block__column(&matcher->block, by == HS_ROW_BY_ADDRESS ? HS_BLOCK_ADDRESS
-                                                              : by == HS_ROW_BY_SIZE  ? HS_BLOCK_SIZE
-                                                                                      : HS_BLOCK_TIME);
+    return by == HS_ROW_BY_ADDRESS ? HS_BLOCK_ADDRESS : by == HS_ROW_BY_SIZE ? HS_BLOCK_SIZE : HS_BLOCK_TIME;
+}
+
+const uint64_t *hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *room)
+{
+    if (by == HS_ROW_BY_LIFETIME)
+        return lifetimes(matcher, room);
+    const uint64_t *value = hs_block__column(&matcher->block, column_of(by));
+    if (matcher->all)
+        return value;
     for (size_t i = 0; i < matcher->count; i++)
-        key[i] = value[matcher->place[i]];
+        room[i] = value[matcher->place[i]];
+    return room;
+}
+
+// Ends are stored as distances from the block's first time, 0 for never.
+static struct hs_bounds block_lifetimes(const struct hs_columns *columns, uint64_t block, uint64_t end_time)
+{
+    uint64_t first = columns->time.block[block].base, distance = hs_packed__most(&columns->free_time, block);
+    bool may_live = !columns->free_time.block[block].base;
+    if (distance == UINT64_MAX || (may_live && first > end_time))
+        return (struct hs_bounds){0, UINT64_MAX};
+    uint64_t most = distance ? distance - 1 : 0, lives = may_live ? end_time - first : 0;
+    // What never ends may have begun after the end: its lifetime is then beyond all bounds.
+    if (may_live && hs_packed__most(&columns->time, block) > end_time)
+        lives = UINT64_MAX;
+    return (struct hs_bounds){0, most > lives ? most : lives};
+}
+
+struct hs_bounds hs_order__block(const struct hs_columns *columns, uint64_t block, enum hs_row_key by,
+                                 uint64_t end_time)
+{
+    if (by == HS_ROW_BY_LIFETIME)
+        return block_lifetimes(columns, block, end_time);
+    const struct hs_packed *packed = hs_block__packed(columns, column_of(by));
+    return (struct hs_bounds){packed->block[block].base, hs_packed__most(packed, block)};
 }
 
 static struct hs_bounds zone_lifetimes(const struct hs_zone *zone, uint64_t end_time)
@@ -207,13 +238,34 @@ static void narrow(struct search *search, struct best *best)
     pthread_mutex_unlock(&search->lock);
 }
 
+// Whether a row with a key within the bounds may be one of the best.
+static bool may_be_best(const struct search *search, const struct best *best, struct hs_bounds keys)
+{
+    return (search->last ? ~keys.most : keys.least) <= best->last.key;
+}
+
+static struct hs_bounds bounds_of(const uint64_t *key, size_t count)
+{
+    struct hs_bounds bounds = {UINT64_MAX, 0};
+    for (size_t i = 0; i < count; i++) {
+        bounds.least = key[i] < bounds.least ? key[i] : bounds.least;
+        bounds.most = key[i] > bounds.most ? key[i] : bounds.most;
+    }
+    return bounds;
+}
+
 static void look_at_block(struct search *search, struct hs_matcher *matcher, struct best *best, uint64_t number)
 {
     const size_t room = 2 * search->wanted;
+    const struct hs_columns *columns = hs_store__columns(search->store);
+    if (!may_be_best(search, best, hs_order__block(columns, number, search->by, matcher->end_time)))
+        return;
     hs_matcher__match(matcher, number);
-    hs_order__keys(matcher, search->by, best->key);
+    const uint64_t *key = hs_order__keys(matcher, search->by, best->key);
+    if (!may_be_best(search, best, bounds_of(key, matcher->count)))
+        return;
     for (size_t i = 0; i < matcher->count; i++) {
-        struct hs_keyed_row row = turn(search, best->key[i], (uint32_t)hs_matcher__row(matcher, i));
+        struct hs_keyed_row row = turn(search, key[i], (uint32_t)hs_matcher__row(matcher, i));
         if (hs_keyed_row__is_before(&best->last, &row))
             continue;
         if (best->count == room)

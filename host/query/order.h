@@ -26,11 +26,15 @@ static inline bool hs_keyed_row__is_before(const struct hs_keyed_row *a, const s
     return a->key != b->key ? a->key < b->key : a->row < b->row;
 }
 
-// The keys of those rows of the matcher's block that match. `key` has room for a whole block.
-void hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *key);
+// The keys of those rows of the matcher's block that match: in `room`, which is for a whole block, or elsewhere in the
+// matcher.
+const uint64_t *hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *room);
 
 // Between which the keys of all rows of a zone lie. By time it says nothing.
 struct hs_bounds hs_order__zone(const struct hs_zone *zone, enum hs_row_key by, uint64_t end_time);
+// The same of a packed block; less exactly.
+struct hs_bounds hs_order__block(const struct hs_columns *columns, uint64_t block, enum hs_row_key by,
+                                 uint64_t end_time);
 
 void hs_keyed_rows__sort(struct hs_keyed_row *rows, size_t count);
 // Afterwards the first `wanted` rows are those that come first, in any order. There are more than `wanted`.

@@ -39,6 +39,13 @@ static bool zone_has_keys(const struct choosing *choosing, uint64_t row)
     return keys.least <= choosing->bounds.most && keys.most >= choosing->bounds.least;
 }
 
+static bool block_has_keys(const struct choosing *choosing, uint64_t row)
+{
+    struct hs_bounds keys = hs_order__block(hs_store__columns(choosing->store), row / HS_PACKED_BLOCK, choosing->by,
+                                            hs_store__summary(choosing->store)->end_time);
+    return keys.least <= choosing->bounds.most && keys.most >= choosing->bounds.least;
+}
+
 static size_t count_keys(const struct choosing *choosing, const uint64_t *key, size_t count)
 {
     size_t within = 0;
@@ -51,7 +58,7 @@ static int count_rows(void *argument, unsigned worker, uint64_t first, uint64_t 
 {
     struct choosing *choosing = argument;
     struct hs_matcher *matcher = choosing->matchers[worker];
-    uint64_t key[HS_PACKED_BLOCK], matches = 0;
+    uint64_t room[HS_PACKED_BLOCK], matches = 0;
     bool bounded = has_bounds(choosing);
     if (bounded && !zone_has_keys(choosing, first))
         return 0;
@@ -60,9 +67,10 @@ static int count_rows(void *argument, unsigned worker, uint64_t first, uint64_t 
             matches += hs_matcher__count(matcher, row / HS_PACKED_BLOCK);
             continue;
         }
+        if (!block_has_keys(choosing, row))
+            continue;
         hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        hs_order__keys(matcher, choosing->by, key);
-        matches += count_keys(choosing, key, matcher->count);
+        matches += count_keys(choosing, hs_order__keys(matcher, choosing->by, room), matcher->count);
     }
     choosing->zone[first / HS_ZONE_ROWS] = matches;
     return 0;
@@ -71,8 +79,8 @@ static int count_rows(void *argument, unsigned worker, uint64_t first, uint64_t 
 // Adds those of the block that have a rank that is wanted, and returns the rank behind the last.
 static uint64_t collect_block(const struct choosing *choosing, struct hs_matcher *matcher, uint64_t rank)
 {
-    uint64_t key[HS_PACKED_BLOCK];
-    hs_order__keys(matcher, choosing->by, key);
+    uint64_t room[HS_PACKED_BLOCK];
+    const uint64_t *key = hs_order__keys(matcher, choosing->by, room);
     for (size_t i = 0; i < matcher->count; i++) {
         if (key[i] < choosing->bounds.least || key[i] > choosing->bounds.most)
             continue;
@@ -92,7 +100,7 @@ static int collect_rows(void *argument, unsigned worker, uint64_t first, uint64_
     if (behind <= choosing->first || rank >= choosing->end)
         return 0;
     for (uint64_t row = first; row < end && rank < behind; row += HS_PACKED_BLOCK)
-        if (hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
+        if (block_has_keys(choosing, row) && hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
             rank = collect_block(choosing, matcher, rank);
     return 0;
 }
@@ -173,21 +181,26 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
 
 struct hs_order_limits hs_order_limits = {(uint64_t)1 << 20, (uint64_t)1 << 22, (uint64_t)1 << 20};
 
+static void count_block_digits(const struct choosing *choosing, const uint64_t *key, size_t rows, uint64_t *count)
+{
+    const uint64_t least = choosing->bounds.least, span = choosing->bounds.most - least;
+    const unsigned shift = choosing->shift;
+    for (size_t i = 0; i < rows; i++)
+        if (key[i] - least <= span)
+            count[(key[i] - least) >> shift]++;
+}
+
 static int count_digits(void *argument, unsigned worker, uint64_t first, uint64_t end)
 {
     const struct choosing *choosing = argument;
     struct hs_matcher *matcher = choosing->matchers[worker];
-    uint64_t key[HS_PACKED_BLOCK], *count = choosing->digits[worker];
+    uint64_t room[HS_PACKED_BLOCK];
     if (!zone_has_keys(choosing, first))
         return 0;
-    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
-        if (!hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
-            continue;
-        hs_order__keys(matcher, choosing->by, key);
-        for (size_t i = 0; i < matcher->count; i++)
-            if (key[i] >= choosing->bounds.least && key[i] <= choosing->bounds.most)
-                count[(key[i] - choosing->bounds.least) >> choosing->shift]++;
-    }
+    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK)
+        if (block_has_keys(choosing, row) && hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
+            count_block_digits(choosing, hs_order__keys(matcher, choosing->by, room), matcher->count,
+                               choosing->digits[worker]);
     return 0;
 }
 
@@ -450,8 +463,8 @@ struct filling {
 
 static void fill_from_block(struct hs_histogram *histogram, struct hs_matcher *matcher, enum hs_row_key by)
 {
-    uint64_t key[HS_PACKED_BLOCK];
-    hs_order__keys(matcher, by, key);
+    uint64_t room[HS_PACKED_BLOCK];
+    const uint64_t *key = hs_order__keys(matcher, by, room);
     const uint64_t *size = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
     for (size_t i = 0; i < matcher->count; i++) {
         unsigned bucket = key[i] ? 64 - (unsigned)__builtin_clzll(key[i]) : 0;

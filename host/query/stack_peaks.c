@@ -21,8 +21,8 @@ struct worker {
     uint32_t *stack;       // those where something happened
     size_t stacks, room;
     uint32_t begin[HS_ZONE_ROWS + 2]; // of the frees before each step
-    uint32_t *order;                  // of the frees
-    size_t order_room;
+    struct hs_free *free;             // in the order of the steps
+    size_t free_room;
 };
 
 struct work {
@@ -61,18 +61,18 @@ static int note_rows(void *argument, unsigned number, uint64_t first, uint64_t e
 static int make_room(struct worker *worker, const struct hs_steps *steps)
 {
     size_t stacks = steps->count + steps->frees;
-    if (steps->frees > worker->order_room) {
-        free(worker->order);
-        worker->order_room = steps->frees + steps->frees / 4;
-        worker->order = malloc(worker->order_room * sizeof(*worker->order));
+    if (steps->frees > worker->free_room) {
+        free(worker->free);
+        worker->free_room = steps->frees + steps->frees / 4;
+        worker->free = malloc(worker->free_room * sizeof(*worker->free));
     }
     if (stacks > worker->room) {
         free(worker->stack);
         worker->room = stacks + stacks / 4;
         worker->stack = malloc(worker->room * sizeof(*worker->stack));
     }
-    if ((worker->order_room && !worker->order) || (worker->room && !worker->stack)) {
-        worker->order_room = worker->room = 0;
+    if ((worker->free_room && !worker->free) || (worker->room && !worker->stack)) {
+        worker->free_room = worker->room = 0;
         return -ENOMEM;
     }
     return 0;
@@ -91,7 +91,7 @@ static void order_frees(struct worker *worker, const struct hs_steps *steps)
         sum += count;
     }
     for (size_t i = 0; i < steps->frees; i++)
-        worker->order[worker->begin[steps->free[i].step]++] = (uint32_t)i;
+        worker->free[worker->begin[steps->free[i].step]++] = steps->free[i];
     // Each begin has become the begin of the next.
     memmove(worker->begin + 1, worker->begin, (steps->count + 1) * sizeof(*worker->begin));
     worker->begin[0] = 0;
@@ -116,9 +116,8 @@ static void walk(const struct work *work, struct worker *worker, const struct hs
     worker->stacks = 0;
     for (size_t i = 0; i <= steps->count; i++) {
         for (uint32_t k = worker->begin[i]; k < worker->begin[i + 1]; k++) {
-            const struct hs_free *freed = &steps->free[worker->order[k]];
-            uint32_t stack = freed->stack;
-            change_of(work, worker, &stack)->bytes -= (int64_t)freed->size;
+            uint32_t stack = worker->free[k].stack;
+            change_of(work, worker, &stack)->bytes -= (int64_t)worker->free[k].size;
         }
         if (i == steps->count)
             break;
@@ -207,7 +206,7 @@ static void end(struct work *work)
     for (unsigned i = 0; work->worker && i < work->stepping.workers; i++) {
         free(work->worker[i].change);
         free(work->worker[i].stack);
-        free(work->worker[i].order);
+        free(work->worker[i].free);
     }
     free(work->worker);
     free(work->live);

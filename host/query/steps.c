@@ -6,20 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hs_time_index__make(struct hs_time_index *index, const uint64_t *time, size_t count)
+void hs_time_index__make(struct hs_time_index *index, uint64_t *time, size_t count)
 {
     size_t at = 0;
     index->time = time;
     index->count = count;
     index->from = count ? time[0] : 0;
     uint64_t span = count ? time[count - 1] - index->from : 0;
-    index->shift = span < HS_TIME_PARTS ? 0 : 48 - (unsigned)__builtin_clzll(span);
+    index->shift = span < HS_TIME_PARTS ? 0 : 50 - (unsigned)__builtin_clzll(span);
     for (uint64_t part = 0; part < HS_TIME_PARTS; part++) {
         while (at < count && time[at] - index->from < part << index->shift)
             at++;
         index->first[part] = (uint32_t)at;
     }
-    index->first[HS_TIME_PARTS] = (uint32_t)count;
+    index->first[HS_TIME_PARTS] = index->first[HS_TIME_PARTS + 1] = (uint32_t)count;
+    for (size_t i = 0; i < HS_TIMES_AT_ONCE; i++)
+        time[count + i] = UINT64_MAX;
 }
 
 // ---- beginning and end
@@ -28,7 +30,7 @@ void hs_time_index__make(struct hs_time_index *index, const uint64_t *time, size
 static int index_zones(struct hs_zone_times *times, const struct hs_store *store)
 {
     times->zone = hs_store__zones(store, &times->count);
-    times->last = malloc((times->count + 1) * sizeof(*times->last));
+    times->last = malloc((times->count + HS_TIMES_AT_ONCE) * sizeof(*times->last));
     times->index = malloc(sizeof(*times->index));
     if (!times->last || !times->index)
         return -ENOMEM;

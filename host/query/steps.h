@@ -10,35 +10,36 @@
 
 #include <errno.h>
 
-// Finds the first of some times, in order, that is not before a given one.
-enum { HS_TIME_PARTS = 65536 };
+// Finds the first of some times, in order, that is not before a given one. Nearly always few are in one part of the
+// span: so many are compared at once, without a branch.
+enum { HS_TIME_PARTS = 16384, HS_TIMES_AT_ONCE = 8 };
 struct hs_time_index {
-    const uint64_t *time;
+    const uint64_t *time; // behind them as many as are compared at once, which are the largest there is
     size_t count;
     uint64_t from;
     unsigned shift;
-    uint32_t first[HS_TIME_PARTS + 1]; // by part of the span
+    uint32_t first[HS_TIME_PARTS + 2]; // by part of the span
 };
-void hs_time_index__make(struct hs_time_index *index, const uint64_t *time, size_t count);
+// `time` has room for HS_TIMES_AT_ONCE more, which are set.
+void hs_time_index__make(struct hs_time_index *index, uint64_t *time, size_t count);
 static inline size_t hs_time_index__find(const struct hs_time_index *index, uint64_t time)
 {
     uint64_t part = time < index->from ? 0 : (time - index->from) >> index->shift;
-    size_t low = index->first[part < HS_TIME_PARTS ? part : HS_TIME_PARTS], stride = 1;
-    if (low == index->count || index->time[low] >= time)
-        return low;
-    while (low + stride < index->count && index->time[low + stride] < time) {
-        low += stride;
-        stride *= 2;
-    }
-    size_t high = low + stride < index->count ? low + stride : index->count;
-    while (high - low > 1) {
+    if (part >= HS_TIME_PARTS)
+        return index->count;
+    size_t low = index->first[part], high = index->first[part + 1];
+    while (__builtin_expect(high - low > HS_TIMES_AT_ONCE, 0)) {
         size_t middle = low + (high - low) / 2;
         if (index->time[middle] < time)
-            low = middle;
+            low = middle + 1;
         else
             high = middle;
     }
-    return high;
+    // Those behind `high` are not before it either.
+    const uint64_t *at = &index->time[low];
+    for (unsigned i = 0; i < HS_TIMES_AT_ONCE; i++)
+        low += at[i] < time;
+    return low;
 }
 
 // Where in time the zones end.
@@ -67,7 +68,7 @@ struct hs_free {
 // What begins in a zone, and what ends in it. One for each worker.
 struct hs_steps {
     size_t count;
-    uint64_t time[HS_ZONE_ROWS];
+    uint64_t time[HS_ZONE_ROWS + HS_TIMES_AT_ONCE];
     uint64_t size[HS_ZONE_ROWS];
     uint32_t row[HS_ZONE_ROWS];
     uint32_t stack[HS_ZONE_ROWS];    // when it is asked for

@@ -44,6 +44,16 @@ static inline uint64_t hs_packed__at(const struct hs_packed *packed, uint64_t i)
     return block->base + (word << block->shift);
 }
 
+// No value of the block is above it. (`base` is the least one.)
+static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t number)
+{
+    const struct hs_packed_block *block = &packed->block[number];
+    if (block->exceptions || block->width + block->shift >= 64u)
+        return UINT64_MAX;
+    uint64_t most = block->base + (block->mask << block->shift);
+    return most < block->base ? UINT64_MAX : most;
+}
+
 // Unpacks the values of one block and returns how many there are: at most HS_PACKED_BLOCK, which `to` has room for.
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
 
