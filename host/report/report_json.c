@@ -2,9 +2,9 @@
 #include "format/trace_format.h"
 #include "host/report/cut_stacks.h"
 #include "host/report/json.h"
+#include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
-#include "host/report/kernel_stacks.h"
 #include "host/report/samples.h"
 #include "host/report/top.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/frames.h"
+#include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
-#include "host/report/kernel_stacks.h"
 #include "host/report/samples.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
