@@ -209,6 +209,25 @@ static int step_snapshot(struct full_walk *walk)
     return result == HS_END_ROOT || result == HS_STEP_MORE || !walk->memory.beyond ? result : HS_END_CUT_COPY;
 }
 
+#ifdef __arm__
+// The kernel tells the pc without the bit that says Thumb: the code around it tells which it is.
+static uintptr_t with_mode(uintptr_t pc)
+{
+    enum { AROUND = 64 };
+    struct hs_module module;
+    struct hs_range code;
+    if (pc & 2)
+        return pc | 1;
+    if (pc & 1 || !hs_module_find(pc, &module) || !hs_module_segment(&module, (const void *)pc, &code))
+        return pc;
+    const uint8_t *at = (const uint8_t *)pc;
+    const uint8_t *from = (size_t)(at - code.start) > AROUND ? at - AROUND : at;
+    size_t left = (size_t)(code.end - at);
+    size_t length = (size_t)(at - from) + (left < AROUND ? left : AROUND);
+    return hs_decoder_thumb.is_likely(from, length) ? pc | 1 : pc;
+}
+#endif
+
 void hs_memo_take_snapshot(struct hs_memo *memo, const struct hs_snapshot *snapshot)
 {
     static const uint8_t none;
@@ -218,6 +237,9 @@ void hs_memo_take_snapshot(struct hs_memo *memo, const struct hs_snapshot *snaps
                                     .start = values[HS_DWARF_SP],
                                     .size = snapshot->copy ? snapshot->size : 0};
     hs_arch_prepare();
+#ifdef __arm__
+    values[HS_DWARF_PC] = with_mode(values[HS_DWARF_PC]);
+#endif
     memo->depth = 0;
     memo->guessed = false;
     memo->end = HS_END_TOO_DEEP;

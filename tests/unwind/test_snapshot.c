@@ -66,6 +66,21 @@ START_TEST(a_whole_copy_gives_the_whole_stack)
 }
 END_TEST
 
+#ifdef __arm__
+// As the kernel tells it: without the bit that says Thumb.
+START_TEST(what_kind_of_code_it_is_is_seen)
+{
+    prepare();
+    uintptr_t *pc = &snapshot.registers.values[HS_DWARF_PC], whole = *pc;
+    *pc &= ~(uintptr_t)1;
+    hs_memo_take_snapshot(memo, &snapshot);
+    ck_assert_int_eq(memo->end, HS_END_ROOT);
+    ck_assert_uint_eq(memo->depth, truth_depth);
+    ck_assert_uint_eq(memo->pcs[memo->depth - 1], hs_rule_key(whole, true));
+}
+END_TEST
+#endif
+
 START_TEST(a_cut_copy_gives_the_inner_frames)
 {
     prepare();
@@ -123,6 +138,9 @@ int main(void)
     Suite *suite = suite_create("snapshot");
     TCase *cases = tcase_create("snapshot");
     tcase_add_test(cases, a_whole_copy_gives_the_whole_stack);
+#ifdef __arm__
+    tcase_add_test(cases, what_kind_of_code_it_is_is_seen);
+#endif
     tcase_add_test(cases, a_cut_copy_gives_the_inner_frames);
     tcase_add_test(cases, damaged_copies_end);
     tcase_add_test(cases, without_a_copy_there_is_the_innermost_frame);
