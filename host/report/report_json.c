@@ -4,6 +4,7 @@
 #include "host/report/json.h"
 #include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
+#include "host/report/over_time.h"
 #include "host/report/report.h"
 #include "host/report/samples.h"
 #include "host/report/top.h"
@@ -285,6 +286,8 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
         result = write_top(&json, subject, options);
     if (!result && !subject->kind)
         result = hs_report__samples_json(&json, subject, options->top);
+    if (!result && !subject->kind)
+        result = hs_report__over_time_json(&json, subject);
     if (subject->store)
         hs_report__kernel_stacks_json(&json, subject);
     if (!result)

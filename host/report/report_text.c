@@ -2,6 +2,7 @@
 #include "host/report/frames.h"
 #include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
+#include "host/report/over_time.h"
 #include "host/report/report.h"
 #include "host/report/samples.h"
 #include "host/report/sites.h"
@@ -74,6 +75,8 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
     else
         hs_report__summary(out, subject);
     int result = hs_report__missing(out, subject);
+    if (!result && !subject->kind && !options->one_cost)
+        result = hs_report__over_time(out, subject);
     if (result)
         return result;
     result =

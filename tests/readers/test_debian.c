@@ -187,6 +187,27 @@ START_TEST(test_flamegraph_of_events)
 }
 END_TEST
 
+// Three lines of the same length, and the same as numbers.
+START_TEST(test_report_over_time)
+{
+    shell("$HEAPSONDE report program.dat >report && sed -n '/^Over time/,/^$/p' report >lines && "
+          "grep -cE '^  (CPU|heap|resident) +[|].{60}[|] at most [0-9]' lines | grep -qx 3 && "
+          "grep -q '^  CPU .* processors$' lines");
+    shell("$HEAPSONDE report --size-min 4 program.dat >report && sed -n '/^Over time/,/^$/p' report >lines && "
+          "grep -cE '^  (CPU|heap|resident) ' lines | grep -qx 1");
+    shell("$HEAPSONDE report --json program.dat >report && /usr/bin/python3 -c 'import json\n"
+          "report = json.load(open(\"report\"))\n"
+          "lines = report[\"over_time\"]\n"
+          "assert sum(lines[\"cpu_ns\"]) == report[\"cpu\"][\"ns\"]\n"
+          "assert max(lines[\"heap_bytes\"]) == report[\"peak_bytes\"]\n"
+          "assert max(lines[\"resident_bytes\"]) <= report[\"touched\"][\"faulted_bytes\"]'");
+    shell("$HEAPSONDE report --json --thread worker program.dat >report && /usr/bin/python3 -c 'import json\n"
+          "report = json.load(open(\"report\"))\n"
+          "assert sum(report[\"over_time\"][\"cpu_ns\"]) == report[\"cpu\"][\"ns\"]\n"
+          "assert report[\"over_time\"][\"resident_bytes\"] is None'");
+}
+END_TEST
+
 // One line says which formats hold it.
 START_TEST(test_formats_without_events)
 {
@@ -241,6 +262,7 @@ int main(void)
     tcase_add_test(samples, test_tables_of_events);
     tcase_add_test(samples, test_pprof_of_events);
     tcase_add_test(samples, test_flamegraph_of_events);
+    tcase_add_test(samples, test_report_over_time);
     tcase_add_test(samples, test_formats_without_events);
     Suite *suite = suite_create("readers_debian");
     suite_add_tcase(suite, tests);
