@@ -19,7 +19,11 @@
 
 #include "arch/decoder.h"
 
-#if defined(__x86_64__) && defined(__LP64__)
+// HS_ARCH_HEADER: a header that stands for all of that when unwind/ is compiled to look at the stacks of another
+// machine.
+#if defined(HS_ARCH_HEADER)
+#include HS_ARCH_HEADER
+#elif defined(__x86_64__) && defined(__LP64__)
 #include "amd64/clock.h"
 #include "amd64/kernel.h"
 #include "amd64/registers.h"

@@ -10,6 +10,8 @@
 #ifndef HEAPSONDE_ARCH_LINK_RULE_H
 #define HEAPSONDE_ARCH_LINK_RULE_H
 
+#include "arch/word.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,7 +47,7 @@ static inline uintptr_t hs_rule_cfa_offset(uint32_t rule)
 static inline uintptr_t hs_rule_ra_slot(uint32_t rule, uintptr_t base, uintptr_t cfa)
 {
     (void)cfa;
-    return base + (uintptr_t)(rule >> 19 & 0x7ff) * sizeof(uintptr_t);
+    return base + (uintptr_t)(rule >> 19 & 0x7ff) * HS_WORD_SIZE;
 }
 
 // In words. 0 where fp is not saved: there is always something to read.
@@ -59,7 +61,7 @@ static inline uint32_t hs_rule_fp_below_ra(uint32_t rule)
 static inline bool hs_rule_encode(bool base_is_fp, int64_t cfa_offset, int64_t ra_offset, int64_t fp_offset,
                                   uint32_t *rule)
 {
-    int64_t word = sizeof(uintptr_t), ra = cfa_offset + ra_offset, below = fp_offset ? ra_offset - fp_offset : 0;
+    int64_t word = HS_WORD_SIZE, ra = cfa_offset + ra_offset, below = fp_offset ? ra_offset - fp_offset : 0;
     if (cfa_offset < word || cfa_offset % HS_RULE_CFA_UNIT || cfa_offset / HS_RULE_CFA_UNIT > 0x7ff)
         return false;
     if (ra_offset >= 0 || ra < 0 || ra % word || ra / word > 0x7ff)
@@ -74,8 +76,8 @@ static inline bool hs_rule_encode(bool base_is_fp, int64_t cfa_offset, int64_t r
 
 // The chain of {caller's fp, return address} records.
 #define HS_RULE_FRAME_POINTER_CHAIN                                                                                    \
-    (HS_RULE_OF_KIND(HS_RULE_GUESSED) | (uint32_t)(2 * sizeof(uintptr_t) / HS_RULE_CFA_UNIT) << 8 | 1u << 19 |         \
-     1u << 4 | HS_RULE_FP_SAVED | HS_RULE_BASE_IS_FP)
+    (HS_RULE_OF_KIND(HS_RULE_GUESSED) | (uint32_t)(2 * HS_WORD_SIZE / HS_RULE_CFA_UNIT) << 8 | 1u << 19 | 1u << 4 |    \
+     HS_RULE_FP_SAVED | HS_RULE_BASE_IS_FP)
 
 // An odd rule carries 24 bits of argument and 2 bits of sub-kind.
 static inline uint32_t hs_rule_encode_odd(uint32_t sub_kind, uint32_t argument)

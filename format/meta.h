@@ -38,6 +38,8 @@ bool hs_meta_culled(struct hs_meta_writer *writer, uint32_t stack, uint64_t coun
 bool hs_meta_toggle(struct hs_meta_writer *writer, uint64_t time, bool on);
 bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream, uint64_t value, const char *text,
                   size_t text_length);
+// `words`: what follows number and time, put together by the caller.
+bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length);
 
 // ---- reading
 // ---------------------------------------------------------------------------------------------------------
@@ -50,17 +52,17 @@ struct hs_bytes {
 // One record. Which fields are set depends on the tag, named as in trace_format.h.
 struct hs_meta_record {
     uint8_t tag;     // enum hs_meta
-    uint32_t id;     // NODE; CULLED: the stack
+    uint32_t id;     // NODE; CULLED: the stack; SNAPSHOT: its number
     uint32_t parent; // NODE
     uint64_t pc;     // NODE
-    uint64_t time;   // MODULE, UNLOAD, THREAD, CLOCK, TOGGLE, MARK
+    uint64_t time;   // MODULE, UNLOAD, THREAD, CLOCK, TOGGLE, MARK, SNAPSHOT
     uint64_t start, end, bias;
     uint32_t stream, tid;
     uint64_t monotonic_ns, realtime_ns;
     uint64_t count, size, usable, lifetime;
     uint64_t value; // MARK, TOGGLE
     struct hs_bytes build_id;
-    struct hs_bytes text; // path, name, value of INFO, text of MARK
+    struct hs_bytes text; // path, name, value of INFO, text of MARK, words of SNAPSHOT
     struct hs_bytes key;  // INFO
 };
 

@@ -100,6 +100,11 @@ static void read_body(struct body *body, struct hs_meta_record *record)
         record->value = get(body);
         record->text = get_bytes(body);
         break;
+    case HS_META_SNAPSHOT:
+        record->id = (uint32_t)get(body);
+        record->time = get(body);
+        record->text = get_bytes(body);
+        break;
     default:
         record->tag = HS_META_END; // unknown: skipped
     }

@@ -164,3 +164,11 @@ bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream,
     at = put(at, writer->end, value);
     return finish(writer, HS_META_MARK, put_bytes(at, writer->end, text, text_length));
 }
+
+bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length)
+{
+    uint8_t *at = open_record(writer, varint_size(number) + varint_size(time) + bytes_size(length));
+    at = put(at, writer->end, number);
+    at = put(at, writer->end, time);
+    return finish(writer, HS_META_SNAPSHOT, put_bytes(at, writer->end, words, length));
+}

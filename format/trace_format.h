@@ -237,6 +237,7 @@ enum hs_meta {
     HS_META_CULLED = 7,    // varint stack, count, requested bytes, usable bytes, sum of lifetimes in recorded time
     HS_META_TOGGLE = 8,    // varint time, byte: 1 recording goes on, 0 it pauses
     HS_META_MARK = 9,      // varint time, varint stream, varint value, string text
+    HS_META_SNAPSHOT = 10, // varint number, varint time, registers and a copy of the stack (docs/format.md, 5.2)
     HS_META_NODE = 0x81    // varint id - parent, zigzag varint pc - previous pc. Ids count up from NODE_BASE
 };
 
@@ -244,6 +245,9 @@ enum hs_meta {
 // frames, innermost first. pc is a return address. A node without parent whose pc is below HS_CUT_LIMIT is no frame:
 // it marks the stacks below it as cut, pc being the reason (enum hs_end of unwind/walk.h).
 #define HS_CUT_LIMIT 16
+
+// A stack of a sample with this bit is no node: the rest is the number of a SNAPSHOT, which the host unwinds.
+#define HS_STACK_SNAPSHOT 0x80000000u
 
 // The pc of a node that is no frame either: the frame above it is the parent by a guess, which is probable, not proven.
 #define HS_NODE_GUESSED 8

@@ -25,6 +25,7 @@ enum option_kind {
     OPTION_EVENTS,
     OPTION_UNWINDER,
     OPTION_CPU_CLOCK,
+    OPTION_STACKS,
     OPTION_UID
 };
 
@@ -66,6 +67,7 @@ static const struct option options[] = {
     {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},
     {"UNWINDER", OPTION_UNWINDER, &hs_config.kernel_stacks},
     {"STACK_COPY", OPTION_NUMBER, &hs_config.stack_copy},
+    {"STACKS", OPTION_STACKS, &hs_config.deferred_stacks},
     {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
     {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
     {"INSECURE", OPTION_BOOLEAN, &hs_config.insecure},
@@ -204,6 +206,9 @@ static void set_option(const struct option *option, const char *value)
         break;
     case OPTION_MODE:
         *(bool *)option->value = hs_text__equal(value, "aggregate");
+        break;
+    case OPTION_STACKS:
+        *(bool *)option->value = hs_text__equal(value, "deferred");
         break;
     case OPTION_POLICY:
         *(enum hs_stream_policy *)option->value = parse_policy(value);

@@ -49,6 +49,7 @@ struct hs_config {
     uint64_t switch_stacks; // SWITCH_STACKS: one time in so many that a thread leaves the processor is sampled
     uint64_t kernel_stacks; // UNWINDER=kernel, =kernel:N: one stack in so many is asked of the kernel, too; 0: none
     uint64_t stack_copy;    // STACK_COPY: bytes of the stack that the kernel copies for a sample
+    bool deferred_stacks;   // STACKS=deferred: samples are not unwound here; the host does it
     // What is sent while the program runs (docs/protocol.md).
     bool server;                     // ENABLE_SERVER: hosts may connect
     bool broadcast;                  // ENABLE_BROADCAST: announce where

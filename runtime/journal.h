@@ -23,6 +23,7 @@ bool hs_journal__unload(uint64_t start);
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
 bool hs_journal__toggle(bool on);
 bool hs_journal__info(const char *key, const char *value);
+bool hs_journal__snapshot(uint32_t number, const void *words, size_t length);
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
 
 // Submit the slot in use, so that the next turn of the writer seals it.

@@ -31,7 +31,7 @@ static uintptr_t read_format(struct hs_reader *reader, uint8_t encoding)
 {
     switch (encoding & 0x0f) {
     case PE_ABSPTR:
-        return sizeof(uintptr_t) == 8 ? (uintptr_t)hs_read_u64(reader) : hs_read_u32(reader);
+        return HS_WORD_SIZE == 8 ? (uintptr_t)hs_read_u64(reader) : hs_read_u32(reader);
     case PE_ULEB128:
         return (uintptr_t)hs_read_uleb128(reader);
     case PE_UDATA2:
@@ -150,7 +150,7 @@ static bool read_cie(const struct hs_cfi_section *section, const uint8_t *at, st
     fde->has_augmentation_data = fde->signal_frame = false;
     if (version == 4) {
         uint8_t address_size = hs_read_u8(&reader), segment_size = hs_read_u8(&reader);
-        if (address_size != sizeof(uintptr_t) || segment_size)
+        if (address_size != HS_WORD_SIZE || segment_size)
             return false;
     }
     fde->code_alignment = hs_read_uleb128(&reader);

@@ -26,7 +26,7 @@ static bool locate_eh_frame(const struct hs_module *module, struct hs_range file
     size_t size = (size_t)(found.bytes.end - found.bytes.start);
     if (!hs_module_segment(module, start, &segment) || size > (size_t)(segment.end - start))
         return false;
-    *section = (struct hs_cfi_section){.start = start, .end = start + size};
+    *section = (struct hs_cfi_section){.start = start, .end = start + size, .bias = HS_WORDS_LINKED ? bias : 0};
     return true;
 }
 

@@ -15,9 +15,9 @@ struct header {
 
 static int32_t entry_word(const uint8_t *place)
 {
-    int32_t value;
+    uint32_t value;
     __builtin_memcpy(&value, place, sizeof value);
-    return value;
+    return (int32_t)HS_IN_ORDER_32(value);
 }
 
 static bool read_header(struct hs_range bytes, struct hs_cfi_section *section, struct header *header)
@@ -97,7 +97,8 @@ bool hs_eh_frame_find(const struct hs_module *module, uintptr_t address, struct 
     if (!module->eh_frame_hdr || !hs_module_segment(module, module->eh_frame_hdr, &header))
         return false;
     header.start = module->eh_frame_hdr;
-    *section = (struct hs_cfi_section){header.start, header.end, (uintptr_t)header.start, 0, false};
+    *section =
+        (struct hs_cfi_section){header.start, header.end, (uintptr_t)header.start, hs_module_words_bias(module), false};
     struct header parsed;
     if (!read_header(header, section, &parsed) || !hs_module_segment(module, parsed.eh_frame, &frames))
         return false;
@@ -115,7 +116,7 @@ void hs_eh_frame_each_start(const struct hs_module *module, void (*note)(const v
         return;
     bytes.start = module->eh_frame_hdr;
     uintptr_t base = (uintptr_t)bytes.start;
-    struct hs_cfi_section section = {bytes.start, bytes.end, base, 0, false};
+    struct hs_cfi_section section = {bytes.start, bytes.end, base, hs_module_words_bias(module), false};
     if (!read_header(bytes, &section, &header))
         return;
     for (size_t i = 0; i < header.entries; i++)

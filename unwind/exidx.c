@@ -306,8 +306,8 @@ bool hs_exidx_of_module(const struct hs_module *module, struct hs_exidx *exidx)
         return false;
     exidx->bytes = memory.start;
     exidx->size = (uint32_t)(memory.end - memory.start);
-    exidx->address = (uint32_t)memory.start;
-    exidx->index = (uint32_t)index.start;
+    exidx->address = (uint32_t)(uintptr_t)memory.start;
+    exidx->index = (uint32_t)(uintptr_t)index.start;
     exidx->count = (uint32_t)(index.end - index.start) / ENTRY_SIZE;
     return true;
 }

@@ -309,7 +309,7 @@ static void step(struct machine *machine, const struct hs_all_registers *registe
     } else if (op == OP_BREGX) {
         push_register(machine, registers, hs_read_uleb128(&machine->code));
     } else if (op == OP_DEREF) {
-        load(machine, words, sizeof(uintptr_t));
+        load(machine, words, HS_WORD_SIZE);
     } else if (op == OP_DEREF_SIZE) {
         load(machine, words, hs_read_u8(&machine->code));
     } else if (op == OP_SKIP) {

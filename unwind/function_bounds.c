@@ -150,12 +150,20 @@ static bool is_upper_part(const struct builder *builder, uintptr_t pointer)
 
 // What may be a pointer to a function. Labels within functions have pointers, too, and the numbers of a program that is
 // loaded at a low address may look like pointers. `made`: by an instruction, which may lead to any function.
-static void mark_pointer(const struct builder *builder, uintptr_t pointer, bool made)
+static void mark_candidate(const struct builder *builder, uintptr_t pointer, bool made)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
     if ((pointer & bit) == bit && !is_upper_part(builder, pointer) &&
         ((made && builder->pointed) || looks_like_start(builder, address)))
         mark_in(builder, builder->pointed ? builder->pointed : builder->bits, address);
+}
+
+// In code a pointer may be one or, in code that is not relocatable, what the linker wrote.
+static void mark_pointer(const struct builder *builder, uintptr_t pointer, bool made)
+{
+    mark_candidate(builder, pointer, made);
+    if (HS_WORDS_LINKED)
+        mark_candidate(builder, builder->bias + pointer, made);
 }
 
 // Data between functions may look like a call by chance. It hardly leads into the code, but where calls are short and
@@ -181,8 +189,11 @@ static bool load_address(const struct builder *builder, const struct hs_effect *
 {
 #ifdef HS_ARCH_GLOBAL_POINTER
     struct hs_stack_memory memory = {0, 0};
-    return builder->gp && effect->source == HS_ARCH_GLOBAL_POINTER &&
-           hs_stack_memory_read(&memory, builder->gp + (uintptr_t)(intptr_t)effect->value, value);
+    if (!builder->gp || effect->source != HS_ARCH_GLOBAL_POINTER ||
+        !hs_stack_memory_read(&memory, builder->gp + (uintptr_t)(intptr_t)effect->value, value))
+        return false;
+    *value += HS_WORDS_LINKED ? builder->bias : 0;
+    return true;
 #else
     (void)builder, (void)effect, (void)value;
     return false;
@@ -395,8 +406,9 @@ static void mark_pointers(const struct builder *builder, const struct hs_module 
     struct hs_range data;
     for (size_t i = 0; hs_module_data(module, i, &data); i++) {
         struct hs_stack_memory memory = {0, 0}; // the program may have made its data unreadable
-        uintptr_t at = ((uintptr_t)data.start + sizeof at - 1) & ~(sizeof at - 1), end = (uintptr_t)data.end, word;
-        for (; at < end && end - at >= sizeof at; at += sizeof at)
+        const uintptr_t size = HS_WORD_SIZE;
+        uintptr_t at = ((uintptr_t)data.start + size - 1) & ~(size - 1), end = (uintptr_t)data.end, word;
+        for (; at < end && end - at >= size; at += size)
             if (hs_stack_memory_read(&memory, at, &word))
                 mark_pointer(builder, word, false);
     }
@@ -480,13 +492,6 @@ static void build_from_code(struct builder *builder, const struct hs_module *mod
     hs_system_munmap(builder->pointed, 3 * size);
 }
 
-// 0: no process starts in the module.
-static uintptr_t process_entry(const struct hs_module *module, uintptr_t bias)
-{
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-    return header->e_entry ? (bias + header->e_entry) & ~(uintptr_t)1 : 0;
-}
-
 static void build(struct builder *builder, const struct hs_module *module)
 {
     uintptr_t bias;
@@ -494,7 +499,7 @@ static void build(struct builder *builder, const struct hs_module *module)
     if (hs_module_bias(module, &bias)) {
         builder->bias = bias;
         mark_symbols(builder, module, bias);
-        mark(builder, process_entry(module, bias));
+        mark(builder, hs_module_entry(module));
         found = find_code(builder, module, bias, &builder->code);
 #ifdef HS_ARCH_GLOBAL_POINTER
         builder->gp = find_global_pointer(module, bias);
@@ -601,9 +606,14 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
 bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintptr_t address)
 {
     enum { ENTRY_CODE = 128 };
-    uintptr_t bias, entry;
-    if (!hs_module_bias(module, &bias))
-        return false;
-    entry = process_entry(module, bias);
+    uintptr_t entry = hs_module_entry(module);
     return entry && (start == entry || address - entry < ENTRY_CODE);
 }
+
+#ifdef HS_ARCH_HEADER
+void hs_function_bounds_forget(void)
+{
+    for (int i = 0; i < INDEXES; i++)
+        atomic_store_explicit(&indexes[i].state, INDEX_FREE, memory_order_relaxed);
+}
+#endif

@@ -20,6 +20,11 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
 // Whether a process starts in the function that starts at `start`, or so little before `address` that it is the same
 // code, with data in it (musl): there every stack ends.
 bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintptr_t address);
+
+#ifdef HS_ARCH_HEADER
+// Files are about to be closed: what is known of them is forgotten, but its memory is the caller's.
+void hs_function_bounds_forget(void);
+#endif
 #pragma GCC visibility pop
 
 #endif

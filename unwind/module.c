@@ -134,6 +134,13 @@ bool hs_module_bias(const struct hs_module *module, uintptr_t *bias)
     return open_headers(module, &count, bias) != NULL;
 }
 
+uintptr_t hs_module_entry(const struct hs_module *module)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+    uintptr_t bias;
+    return hs_module_bias(module, &bias) && header->e_entry ? (bias + header->e_entry) & ~(uintptr_t)1 : 0;
+}
+
 bool hs_module_segment(const struct hs_module *module, const void *address, struct hs_range *segment)
 {
     uintptr_t at = (uintptr_t)address, bias;

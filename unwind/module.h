@@ -4,6 +4,8 @@
 #ifndef HEAPSONDE_UNWIND_MODULE_H
 #define HEAPSONDE_UNWIND_MODULE_H
 
+#include "arch/word.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +23,16 @@ struct hs_module {
 };
 
 #pragma GCC visibility push(hidden)
+// Where the code at `pc` can be read: there, unless the stack is another machine's. 0: nowhere.
+#ifdef HS_ARCH_HEADER
+uintptr_t hs_code_at(uintptr_t pc);
+#else
+static inline uintptr_t hs_code_at(uintptr_t pc)
+{
+    return pc;
+}
+#endif
+
 // Finds the module of `pc`. No lock; no system call when the loader has _dl_find_object or the module is known.
 bool hs_module_find(uintptr_t pc, struct hs_module *module);
 
@@ -44,6 +56,18 @@ bool hs_module_header(const struct hs_module *module, uint32_t type, struct hs_r
 
 // Difference between addresses in memory and in the file. False when the headers cannot be read.
 bool hs_module_bias(const struct hs_module *module, uintptr_t *bias);
+
+// The same for what pointers in its memory lack; none where a loader has been.
+static inline uintptr_t hs_module_words_bias(const struct hs_module *module)
+{
+    uintptr_t bias = 0;
+    if (HS_WORDS_LINKED)
+        hs_module_bias(module, &bias);
+    return bias;
+}
+
+// Where a process starts in the module; 0: it does not.
+uintptr_t hs_module_entry(const struct hs_module *module);
 
 // For the tests: pretends that the loader has no _dl_find_object.
 void hs_module_ignore_loader(bool ignore);

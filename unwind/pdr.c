@@ -124,7 +124,7 @@ static bool find_section(struct hs_range file, struct hs_pdr *pdr)
     struct hs_file_section section;
     if (!hs_file_section(file, ".pdr", &section))
         return false;
-    *pdr = (struct hs_pdr){section.bytes, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    *pdr = (struct hs_pdr){section.bytes, (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != HS_WORDS_SWAPPED};
     return hs_pdr_count(pdr) <= UINT32_MAX;
 }
 

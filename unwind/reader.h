@@ -4,6 +4,8 @@
 #ifndef HEAPSONDE_UNWIND_READER_H
 #define HEAPSONDE_UNWIND_READER_H
 
+#include "arch/word.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +30,7 @@ static inline uint8_t hs_read_u8(struct hs_reader *reader)
     return hs_reader_has(reader, 1) ? *reader->at++ : 0;
 }
 
-#define HS_DEFINE_READ(name, type)                                                                                     \
+#define HS_DEFINE_READ(name, type, in_order)                                                                           \
     static inline type name(struct hs_reader *reader)                                                                  \
     {                                                                                                                  \
         type value = 0;                                                                                                \
@@ -36,11 +38,11 @@ static inline uint8_t hs_read_u8(struct hs_reader *reader)
             __builtin_memcpy(&value, reader->at, sizeof value);                                                        \
             reader->at += sizeof value;                                                                                \
         }                                                                                                              \
-        return value;                                                                                                  \
+        return in_order(value);                                                                                        \
     }
-HS_DEFINE_READ(hs_read_u16, uint16_t)
-HS_DEFINE_READ(hs_read_u32, uint32_t)
-HS_DEFINE_READ(hs_read_u64, uint64_t)
+HS_DEFINE_READ(hs_read_u16, uint16_t, HS_IN_ORDER_16)
+HS_DEFINE_READ(hs_read_u32, uint32_t, HS_IN_ORDER_32)
+HS_DEFINE_READ(hs_read_u64, uint64_t, HS_IN_ORDER_64)
 
 // Bits above 63 are dropped; the encoding may be padded.
 static inline uint64_t hs_read_uleb128(struct hs_reader *reader)

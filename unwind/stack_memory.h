@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_UNWIND_STACK_MEMORY_H
 #define HEAPSONDE_UNWIND_STACK_MEMORY_H
 
+#include "arch/word.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +48,8 @@ static inline bool hs_stack_memory_check(struct hs_stack_memory *memory, uintptr
 // Not instrumented: a stack has parts that AddressSanitizer forbids to read.
 __attribute__((no_sanitize_address)) static inline uintptr_t hs_stack_word(uintptr_t address)
 {
+    if (HS_WORDS_FOREIGN)
+        return hs_word_load((const void *)address);
     return *(const volatile uintptr_t *)address;
 }
 

@@ -133,11 +133,12 @@ static int step_by_guess(struct full_walk *walk)
     uintptr_t base = rule & HS_RULE_BASE_IS_FP ? fp : sp, cfa = base + hs_rule_cfa_offset(rule);
     uintptr_t slot = hs_rule_ra_slot(rule, base, cfa);
     struct hs_module module;
-    if (base < sp || base % sizeof(uintptr_t) || cfa <= sp || !hs_words_read(&walk->memory, slot, &pc) ||
-        !hs_words_read(&walk->memory, slot - sizeof(uintptr_t) * hs_rule_fp_below_ra(rule), &fp))
+    if (base < sp || base % HS_WORD_SIZE || cfa <= sp || !hs_words_read(&walk->memory, slot, &pc) ||
+        !hs_words_read(&walk->memory, slot - HS_WORD_SIZE * hs_rule_fp_below_ra(rule), &fp))
         return HS_END_NO_RULE;
     pc = hs_arch_strip(pc);
-    if (pc && !hs_module_find(hs_rule_address(pc, false), &module))
+    uintptr_t code = hs_code_at(pc);
+    if (pc && !hs_module_find(hs_rule_address(code, false), &module))
         return HS_END_NO_RULE;
     values[HS_DWARF_PC] = pc;
     values[HS_DWARF_SP] = cfa;
@@ -148,12 +149,41 @@ static int step_by_guess(struct full_walk *walk)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
+#ifdef HS_ARCH_HEADER
+// Code that no file has is the kernel's, for signal handlers to return to, if what is on the stack leads to code; and
+// where it was interrupted, the link register may do so.
+static int step_over_unknown(struct full_walk *walk)
+{
+    struct full_walk next = *walk;
+    uintptr_t *values = next.registers.values;
+    next.guessed = true;
+#ifdef HS_ARCH_LINK_REGISTER
+    if (walk->exact) {
+        values[HS_DWARF_PC] = hs_arch_strip(values[HS_DWARF_RA]);
+        next.exact = false;
+        bool leads = hs_code_at(values[HS_DWARF_PC]) && values[HS_DWARF_PC] != walk->registers.values[HS_DWARF_PC];
+        *walk = leads ? next : *walk;
+        return leads ? HS_STEP_MORE : HS_END_NO_RULE;
+    }
+#endif
+    if (step_over_signal(&next, HS_SIGNAL_CONTEXT_FROM_SP) != HS_STEP_MORE || !hs_code_at(values[HS_DWARF_PC]) ||
+        values[HS_DWARF_SP] <= walk->registers.values[HS_DWARF_SP] || values[HS_DWARF_SP] % HS_WORD_SIZE)
+        return HS_END_NO_RULE;
+    *walk = next;
+    return HS_STEP_MORE;
+}
+#endif
+
 static int step(struct full_walk *walk)
 {
-    uintptr_t pc = walk->registers.values[HS_DWARF_PC];
+    uintptr_t pc = hs_code_at(walk->registers.values[HS_DWARF_PC]);
     struct hs_found_row found;
     struct hs_module module;
     uint32_t context;
+#ifdef HS_ARCH_HEADER
+    if (!pc)
+        return step_over_unknown(walk);
+#endif
     if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
         return step_over_signal(walk, context);
     switch (hs_row_cache_find(pc, walk->exact, &found)) {

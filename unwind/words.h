@@ -20,8 +20,8 @@ struct hs_words {
 static inline bool hs_words_of_copy(struct hs_words *words, uintptr_t address, uintptr_t *value)
 {
     uintptr_t at = address - words->start;
-    if (at < words->size && words->size - at >= sizeof *value) {
-        __builtin_memcpy(value, words->copy + at, sizeof *value);
+    if (at < words->size && words->size - at >= HS_WORD_SIZE) {
+        *value = hs_word_load(words->copy + at);
         return true;
     }
     words->beyond |= address >= words->start;

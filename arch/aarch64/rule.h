@@ -28,6 +28,16 @@ enum {
 // The instruction that a frame is at is this far before its return address.
 #define HS_ARCH_CALL_SIZE(pc) 4
 
+#ifdef HS_ARCH_POINTER_MASK // of another machine
+static inline void hs_arch_prepare(void)
+{
+}
+
+static inline uintptr_t hs_arch_strip(uintptr_t pc)
+{
+    return pc & HS_ARCH_POINTER_MASK;
+}
+#else
 extern uintptr_t hs_arch_pointer_mask;
 
 // Finds out which bits of a pointer authenticate it. Called before the first step of any walk; any number of times.
@@ -45,5 +55,6 @@ static inline uintptr_t hs_arch_strip(uintptr_t pc)
 {
     return pc & hs_arch_pointer_mask;
 }
+#endif
 
 #endif

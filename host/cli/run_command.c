@@ -225,6 +225,13 @@ static const struct hs_option options[] = {
      .variable = "EVENTS",
      .help =
          "heap,cpu,faults,off-cpu: also sample where CPU time goes, which memory is touched and where threads wait"},
+    {.name = "stacks",
+     .kind = HS_OPTION_TEXT,
+     .argument = "WHERE",
+     .variable = "STACKS",
+     .help =
+         "deferred: samples take their registers and stacks into the trace, and the host unwinds them with the files "
+         "that it has; here when not given"},
     {.name = "aggregate",
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",

@@ -18,7 +18,8 @@ static int open_store(struct hs_opened *opened, const char *path, struct hs_erro
     char what[256];
     snprintf(what, sizeof(what), "reading %s", path);
     hs_progress__start(&progress, what, true);
-    struct hs_import_options options = {.progress = hs_progress__update, .context = &progress};
+    struct hs_import_options options = {
+        .symbols = &opened->symbols_options, .progress = hs_progress__update, .context = &progress};
     enum hs_foreign foreign = hs_foreign__recognise(path);
     int result = foreign ? hs_open_foreign(path, foreign, &opened->store, error)
                          : hs_import__open(path, &options, &opened->store, error);

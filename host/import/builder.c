@@ -492,7 +492,8 @@ static int sample_event(struct builder *builder, const struct hs_event *event)
                                  .weight = event->size,
                                  .kind = event->sampled,
                                  .tid = event->tid,
-                                 .stack = known_stack(builder, event->stack),
+                                 .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until snapshots__unwind
+                                                                           : known_stack(builder, event->stack),
                                  .duration = event->duration};
     switch (event->sampled) {
     case HS_SAMPLE_CPU:

@@ -13,6 +13,7 @@
 #include "format/trace_format.h"
 #include "host/store/error.h"
 #include "host/store/store.h"
+#include "host/symbols/symbols.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ struct hs_import_options {
     const char *store; // directory of the store; NULL: beside the trace, else the user's cache, else a temporary one
     bool force;        // import again even when a matching store exists
     bool temporary;    // the store is removed when it is closed
-    const int *cancel; // stop with -ECANCELED once it is not 0; may be NULL
+    const struct hs_symbols_options *symbols; // where the files are that stacks are unwound with; NULL: this machine's
+    const int *cancel;                        // stop with -ECANCELED once it is not 0; may be NULL
     void (*progress)(void *context, uint64_t done, uint64_t total); // bytes of the trace; may be NULL
     void *context;
 };

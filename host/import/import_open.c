@@ -4,6 +4,7 @@
 // step, so that others see a whole store or none.
 #include "host/import/left_over.h"
 #include "host/import/run.h"
+#include "host/import/snapshots.h"
 #include "host/import/trace.h"
 #include "host/query/totals_table.h"
 #include "host/store/attach.h"
@@ -23,10 +24,23 @@ struct place {
     char directory[PATH_MAX];
 };
 
-static bool matches(const char *directory, const struct hs_store_key *key)
+// What a store has to be of.
+struct wanted {
+    struct hs_store_key key;
+    const struct hs_symbols_options *symbols;
+};
+
+static bool is_of(const char *directory, const struct hs_store_key *key, struct hs_store_head *head)
+{
+    return !hs_store__read_head(directory, head) && !memcmp(&head->key, key, sizeof *key);
+}
+
+// A store whose stacks were unwound here is of the files that they were unwound with, too.
+static bool matches(const char *directory, const struct wanted *wanted)
 {
     struct hs_store_head head;
-    return !hs_store__read_head(directory, &head) && !memcmp(&head.key, key, sizeof *key);
+    return is_of(directory, &wanted->key, &head) &&
+           (!head.unwound_with || head.unwound_with == snapshots__found_files(directory, wanted->symbols));
 }
 
 // ---- places, best first
@@ -95,14 +109,14 @@ static int import_to(const struct hs_trace *trace, const struct hs_import_option
 }
 
 // Gives the built directory its final name. Another process may have been faster: then its store is as good.
-static int take_name(const char *built, const char *final, const struct hs_store_key *key)
+static int take_name(const char *built, const char *final, const struct wanted *wanted)
 {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (!rename(built, final))
             return 0;
         if (errno != ENOTEMPTY && errno != EEXIST)
             return -errno;
-        if (matches(final, key)) {
+        if (matches(final, wanted)) {
             hs_store__remove(built);
             return 0;
         }
@@ -118,7 +132,7 @@ static int take_name(const char *built, const char *final, const struct hs_store
 
 // Imports into `place` and opens it. -EACCES, -EROFS and the like mean: try the next place.
 static int make(const struct hs_trace *trace, const struct hs_import_options *options, const struct place *place,
-                const struct hs_store_key *key, struct hs_store **store, struct hs_error *error)
+                const struct wanted *wanted, struct hs_store **store, struct hs_error *error)
 {
     char built[PATH_MAX];
     if (snprintf(built, sizeof built, "%s" HS_MAKING_SUFFIX, place->directory) >= (int)sizeof built)
@@ -127,10 +141,10 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
     if (!mkdtemp(built))
         return -errno;
     int failed = import_to(trace, options, built);
-    if (!failed && options && options->force && matches(place->directory, key))
+    if (!failed && options && options->force && matches(place->directory, wanted))
         hs_store__remove(place->directory);
     if (!failed)
-        failed = take_name(built, place->directory, key);
+        failed = take_name(built, place->directory, wanted);
     if (failed)
         hs_store__remove(built);
     return failed ? failed : hs_store__open(place->directory, store, error);
@@ -168,10 +182,10 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
 static int find_or_make(const char *path, const struct hs_trace *trace, const struct hs_import_options *options,
                         struct hs_store **store, struct hs_error *error)
 {
-    struct hs_store_key key;
+    struct wanted wanted = {.symbols = options ? options->symbols : NULL};
     struct place places[2];
     size_t count = 0;
-    hs_store_key__of(trace, &key);
+    hs_store_key__of(trace, &wanted.key);
     if (options && options->temporary)
         return make_temporary(trace, options, store, error);
     if (options && options->store) {
@@ -179,14 +193,14 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
                 (int)sizeof places[0].directory;
     } else {
         count += beside(path, &places[count]);
-        count += in_cache(&key, &places[count]);
+        count += in_cache(&wanted.key, &places[count]);
     }
     for (size_t i = 0; i < count && !(options && options->force); i++)
-        if (matches(places[i].directory, &key) && !hs_store__open(places[i].directory, store, NULL))
+        if (matches(places[i].directory, &wanted) && !hs_store__open(places[i].directory, store, NULL))
             return 0;
     int failed = -EACCES;
     for (size_t i = 0; i < count; i++) {
-        failed = make(trace, options, &places[i], &key, store, error);
+        failed = make(trace, options, &places[i], &wanted, store, error);
         if (!failed || !is_about_the_place(failed))
             return failed;
     }

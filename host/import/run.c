@@ -5,6 +5,7 @@
 
 #include "host/import/builder.h"
 #include "host/import/finish.h"
+#include "host/import/snapshots.h"
 #include "host/import/step.h"
 #include "host/import/sums.h"
 #include "host/import/tables.h"
@@ -155,6 +156,9 @@ static int run(struct import *import, int directory_fd)
                      ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
                      : hs_trace__replay_steps(import->trace, visit, import, &import->counts);
     sum_damage(import);
+    if (!failed)
+        failed = snapshots__unwind(import->trace, import->options ? import->options->symbols : NULL, &import->tables,
+                                   &import->builder.samples, &import->head);
     if (!failed)
         failed = builder__finish_rows(&import->builder, &import->head);
     if (!failed)

@@ -3,6 +3,7 @@
 
 #include "format/meta.h"
 #include "host/import/finish.h"
+#include "host/import/snapshots.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,6 +42,8 @@ void tables__free(struct tables *tables)
     free(tables->info.data);
     free(tables->culled.data);
     free(tables->embedded.data);
+    free(tables->snapshots.data);
+    free(tables->snapshot_bytes.data);
 }
 
 // Appends bytes and a NUL; returns the offset, 0 (the empty string) when there is no room.
@@ -232,6 +235,8 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
         return add_info(tables, record);
     case HS_META_CULLED:
         return add_culled(tables, record);
+    case HS_META_SNAPSHOT:
+        return snapshots__add(tables, record);
     default:
         return add_side(tables, record);
     }
@@ -355,6 +360,7 @@ void tables__convert(struct tables *tables, struct hs_clock_map *clock)
     struct hs_clock_point *points = tables->clock.data;
     for (size_t i = 0; i < tables->clock.count; i++)
         points[i].time = to_ns(clock, points[i].time);
+    snapshots__convert(tables, clock);
     struct hs_culled *culled = tables->culled.data;
     for (size_t i = 0; i < tables->culled.count; i++) {
         culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);

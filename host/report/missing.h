@@ -34,4 +34,7 @@ int hs_report__modules(FILE *out, const struct hs_subject *subject);
 // For programs: those with something missing, as the array `missing_symbols`.
 int hs_report__missing_json(struct hs_json *json, const struct hs_subject *subject);
 
+// The member `wanted` of the open object: the files that would mend what is missing of a module.
+void hs_report__wanted_json(struct hs_json *json, const struct hs_symbols_status *status);
+
 #endif

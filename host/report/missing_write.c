@@ -116,7 +116,7 @@ int hs_report__modules(FILE *out, const struct hs_subject *subject)
     return result;
 }
 
-static void write_wanted(struct hs_json *json, const struct hs_symbols_status *status)
+void hs_report__wanted_json(struct hs_json *json, const struct hs_symbols_status *status)
 {
     static const char *const keys[HS_WANTED_COUNT] = {[HS_WANTED_BY_PATH] = "below_sysroot",
                                                       [HS_WANTED_BY_LINK] = "beside_it",
@@ -145,7 +145,7 @@ static void write_use(struct hs_json *json, const struct hs_subject *subject, co
     hs_json__number(json, "stacks", use->stacks);
     bool allocated = hs_subject__knows(subject, HS_COST_ALLOCATED);
     hs_json__number(json, allocated ? "allocated_bytes" : "live_bytes", use->bytes);
-    write_wanted(json, status);
+    hs_report__wanted_json(json, status);
     hs_json__close_object(json);
 }
 

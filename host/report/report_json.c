@@ -8,6 +8,7 @@
 #include "host/report/report.h"
 #include "host/report/samples.h"
 #include "host/report/top.h"
+#include "host/report/unwound.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -290,6 +291,8 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
         result = hs_report__over_time_json(&json, subject);
     if (subject->store)
         hs_report__kernel_stacks_json(&json, subject);
+    if (!result && !subject->kind)
+        result = hs_report__unwound_json(&json, subject);
     if (!result)
         result = hs_report__missing_json(&json, subject);
     hs_json__close_object(&json);

@@ -7,6 +7,7 @@
 #include "host/report/samples.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
+#include "host/report/unwound.h"
 
 #define SHOWN_FRAMES 6
 
@@ -61,6 +62,8 @@ static int print_samples(FILE *out, const struct hs_subject *subject, const stru
     if (subject->kind || options->one_cost)
         return 0;
     result = hs_report__times(out, subject, options->top);
+    if (!result)
+        result = hs_report__unwound(out, subject);
     if (!result && summary->faulted_bytes)
         result = hs_report__touched(out, subject, options->top);
     hs_report__kernel_stacks(out, subject);

@@ -72,7 +72,8 @@ static void close_state(struct state *state)
 static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress, struct state **opened,
                       struct hs_error *error)
 {
-    struct hs_import_options options = {.cancel = progress ? progress->cancel : NULL,
+    struct hs_import_options options = {.symbols = trace->symbols,
+                                        .cancel = progress ? progress->cancel : NULL,
                                         .progress = progress ? progress->progress : NULL,
                                         .context = progress ? progress->context : NULL};
     struct state *state = calloc(1, sizeof(*state));

@@ -39,6 +39,7 @@ struct hs_store_head {
     uint32_t version;
     uint32_t head_size;
     struct hs_store_key key;
+    uint64_t unwound_with; // which files snapshots were unwound with (host/import/snapshots.h); 0: there are none
     struct hs_summary summary;
     uint64_t rows;
     uint64_t timeline_interval; // of level 0

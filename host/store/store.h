@@ -21,7 +21,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 7
+#define HS_STORE_VERSION 8
 
 struct hs_store;
 
@@ -314,6 +314,10 @@ struct hs_summary {
     uint64_t off_cpu_samples, off_cpu_ns;         // times off the processor
     uint64_t faulted_bytes;                       // that became resident by page faults
     uint64_t fault_stack_samples, stacked_faults; // those with a stack, and the faults that these stand for
+
+    // Stacks of samples that were unwound by the import: how many, and those that are damaged. How they ended is in
+    // `truncated`, too.
+    uint64_t snapshots, damaged_snapshots;
 
     // A trace that holds sums per stack, told every so often, in place of events: it has no rows. What is live is known
     // at each tick; `peak` is the highest tick. Of single blocks nothing is known: times, sizes, lifetimes, threads.

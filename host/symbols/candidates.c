@@ -104,6 +104,22 @@ static bool is_right_build(const struct hs_symbols_module *module, const struct 
     return !candidate->is_own || (!probe->build_id_length && has_layout(module, probe));
 }
 
+static bool has_code(int fd)
+{
+    bool found = false;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    Elf_Scn *section = NULL;
+    size_t count = 0;
+    while (elf && !found && (section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        found = gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR && header.sh_type != SHT_NOBITS;
+        count++;
+    }
+    elf_end(elf);
+    return found || !count; // without section headers nothing speaks against it
+}
+
 static bool is_debug_section(Elf *elf, size_t names, Elf_Scn *section)
 {
     GElf_Shdr header;
@@ -136,7 +152,8 @@ static enum hs_symbols_state judge(const struct hs_search *search, const struct 
     if (!is_of_machine(search->options, &probe))
         return HS_SYMBOLS_FOREIGN;
     bool right = is_right_build(search->module, candidate, &probe, fd) &&
-                 (!search->needs_debug_information || has_debug_information(fd));
+                 (!search->needs_debug_information || has_debug_information(fd)) &&
+                 (!search->needs_code || has_code(fd));
     return right ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
 }
 

@@ -13,6 +13,7 @@ struct hs_search {
     const struct hs_symbols_module *module;
     struct hs_located *located;
     bool needs_debug_information; // a file without is not what is looked for
+    bool needs_code;
 };
 
 // What makes a file the module's. A name alone is enough only when it is the full path on the recorded machine: debug

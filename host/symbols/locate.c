@@ -95,6 +95,7 @@ static bool try_copy(struct hs_search *search)
 
 static bool try_names(struct hs_search *search)
 {
+    const unsigned step = search->needs_code ? 2 : 1;
     const char *path = search->module->path;
     char name[PATH_MAX];
     struct hs_candidate place;
@@ -102,7 +103,7 @@ static bool try_names(struct hs_search *search)
         return false;
     for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
         const char *const paths[] = {path, name};
-        for (unsigned k = 0; k < 4; k++) {
+        for (unsigned k = 0; k < 4; k += step) {
             place.path = paths[k / 2];
             place.suffix = k % 2 ? ".debug" : "";
             if (hs_candidate__try(search, &place))
@@ -123,6 +124,20 @@ void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols
     }
     bool found = try_build_id(&search, ".debug") || try_sysroots(&search, HS_TRUST_PATH) || try_own(&search) ||
                  try_copy(&search) || try_build_id(&search, "") || try_names(&search);
+    (void)found; // it is in *located
+}
+
+void hs_locate_code(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                    struct hs_located *located)
+{
+    struct hs_search search = {.options = options, .module = module, .located = located, .needs_code = true};
+    *located = (struct hs_located){.state = HS_SYMBOLS_MISSING, .fd = -1};
+    if (module->path[0] != '/') {
+        try_copy(&search);
+        return;
+    }
+    bool found = try_sysroots(&search, HS_TRUST_PATH) || try_own(&search) || try_copy(&search) ||
+                 try_build_id(&search, "") || try_names(&search);
     (void)found; // it is in *located
 }
 

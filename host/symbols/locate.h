@@ -16,6 +16,10 @@ struct hs_located {
 void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                struct hs_located *located);
 
+// The same for a file with code: none that has but debug information.
+void hs_locate_code(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                    struct hs_located *located);
+
 // Where a file without debug information says that it is.
 struct hs_debug_link {
     const char *file; // the file that says so, on this machine; may be NULL

@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "runtime/output.h"
 #include "runtime/perf/cpu_clocks.h"
+#include "runtime/perf/deferred.h"
 #include "runtime/perf/open.h"
 #include "runtime/perf/sample.h"
 #include "runtime/perf/witness.h"
@@ -90,6 +91,8 @@ static uint32_t stack_of(const struct hs_sample *sample)
     if (!sample->has_stack)
         return 0;
     look_at_modules();
+    if (hs_config.deferred_stacks && sample->snapshot.copy)
+        return hs_deferred__stack(&sample->snapshot);
     hs_memo_take_snapshot(memo, &sample->snapshot);
     if (memo->end != HS_END_ROOT)
         hs_shared_word__add(&live->truncated[memo->end], 1);
@@ -374,6 +377,7 @@ void hs_perf__flush(void)
         return;
     while (drain())
         continue;
+    hs_deferred__tell_modules();
     hs_thread__flush(perf.self);
     hs_lock__release(&perf.lock);
 }
@@ -404,6 +408,7 @@ void hs_perf__hold_code(void)
         return;
     while (drain())
         continue;
+    hs_deferred__tell_modules();
     perf.held_by = tid;
     perf.held = 1;
 }
@@ -426,5 +431,6 @@ void hs_perf__reset(void)
     if (perf.record)
         hs_memory__unmap(perf.record, HS_RING_RECORD_MAX);
     hs_hidden_thread__forget(&perf.thread);
+    hs_deferred__reset();
     __builtin_memset(&perf, 0, sizeof perf);
 }

@@ -215,7 +215,7 @@ START_TEST(errors_are_clear)
     write_small(false);
     bytes[8] = 2;
     put_file(bytes, length);
-    expect_error("written by a newer heapsonde (format 2.3, this reads 1.x)");
+    expect_error("written by a newer heapsonde (format 2.4, this reads 1.x)");
     bytes[8] = 1;
     bytes[30] ^= 1;
     put_file(bytes, length);

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/snapshots.h"
+
+#include "format/trace_format.h"
+#include "host/import/snapshot_files.h"
+#include "host/import/snapshot_words.h"
+#include "host/unwind/offline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_FIRST = 1 << 16, UNASKED = -2, NO_FILE = -1 };
+
+// ---- records
+// --------------------------------------------------------------------------------------------------------
+
+static int add_bytes(struct hs_array *bytes, struct hs_bytes more)
+{
+    size_t needed = bytes->count + more.length;
+    if (needed > bytes->capacity) {
+        size_t capacity = needed < BYTES_FIRST ? BYTES_FIRST : 2 * needed;
+        void *grown = realloc(bytes->data, capacity);
+        if (!grown)
+            return -ENOMEM;
+        bytes->data = grown;
+        bytes->capacity = capacity;
+    }
+    if (more.length)
+        memcpy((uint8_t *)bytes->data + bytes->count, more.data, more.length);
+    bytes->count = needed;
+    return 0;
+}
+
+int snapshots__add(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_snapshot_record *added = hs_array__add(&tables->snapshots, sizeof *added);
+    if (!added)
+        return -ENOMEM;
+    *added = (struct hs_snapshot_record){.time = record->time,
+                                         .at = tables->snapshot_bytes.count,
+                                         .length = (uint32_t)record->text.length,
+                                         .number = record->id | HS_STACK_SNAPSHOT};
+    return add_bytes(&tables->snapshot_bytes, record->text);
+}
+
+void snapshots__convert(struct tables *tables, struct hs_clock_map *clock)
+{
+    struct hs_snapshot_record *records = tables->snapshots.data;
+    for (size_t i = 0; i < tables->snapshots.count; i++)
+        records[i].time = hs_clock_map__ns(clock, records[i].time);
+}
+
+// ---- nodes
+// ----------------------------------------------------------------------------------------------------------
+
+struct entry {
+    uint64_t pc;
+    uint32_t parent, epoch;
+    uint32_t node; // 0: free
+};
+
+struct unwinding {
+    const struct hs_trace *trace;
+    struct tables *tables;
+    struct hs_offline *session;
+    struct hs_snapshot_files files;
+    struct hs_snapshot_form form;
+    struct hs_summary *summary;
+    struct hs_symbols_module *modules;
+    int *file_of; // by module
+    uint32_t epoch;
+    bool has_epoch;
+    struct entry *entries; // nodes by what they are
+    size_t slots, used;
+};
+
+static size_t slot_of(const struct unwinding *self, uint32_t parent, uint64_t pc, uint32_t epoch)
+{
+    uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ epoch) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(hash ^ hash >> 32) & (self->slots - 1);
+    for (const struct entry *entry; (entry = &self->entries[at])->node; at = (at + 1) & (self->slots - 1))
+        if (entry->pc == pc && entry->parent == parent && entry->epoch == epoch)
+            break;
+    return at;
+}
+
+static int grow(struct unwinding *self)
+{
+    struct entry *old = self->entries;
+    size_t slots = self->slots;
+    self->slots = slots ? 2 * slots : 1024;
+    self->entries = calloc(self->slots, sizeof *self->entries);
+    if (!self->entries) {
+        self->entries = old;
+        self->slots = slots;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < slots; i++)
+        if (old[i].node)
+            self->entries[slot_of(self, old[i].parent, old[i].pc, old[i].epoch)] = old[i];
+    free(old);
+    return 0;
+}
+
+// A node behind those of the trace. Returns it, or a negative errno.
+static int64_t append_node(struct unwinding *self, uint32_t parent, uint64_t pc)
+{
+    struct tables *tables = self->tables;
+    uint32_t node = tables->node_count;
+    if (node >= HS_STACK_SNAPSHOT - 1)
+        return -EOVERFLOW;
+    int failed = hs_column_file__reserve(&tables->nodes, (uint64_t)node + 1);
+    if (!failed)
+        failed = hs_growing__reserve(&tables->node_epochs, ((size_t)node + 1) * sizeof(uint32_t));
+    if (failed)
+        return failed;
+    ((struct hs_node *)tables->nodes.data)[node] = (struct hs_node){.pc = pc, .parent = parent};
+    ((uint32_t *)tables->node_epochs.data)[node] = self->epoch;
+    tables->node_count++;
+    return node;
+}
+
+static int64_t find_node(struct unwinding *self, uint32_t parent, uint64_t pc)
+{
+    if (2 * (self->used + 1) > self->slots && grow(self))
+        return -ENOMEM;
+    struct entry *entry = &self->entries[slot_of(self, parent, pc, self->epoch)];
+    if (entry->node)
+        return entry->node;
+    int64_t node = append_node(self, parent, pc);
+    if (node < 0)
+        return node;
+    *entry = (struct entry){pc, parent, self->epoch, (uint32_t)node};
+    self->used++;
+    return node;
+}
+
+static int64_t node_of(struct unwinding *self, const struct hs_offline_stack *stack)
+{
+    int64_t node = stack->end ? find_node(self, 0, (uint64_t)stack->end) : 0;
+    for (uint32_t i = stack->depth; i-- && node >= 0;) {
+        if (stack->guessed[i] && node)
+            node = find_node(self, (uint32_t)node, HS_NODE_GUESSED);
+        if (node >= 0)
+            node = find_node(self, (uint32_t)node, stack->pcs[i]);
+    }
+    return node;
+}
+
+// ---- modules
+// --------------------------------------------------------------------------------------------------------
+
+static int open_module(void *context, size_t number)
+{
+    struct unwinding *self = context;
+    int *file = &self->file_of[number];
+    if (*file == UNASKED) {
+        int code, debug;
+        hs_snapshot_files__find(&self->files, &self->modules[number], &code, &debug);
+        *file = code < 0 ? NO_FILE : hs_offline__add_file(self->session, code, debug);
+    }
+    return *file;
+}
+
+static bool overlaps(const struct hs_offline_module *chosen, size_t count, const struct hs_stored_module *module)
+{
+    for (size_t i = 0; i < count; i++)
+        if (chosen[i].start < module->end && module->start < chosen[i].end)
+            return true;
+    return false;
+}
+
+// Modules are announced when the recorder first meets them: one that was there at no other's place is taken for one
+// that was there all the time.
+static int choose_modules(struct unwinding *self, uint64_t time)
+{
+    const struct hs_stored_module *modules = self->tables->modules.data;
+    size_t all = self->tables->modules.count, count = 0;
+    struct hs_offline_module *chosen = malloc((all + 1) * sizeof *chosen);
+    if (!chosen)
+        return -ENOMEM;
+    for (int late = 0; late < 2; late++)
+        for (size_t i = 0; i < all; i++) {
+            bool there = modules[i].load_time <= time && time < modules[i].unload_time;
+            if (modules[i].end > modules[i].start && there != late && (!late || !overlaps(chosen, count, &modules[i])))
+                chosen[count++] =
+                    (struct hs_offline_module){modules[i].start, modules[i].end, modules[i].bias, (uint32_t)i};
+        }
+    hs_offline__set_modules(self->session, chosen, count);
+    free(chosen);
+    return 0;
+}
+
+static int enter_epoch(struct unwinding *self, uint64_t time)
+{
+    const uint64_t *epochs = self->tables->epochs.data;
+    size_t low = 0, high = self->tables->epochs.count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (epochs[middle] <= time)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (self->has_epoch && self->epoch == low)
+        return 0;
+    self->has_epoch = true;
+    self->epoch = (uint32_t)low;
+    return choose_modules(self, time);
+}
+
+// ---- snapshots
+// ------------------------------------------------------------------------------------------------------
+
+// The node of a record's stack, 0 for a damaged one, or a negative errno.
+static int64_t unwind(struct unwinding *self, const struct hs_snapshot_record *record)
+{
+    static _Thread_local struct hs_offline_stack stack;
+    struct hs_offline_snapshot snapshot = {.size = 0};
+    uint8_t *copy = NULL;
+    const uint8_t *bytes = (const uint8_t *)self->tables->snapshot_bytes.data + record->at;
+    int failed = enter_epoch(self, record->time);
+    if (failed)
+        return failed;
+    if (!hs_snapshot_words__read(&self->form, bytes, record->length, snapshot.registers, &copy, &snapshot.size)) {
+        self->summary->damaged_snapshots++;
+        return 0;
+    }
+    snapshot.copy = copy;
+    hs_offline__walk(self->session, &snapshot, &stack);
+    free(copy);
+    self->summary->truncated[stack.end & 15] += stack.end != 0;
+    bool guessed = false;
+    for (uint32_t i = 0; i < stack.depth; i++)
+        guessed |= stack.guessed[i];
+    self->summary->guessed += guessed;
+    return node_of(self, &stack);
+}
+
+static int compare_records(const void *left, const void *right)
+{
+    const struct hs_snapshot_record *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static uint32_t node_of_number(const struct hs_array *records, const uint32_t *nodes, uint32_t number)
+{
+    const struct hs_snapshot_record wanted = {.number = number}, *all = records->data;
+    const struct hs_snapshot_record *found =
+        records->count ? bsearch(&wanted, all, records->count, sizeof wanted, compare_records) : NULL;
+    return found ? nodes[found - all] : 0;
+}
+
+static int unwind_all(struct unwinding *self, uint32_t *nodes)
+{
+    const struct hs_snapshot_record *records = self->tables->snapshots.data;
+    for (size_t i = 0; i < self->tables->snapshots.count; i++) {
+        int64_t node = unwind(self, &records[i]);
+        if (node < 0)
+            return (int)node;
+        nodes[i] = (uint32_t)node;
+    }
+    self->summary->snapshots = self->tables->snapshots.count;
+    return 0;
+}
+
+static struct hs_symbols_module *describe_modules(const struct tables *tables)
+{
+    const struct hs_stored_module *stored = tables->modules.data;
+    const char *strings = tables->strings.data;
+    struct hs_symbols_module *modules = calloc(tables->modules.count + 1, sizeof *modules);
+    for (size_t i = 0; modules && i < tables->modules.count; i++)
+        modules[i] = (struct hs_symbols_module){.start = stored[i].start,
+                                                .end = stored[i].end,
+                                                .bias = stored[i].bias,
+                                                .path = strings + stored[i].path,
+                                                .build_id = (const uint8_t *)strings + stored[i].build_id,
+                                                .build_id_length = stored[i].build_id_length};
+    return modules;
+}
+
+static int prepare(struct unwinding *self)
+{
+    const struct hs_summary *summary = self->summary;
+    bool big_endian = summary->byte_order == HS_BYTE_ORDER_BIG, unknown;
+    self->session = hs_offline__create(summary->machine, summary->pointer_size, big_endian, &unknown);
+    self->file_of = malloc((self->tables->modules.count + 1) * sizeof *self->file_of);
+    if (!self->file_of || (!self->session && !unknown))
+        return -ENOMEM;
+    for (size_t i = 0; i < self->tables->modules.count; i++)
+        self->file_of[i] = UNASKED;
+    if (unknown)
+        return -ENOTSUP;
+    hs_offline__on_first_use(self->session, open_module, self);
+    self->form = (struct hs_snapshot_form){.pointer_size = summary->pointer_size,
+                                           .big_endian = big_endian,
+                                           .registers = hs_offline__registers(self->session)};
+    return 0;
+}
+
+static int unwind_here(struct unwinding *self, const struct hs_symbols_options *symbols, uint32_t *nodes,
+                       struct hs_store_head *head)
+{
+    struct tables *tables = self->tables;
+    self->modules = describe_modules(tables);
+    if (!self->modules)
+        return -ENOMEM;
+    hs_snapshot_files__create(&self->files, symbols, self->summary);
+    self->files.trace = self->trace;
+    self->files.embedded = tables->embedded.data;
+    self->files.embedded_count = tables->embedded.count;
+    self->files.strings = tables->strings.data;
+    head->unwound_with = hs_snapshot_files__identity(&self->files, self->modules, tables->modules.count);
+    qsort(tables->snapshots.data, tables->snapshots.count, sizeof(struct hs_snapshot_record), compare_records);
+    int failed = prepare(self);
+    if (!failed)
+        failed = unwind_all(self, nodes);
+    return failed == -ENOTSUP ? 0 : failed; // of a machine that is not known, samples have no stacks
+}
+
+int snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols, struct tables *tables,
+                      struct hs_array *samples, struct hs_store_head *head)
+{
+    struct unwinding self = {.tables = tables, .summary = &head->summary, .trace = trace};
+    struct hs_sample *sample = samples->data;
+    uint32_t *nodes = calloc(tables->snapshots.count + 1, sizeof *nodes);
+    int failed = nodes ? 0 : -ENOMEM;
+    if (!failed && tables->snapshots.count)
+        failed = unwind_here(&self, symbols, nodes, head);
+    for (size_t i = 0; i < samples->count && !failed; i++)
+        if (sample[i].stack & HS_STACK_SNAPSHOT)
+            sample[i].stack = node_of_number(&tables->snapshots, nodes, sample[i].stack);
+    hs_offline__destroy(self.session);
+    free(self.modules);
+    free(self.file_of);
+    free(self.entries);
+    free(nodes);
+    return failed;
+}
+
+uint64_t snapshots__found_files(const char *directory, const struct hs_symbols_options *symbols)
+{
+    struct hs_store *store;
+    struct hs_snapshot_files files;
+    size_t count;
+    if (hs_store__open(directory, &store, NULL))
+        return 0;
+    const struct hs_module *stored = hs_store__modules(store, &count);
+    struct hs_symbols_module *modules = calloc(count + 1, sizeof *modules);
+    for (size_t i = 0; modules && i < count; i++)
+        modules[i] = (struct hs_symbols_module){.start = stored[i].start,
+                                                .end = stored[i].end,
+                                                .bias = stored[i].bias,
+                                                .path = stored[i].path,
+                                                .build_id = stored[i].build_id,
+                                                .build_id_length = stored[i].build_id_length};
+    hs_snapshot_files__create(&files, symbols, hs_store__summary(store));
+    uint64_t identity = modules ? hs_snapshot_files__identity(&files, modules, count) : 0;
+    free(modules);
+    hs_store__close(store);
+    return identity;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Unwinding stacks of another process, on any machine, after the fact: from registers and a copy of the stack, with the
+// files of its modules. The rules are found as on the target (unwind/), which is compiled for this machine once for
+// each architecture.
+//
+// Snapshots and files are anybody's bytes: a walk ends, and says why. One session at a time is at work in a process;
+// others wait.
+#ifndef HEAPSONDE_HOST_UNWIND_OFFLINE_H
+#define HEAPSONDE_HOST_UNWIND_OFFLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_OFFLINE_REGISTERS = 33, HS_OFFLINE_FRAMES = 1024 };
+
+// Ends of walks beyond those of enum hs_end (unwind/walk.h).
+enum { HS_OFFLINE_NO_FILE = 6 }; // the file of the outermost frame's module is missing
+
+struct hs_offline;
+
+// NULL: no memory, or an architecture that is not known (*unknown).
+struct hs_offline *hs_offline__create(uint16_t machine, uint8_t pointer_size, bool big_endian, bool *unknown);
+void hs_offline__destroy(struct hs_offline *self);
+
+// The numbers of registers, and of those that say where the stack and the code are.
+unsigned hs_offline__registers(const struct hs_offline *self);
+unsigned hs_offline__pc(const struct hs_offline *self);
+unsigned hs_offline__sp(const struct hs_offline *self);
+
+// The file of a module; `debug`: of that with its debug information, or -1. Both are the session's. Returns a number,
+// or -1: it cannot be used.
+int hs_offline__add_file(struct hs_offline *self, int fd, int debug);
+
+// `open` is called with the number of a module when its code is first met, and each time after that: it returns the
+// number of its file, or -1.
+void hs_offline__on_first_use(struct hs_offline *self, int (*open)(void *context, size_t module), void *context);
+
+// Which modules are loaded now: those before are forgotten.
+struct hs_offline_module {
+    uint64_t start, end, bias; // bias: run-time address - address in the file
+    uint32_t number;
+};
+void hs_offline__set_modules(struct hs_offline *self, const struct hs_offline_module *modules, size_t count);
+
+struct hs_offline_snapshot {
+    uint64_t registers[HS_OFFLINE_REGISTERS];
+    const uint8_t *copy; // of the stack, from the stack pointer on
+    size_t size;
+};
+
+struct hs_offline_stack {
+    uint64_t pcs[HS_OFFLINE_FRAMES]; // innermost first; return addresses as docs/format.md has them
+    bool guessed[HS_OFFLINE_FRAMES]; // who called the frame is a guess
+    uint32_t depth;
+    int end; // enum hs_end, or HS_OFFLINE_*
+};
+
+void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot *snapshot,
+                      struct hs_offline_stack *stack);
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// unwind/ as it is compiled for each architecture that traces come from: what there is on the target, here over copies
+// of stacks and images of files. Each view keeps caches of its own; it serves one session at a time, which offline.c
+// sees to.
+#ifndef HEAPSONDE_HOST_UNWIND_VIEW_H
+#define HEAPSONDE_HOST_UNWIND_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_offline;
+
+struct hs_view_walk {
+    const uint64_t *registers; // by DWARF number, hs_view.registers of them
+    const uint8_t *copy;       // of the stack, from the stack pointer on
+    size_t size;
+    uint64_t *pcs; // innermost first
+    bool *guessed; // whether the step from there was a guess
+    uint32_t capacity, depth;
+    int end; // enum hs_end
+};
+
+struct hs_view {
+    unsigned registers, sp, pc;
+    void (*walk)(struct hs_offline *session, struct hs_view_walk *walk);
+    void (*forget)(void); // the session ends
+};
+
+extern const struct hs_view hs_view_amd64, hs_view_aarch64, hs_view_arm, hs_view_mips64, hs_view_mips64el;
+
+#endif
