@@ -68,6 +68,12 @@ static bool is_constant(const struct hs_frame_question *question, uintptr_t addr
     return false;
 }
 
+// Between a caller and the function that it calls.
+static bool is_stub(const struct hs_decoder *decoder, const struct ahead *ahead, const struct hs_instruction *last)
+{
+    return last->flow == HS_FLOW_INDIRECT && ahead->touched && !(ahead->touched & ~decoder->stub_registers);
+}
+
 // The instruction that leaves the function. False: the path cannot be followed to there.
 static bool run_ahead(const struct hs_frame_question *question, struct ahead *ahead, struct hs_instruction *last)
 {
@@ -88,7 +94,9 @@ static bool run_ahead(const struct hs_frame_question *question, struct ahead *ah
         }
         if (last->flow == HS_FLOW_CALL || last->flow == HS_FLOW_STOP)
             return false; // which may not come back
-        if (last->conditional || last->flow == HS_FLOW_NEXT || last->flow == HS_FLOW_BRANCH)
+        // The cases of a switch come next, or another function: it makes and gives back a frame of its own.
+        bool is_switch = question->exact && last->flow == HS_FLOW_INDIRECT && !is_stub(decoder, ahead, last);
+        if (is_switch || last->conditional || last->flow == HS_FLOW_NEXT || last->flow == HS_FLOW_BRANCH)
             continue;
         if (last->flow != HS_FLOW_JUMP)
             return true;
@@ -109,12 +117,6 @@ static bool return_place_ahead(const struct hs_frame_question *question, const s
         return false;
     *place = popped ? -(int32_t)decoder->word_size : ahead->places[decoder->ra] - cfa;
     return *place >= -cfa && *place < 0;
-}
-
-// Between a caller and the function that it calls.
-static bool is_stub(const struct hs_decoder *decoder, const struct ahead *ahead, const struct hs_instruction *last)
-{
-    return last->flow == HS_FLOW_INDIRECT && ahead->touched && !(ahead->touched & ~decoder->stub_registers);
 }
 
 // What was taken off the stack had been there all the time; what was pushed before says nothing.

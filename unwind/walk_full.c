@@ -34,6 +34,11 @@ static bool compute_cfa(struct full_walk *walk, const struct hs_cfi_section *sec
 
 // What a frame has saved lies in it. A frame that was interrupted may have taken it off the stack again, of which the
 // tables of some epilogues do not speak: then the register holds it.
+static bool is_outside(const struct hs_cfi_register *rule, uintptr_t place, uintptr_t sp, uintptr_t cfa)
+{
+    return place < sp || (rule->kind == HS_CFI_AT_EXPRESSION && place >= cfa);
+}
+
 static bool compute_register(struct full_walk *walk, const struct hs_cfi_section *section,
                              const struct hs_cfi_register *rule, uintptr_t cfa, uintptr_t *value)
 {
@@ -61,7 +66,7 @@ static bool compute_register(struct full_walk *walk, const struct hs_cfi_section
         break;
     }
     if (rule->kind == HS_CFI_AT_OFFSET || rule->kind == HS_CFI_AT_EXPRESSION)
-        return (walk->exact && place - sp >= cfa - sp) || hs_words_read(&walk->memory, place, value);
+        return (walk->exact && is_outside(rule, place, sp, cfa)) || hs_words_read(&walk->memory, place, value);
     *value = place;
     return true;
 }
@@ -96,6 +101,12 @@ static int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
         if (!compute_register(walk, section, &row->registers[i], cfa, &next.values[i]))
             return HS_END_BAD_STACK;
+#ifdef HS_ARCH_LINK_REGISTER
+    // Lazy binding in glibc has a frame that is larger than its table says.
+    const struct hs_cfi_register *ra = &row->registers[HS_DWARF_RA];
+    if (ra->kind == HS_CFI_AT_OFFSET && ra->value >= 0)
+        next.values[HS_DWARF_SP] += (uintptr_t)ra->value + sizeof cfa;
+#endif
     bool frameless = walk->exact && row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
     if (!found->place.fde.signal_frame && (cfa < sp || (next.values[HS_DWARF_SP] <= sp && !frameless)))
         return HS_END_BAD_STACK;

@@ -24,6 +24,21 @@ static unsigned long steps, wrong, guesses;
 static struct place places[WRONG_PLACES];
 static unsigned place_count;
 
+// The last verdicts, by pc and sp.
+enum { KEPT = 1 << 16 };
+static struct {
+    uintptr_t pc, sp;
+    bool wrong;
+} kept[KEPT];
+
+static unsigned kept_place(uintptr_t pc, uintptr_t sp)
+{
+    unsigned at = (unsigned)((pc ^ sp << 7) * 2654435761u >> 8) % KEPT;
+    while (kept[at].pc && (kept[at].pc != pc || kept[at].sp != sp))
+        at = (at + 1) % KEPT;
+    return at;
+}
+
 static void note_wrong(uintptr_t pc, unsigned count, unsigned equal)
 {
     unsigned i = 0;
@@ -65,8 +80,19 @@ void judge_step(const struct shadow *shadow, const struct hs_snapshot *at)
     while (equal < count && equal < memo->depth && wanted[equal] == frame_of_memo(equal))
         equal++;
     guesses += memo->guessed;
-    if (equal != count || equal != memo->depth || memo->end != HS_END_ROOT)
+    uintptr_t pc = at->registers.values[HS_DWARF_PC], sp = at->registers.values[HS_DWARF_SP];
+    unsigned place = kept_place(pc, sp);
+    kept[place].pc = pc;
+    kept[place].sp = sp;
+    kept[place].wrong = equal != count || equal != memo->depth || memo->end != HS_END_ROOT;
+    if (kept[place].wrong)
         note_wrong(equal ? wanted[equal - 1] : 0, count, equal);
+}
+
+void judge_again(const struct hs_snapshot *at)
+{
+    steps++;
+    wrong += kept[kept_place(at->registers.values[HS_DWARF_PC], at->registers.values[HS_DWARF_SP])].wrong;
 }
 
 static int by_count(const void *a, const void *b)

@@ -22,23 +22,28 @@ static uintptr_t return_address(const struct hs_snapshot *at)
 #endif
 
 // Whether the instruction at `before` called: it left the address behind it, and control went elsewhere.
-static bool was_call(uintptr_t before, uintptr_t sp_before, const struct hs_snapshot *at)
+static bool was_call(const struct shadow *shadow, const struct hs_snapshot *at)
 {
+    uintptr_t before = shadow->pc;
+    const struct shadow_entry *open = &shadow->entries[shadow->depth - 1];
     uintptr_t back = return_address(at), pc = at->registers.values[HS_DWARF_PC], sp = at->registers.values[HS_DWARF_SP];
 #if defined(__x86_64__)
-    return sp == sp_before - sizeof sp && back > before && back <= before + 8 && pc != back;
+    (void)open;
+    return sp == shadow->sp - sizeof sp && back > before && back <= before + 8 && pc != back;
 #elif defined(__arm__)
-    (void)sp, (void)sp_before;
+    (void)sp, (void)open;
     if (!(before & 1))
         return back == before + 4 && pc != back;
     const uint16_t *code = (const uint16_t *)(before - 1);
     bool by_register = (code[0] & 0xff87) == 0x4780, direct = (code[0] & 0xf800) == 0xf000 && code[1] >= 0xc000;
     return ((by_register && back == before + 2) || (direct && back == before + 4)) && pc != back;
 #elif defined(__mips__)
-    (void)sp, (void)sp_before;
+    // A stub for lazy binding calls with the return address of its caller in t7, and is not returned to.
+    if (at->registers.values[15] == open->return_address && sp == open->sp)
+        return false;
     return back == before + 8 && pc != back && pc != before + 4;
 #else
-    (void)sp, (void)sp_before;
+    (void)sp, (void)open;
     return back == before + 4 && pc != back;
 #endif
 }
@@ -60,33 +65,64 @@ static void remember(struct shadow *shadow, const struct hs_snapshot *at)
 
 void shadow_begin(struct shadow *shadow, const struct hs_snapshot *at)
 {
-    shadow->depth = 0;
-    push(shadow, (struct shadow_entry){return_address(at), at->registers.values[HS_DWARF_SP], 0, 0});
+    *shadow = (struct shadow){.depth = 0};
+    push(shadow, (struct shadow_entry){return_address(at), at->registers.values[HS_DWARF_SP], 0});
     remember(shadow, at);
 }
 
+// longjmp() goes to where a call came back before, with the stack pointer of calls that are open.
+static bool jumped_back(const struct shadow *shadow, uintptr_t pc, uintptr_t sp)
+{
+    for (unsigned i = 0; i < SHADOW_MAX; i++)
+        if (shadow->returned[i].return_address == pc && shadow->returned[i].sp == sp)
+            return true;
+    return false;
+}
+
 // Whether the call has come to its end: by a return, or by a jump out of it.
-static bool has_ended(const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
+static bool has_ended(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
 {
     if (entry->interrupted)
-        return pc == entry->interrupted && sp == entry->interrupted_sp;
+        return false;
 #ifdef HS_ARCH_LINK_REGISTER
-    return entry->sp < sp || (entry->sp == sp && pc == entry->return_address);
-#else
-    return entry->sp < sp;
+    if (entry->sp == sp)
+        return pc == entry->return_address || jumped_back(shadow, pc, sp);
 #endif
+    return entry->sp < sp;
+}
+
+static bool in_trampoline(const struct shadow_entry *entry, uintptr_t pc)
+{
+    enum { SIZE = 16 };
+    return entry->interrupted && pc - (entry->return_address & ~(uintptr_t)1) < SIZE;
+}
+
+// What the handler returned to has led back to where the signal came. QEMU executes what is there with it.
+static void end_handler(struct shadow *shadow, uintptr_t pc)
+{
+    const struct shadow_entry *top = &shadow->entries[shadow->depth - 1];
+    if (in_trampoline(top, shadow->pc) && !in_trampoline(top, pc))
+        shadow->depth--;
+}
+
+static void end_call(struct shadow *shadow, uintptr_t pc)
+{
+    const struct shadow_entry *entry = &shadow->entries[--shadow->depth];
+    if (pc == entry->return_address)
+        shadow->returned[shadow->returns++ % SHADOW_MAX] = *entry;
 }
 
 void shadow_step(struct shadow *shadow, const struct hs_snapshot *at, bool handler)
 {
     uintptr_t pc = at->registers.values[HS_DWARF_PC], sp = at->registers.values[HS_DWARF_SP];
     if (handler) {
-        push(shadow, (struct shadow_entry){return_address(at), sp, shadow->pc, shadow->sp});
+        push(shadow, (struct shadow_entry){return_address(at), sp, shadow->pc});
     } else {
-        while (shadow->depth && has_ended(&shadow->entries[shadow->depth - 1], pc, sp))
-            shadow->depth--;
-        if (was_call(shadow->pc, shadow->sp, at))
-            push(shadow, (struct shadow_entry){return_address(at), sp, 0, 0});
+        end_handler(shadow, pc);
+        while (shadow->depth && has_ended(shadow, &shadow->entries[shadow->depth - 1], pc, sp))
+            end_call(shadow, pc);
+        if (shadow->depth && was_call(shadow, at))
+            push(shadow, (struct shadow_entry){return_address(at), sp, 0});
     }
     remember(shadow, at);
 }
@@ -99,8 +135,7 @@ unsigned shadow_stack(const struct shadow *shadow, const struct hs_snapshot *at,
     frames[count++] = hs_rule_key(pc, true);
     for (unsigned i = shadow->depth; i-- > 0;) {
         const struct shadow_entry *entry = &shadow->entries[i];
-        at_return = entry->interrupted && i + 1 == shadow->depth &&
-                    (pc - entry->return_address < 16 || at->registers.values[HS_DWARF_SP] > entry->sp);
+        at_return = i + 1 == shadow->depth && in_trampoline(entry, pc);
         if (!at_return)
             frames[count++] = entry->return_address;
         if (entry->interrupted)

@@ -11,14 +11,14 @@ enum { SHADOW_MAX = 256 };
 
 struct shadow_entry {
     uintptr_t return_address;
-    uintptr_t sp;             // where the call left it
-    uintptr_t interrupted;    // where a signal came; 0: a call
-    uintptr_t interrupted_sp; // the same
+    uintptr_t sp;          // where the call left it
+    uintptr_t interrupted; // where a signal came; 0: a call
 };
 
 struct shadow {
     struct shadow_entry entries[SHADOW_MAX];
-    unsigned depth;
+    struct shadow_entry returned[SHADOW_MAX]; // the last calls that have ended
+    unsigned depth, returns;
     uintptr_t pc, sp; // before the instruction that was executed last
 };
 

@@ -270,8 +270,8 @@ SHAPE long jumping(long a)
     int status = setjmp(back);
     count += status;
     if (status == 0)
-        sink += unlikely(7) + unlikely(300);
-    if (count < a + 4)
+        sink += unlikely(7);
+    if (count < a + 2)
         never_returns(count);
     return count;
 }
@@ -322,7 +322,8 @@ SHAPE long signals(void)
 void shapes_run(void)
 {
     static const long list[] = {1, 2, 3, 4, 5};
-    for (int round = 0; round < 3; round++) {
+    // Only once where glibc's tables speak of where longjmp() leads rather than of where it is.
+    for (int round = 0; round < 8; round++) {
         sink += nested(round, 1) + many_registers(1, round, 3, 4) + early_exit(NULL, 0) + early_exit(list, 5);
         sink += large_frame(round) + larger_frame(round) + with_alloca(round) + with_alloca(20) + with_lengths(round);
         sink += many_arguments(round) + variadic(3, 1l, 2l, (long)round) + (long)real_numbers(1.5, 2.5, round);
