@@ -74,7 +74,8 @@ void hs_modules__see(uintptr_t pc)
     (void)pc;
 }
 
-void hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
+bool hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
 {
     (void)unloaded;
+    return false;
 }
