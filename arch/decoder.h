@@ -80,7 +80,7 @@ struct hs_instruction {
 struct hs_decoder {
     const char *name;
     uint8_t word_size;        // bytes of a register that is saved
-    uint8_t alignment;        // every instruction starts at a multiple of it
+    uint8_t alignment;        // every instruction starts at a multiple of it: 1, 2 or 4
     uint8_t sp, fp;           // fp: the register that compilers prefer as frame pointer
     uint8_t ra;               // holds the return address at the entry; HS_DECODER_NO_REGISTER: it is on the stack
     uint8_t ra_of_stubs;      // holds the caller's return address in functions that stubs call with ra; 0: none
@@ -109,6 +109,18 @@ struct hs_decoder {
 };
 
 #define HS_DECODER_NO_REGISTER 0xff
+
+// Bytes in multiples of `alignment`, whose logarithm is half of it (1, 2 and 4), and what is left over. Small
+// processors do not divide.
+static inline size_t hs_decoder_units(const struct hs_decoder *decoder, size_t bytes)
+{
+    return bytes >> decoder->alignment / 2;
+}
+
+static inline size_t hs_decoder_rest(const struct hs_decoder *decoder, size_t bytes)
+{
+    return bytes & (decoder->alignment - 1u);
+}
 
 // Whether control never goes on to the next instruction (after the delay slot).
 static inline bool hs_instruction__ends_path(const struct hs_instruction *instruction)

@@ -12,12 +12,25 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-#define HS_SYSTEM0(n)                hs_arch_syscall(n, 0, 0, 0, 0, 0, 0)
-#define HS_SYSTEM1(n, a)             hs_arch_syscall(n, (long)(a), 0, 0, 0, 0, 0)
-#define HS_SYSTEM2(n, a, b)          hs_arch_syscall(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define HS_SYSTEM3(n, a, b, c)       hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define HS_SYSTEM4(n, a, b, c, d)    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define HS_SYSTEM5(n, a, b, c, d, e) hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+// An argument that the kernel does not look at: what its register holds anyway. The comments keep the compiler from
+// taking two of them for one value, which it would move about.
+#define HS_SYSTEM_ANY(comment)                                                                                         \
+    ({                                                                                                                 \
+        long any;                                                                                                      \
+        __asm__("/* " #comment " */" : "=r"(any));                                                                     \
+        any;                                                                                                           \
+    })
+#define HS_SYSTEM_ANY_3_TO_6 HS_SYSTEM_ANY(c), HS_SYSTEM_ANY(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f)
+
+#define HS_SYSTEM0(n)       hs_arch_syscall(n, HS_SYSTEM_ANY(a), HS_SYSTEM_ANY(b), HS_SYSTEM_ANY_3_TO_6)
+#define HS_SYSTEM1(n, a)    hs_arch_syscall(n, (long)(a), HS_SYSTEM_ANY(b), HS_SYSTEM_ANY_3_TO_6)
+#define HS_SYSTEM2(n, a, b) hs_arch_syscall(n, (long)(a), (long)(b), HS_SYSTEM_ANY_3_TO_6)
+#define HS_SYSTEM3(n, a, b, c)                                                                                         \
+    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), HS_SYSTEM_ANY(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f))
+#define HS_SYSTEM4(n, a, b, c, d)                                                                                      \
+    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f))
+#define HS_SYSTEM5(n, a, b, c, d, e)                                                                                   \
+    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), HS_SYSTEM_ANY(f))
 #define HS_SYSTEM6(n, a, b, c, d, e, f)                                                                                \
     hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
@@ -207,10 +220,17 @@ static inline long hs_system_clock(int clock, struct hs_time *time)
 #endif
 }
 
+// Of a negative number, which stands for no time, anything.
+static inline struct hs_time hs_system_time(int64_t nanoseconds)
+{
+    uint64_t seconds = (uint64_t)nanoseconds / 1000000000;
+    return (struct hs_time){(int64_t)seconds, (int64_t)((uint64_t)nanoseconds - seconds * 1000000000)};
+}
+
 // `timeout_ns` < 0: none.
 static inline long hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns)
 {
-    struct hs_time timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    struct hs_time timeout = hs_system_time(timeout_ns);
 #if __SIZEOF_POINTER__ == 4
     int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
     long result = HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : narrow);
@@ -225,7 +245,7 @@ static inline long hs_system_futex(const void *word, int operation, uint32_t val
 // `files`: struct pollfd. `timeout_ns` < 0: none.
 static inline long hs_system_poll(void *files, unsigned count, int64_t timeout_ns)
 {
-    struct hs_time timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    struct hs_time timeout = hs_system_time(timeout_ns);
 #if __SIZEOF_POINTER__ == 4
     int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
     long result = HS_SYSTEM5(SYS_ppoll, files, count, timeout_ns < 0 ? 0 : narrow, 0, 0);

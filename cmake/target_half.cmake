@@ -38,9 +38,10 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_SMALL_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/small_options.txt)
 endif()
 
-# ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, also where ARM code is the rule:
-# nothing that is fast, captures registers or names the frame pointer (HS_DWARF_FP is that of the kind of code).
-if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
+# ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, where ARM code is the rule: nothing
+# that is fast or captures registers.
+execute_process(COMMAND ${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${flags} -dM -E -x c /dev/null OUTPUT_VARIABLE macros)
+if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt AND NOT macros MATCHES " __thumb__ ")
   heapsonde_lines(HEAPSONDE_THUMB_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/thumb_sources.txt)
 endif()
 
@@ -80,7 +81,8 @@ function(heapsonde_target_objects name)
                      ${HEAPSONDE_SMALL_OPTIONS})
       endif()
       if("${here}/${source}" IN_LIST HEAPSONDE_THUMB_SOURCES)
-        set_property(SOURCE ${source} TARGET_DIRECTORY ${name} APPEND PROPERTY COMPILE_OPTIONS -mthumb)
+        set_property(SOURCE ${source} TARGET_DIRECTORY ${name} APPEND PROPERTY COMPILE_OPTIONS -mthumb
+                     -DHEAPSONDE_THUMB_SOURCE)
       endif()
     endforeach()
   endif()

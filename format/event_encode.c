@@ -19,11 +19,6 @@
 #define RARE  static __attribute__((cold, noinline))
 
 struct encoder {
-    struct hs_model model;
-    struct hs_entropy_scratch entropy;
-    uint16_t block_hash[1 << BLOCK_HASH_BITS];
-    uint16_t stack_hash[1 << STACK_HASH_BITS];
-    struct hs_symbols column[HS_COLUMN_COUNT];
     struct hs_bit_writer bits;
     uint8_t *escape, *escape_end;
     uint64_t time;
@@ -32,6 +27,11 @@ struct encoder {
     int free_stacks;
     uint32_t frees;
     uint64_t first_time;
+    struct hs_symbols column[HS_COLUMN_COUNT];
+    struct hs_model model;
+    uint16_t block_hash[1 << BLOCK_HASH_BITS];
+    uint16_t stack_hash[1 << STACK_HASH_BITS];
+    struct hs_entropy_scratch entropy;
     uint8_t symbols[];
 };
 
@@ -491,7 +491,7 @@ static size_t encode_records(struct encoder *encoder, const uint64_t *record, si
     return at;
 }
 
-static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
+RARE void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
 {
     hs_model_start(&encoder->model, target);
     __builtin_memset(encoder->block_hash, 0, sizeof encoder->block_hash);
@@ -511,18 +511,9 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
     encoder->first_time = 0;
 }
 
-static void encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
-                   void *scratch, uint8_t *output, struct hs_encoded *result, int quickly)
+// Once for a chunk: writes the columns, and behind them the raw bits and the escapes.
+RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, struct hs_encoded *result, int quickly)
 {
-    struct encoder *encoder = scratch;
-    if (words > HS_CODEC_MAX_EVENTS)
-        words = HS_CODEC_MAX_EVENTS;
-    start(encoder, target, output);
-    encoder->time = base_time;
-    size_t understood = encode_records(encoder, records, words, base_time);
-    *result = (struct hs_encoded){.words = (uint32_t)understood};
-    if (!encoder->count)
-        return;
     const uint8_t *bits = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     const uint8_t *escape = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE;
     size_t bits_length = (size_t)(hs_bits_finish(&encoder->bits) - bits);
@@ -530,10 +521,9 @@ static void encode(const struct hs_codec_target *target, const uint64_t *records
     uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     *at++ = HS_CODEC_VERSION;
     *at++ = (uint8_t)((encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0) | (quickly ? HS_PAYLOAD_BIT_PACKED : 0));
-    at = hs_varint_put(at, end, encoder->count);
-    at = hs_varint_put(at, end, base_time);
-    at = hs_varint_put(at, end, bits_length);
-    at = hs_varint_put(at, end, escape_length);
+    const uint64_t numbers[] = {encoder->count, base_time, bits_length, escape_length};
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        at = hs_varint_put(at, end, numbers[i]);
     at = quickly ? hs_columns_pack(encoder->column, HS_COLUMN_COUNT, at, end)
                  : hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
     if (!at)
@@ -546,6 +536,20 @@ static void encode(const struct hs_codec_target *target, const uint64_t *records
     result->count = encoder->count;
     result->first_time = encoder->first_time;
     result->last_time = encoder->time;
+}
+
+static void encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
+                   void *scratch, uint8_t *output, struct hs_encoded *result, int quickly)
+{
+    struct encoder *encoder = scratch;
+    if (words > HS_CODEC_MAX_EVENTS)
+        words = HS_CODEC_MAX_EVENTS;
+    start(encoder, target, output);
+    encoder->time = base_time;
+    size_t understood = encode_records(encoder, records, words, base_time);
+    *result = (struct hs_encoded){.words = (uint32_t)understood};
+    if (encoder->count)
+        finish(encoder, base_time, output, result, quickly);
 }
 
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,

@@ -19,28 +19,25 @@ enum hs_log_level { HS_LOG_OFF, HS_LOG_ERROR, HS_LOG_WARN, HS_LOG_INFO, HS_LOG_D
 enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OFF_CPU = 8, HS_EVENTS_WITNESS = 16 };
 
 struct hs_config {
-    char output[HS_CONFIG_TEXT];   // OUTPUT: pattern with %p %e %t %n %%; empty: no file
-    char log_file[HS_CONFIG_TEXT]; // LOGFILE: pattern; empty: standard error
-    char include[HS_CONFIG_TEXT];  // INCLUDE_FILE: a file (or a pattern ending in *) embedded at the start
-    enum hs_log_level log_level;   // LOG
-    uint64_t log_rotate_bytes;     // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
-    bool disabled;                 // DISABLE_BY_DEFAULT
-    bool free_stacks;              // GRAB_BACKTRACES_ON_FREE
-    bool memo;                     // USE_SHADOW_STACK
-    bool zero_memory;              // ZERO_MEMORY
-    bool track_children;           // TRACK_CHILD_PROCESSES: keep LD_PRELOAD for programs that are executed
-    bool embed_binaries;           // WRITE_BINARIES_TO_OUTPUT
-    bool maps;                     // GATHER_MAPS, GATHER_MMAP_CALLS: record mmap, munmap, mremap and brk
-    bool sigusr1, sigusr2;         // REGISTER_SIGUSR1, REGISTER_SIGUSR2
-    bool inline_writer;            // WRITER=inline
-    bool cull;                     // CULL_TEMPORARY_ALLOCATIONS
-    uint64_t cull_threshold_ms;    // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
-    uint64_t cull_pending;         // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
-    uint64_t max_depth;            // MAX_DEPTH: frames kept of one stack
-    bool aggregate;                // MODE=aggregate: sums per stack in place of events
-    uint64_t aggregate_interval;   // AGGREGATE_INTERVAL: seconds from one telling of what changed to the next
-    uint64_t aggregate_stacks;     // AGGREGATE_STACKS: with more stacks, only those with one part in so many are told
-    uint64_t aggregate_memory;     // AGGREGATE_MEMORY: bytes for live blocks and stacks
+    enum hs_log_level log_level; // LOG
+    uint64_t log_rotate_bytes;   // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
+    bool disabled;               // DISABLE_BY_DEFAULT
+    bool free_stacks;            // GRAB_BACKTRACES_ON_FREE
+    bool memo;                   // USE_SHADOW_STACK
+    bool zero_memory;            // ZERO_MEMORY
+    bool track_children;         // TRACK_CHILD_PROCESSES: keep LD_PRELOAD for programs that are executed
+    bool embed_binaries;         // WRITE_BINARIES_TO_OUTPUT
+    bool maps;                   // GATHER_MAPS, GATHER_MMAP_CALLS: record mmap, munmap, mremap and brk
+    bool sigusr1, sigusr2;       // REGISTER_SIGUSR1, REGISTER_SIGUSR2
+    bool inline_writer;          // WRITER=inline
+    bool cull;                   // CULL_TEMPORARY_ALLOCATIONS
+    uint64_t cull_threshold_ms;  // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
+    uint64_t cull_pending;       // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
+    uint64_t max_depth;          // MAX_DEPTH: frames kept of one stack
+    bool aggregate;              // MODE=aggregate: sums per stack in place of events
+    uint64_t aggregate_interval; // AGGREGATE_INTERVAL: seconds from one telling of what changed to the next
+    uint64_t aggregate_stacks;   // AGGREGATE_STACKS: with more stacks, only those with one part in so many are told
+    uint64_t aggregate_memory;   // AGGREGATE_MEMORY: bytes for live blocks and stacks
     // What the kernel is asked for (docs/events.md).
     uint32_t events;        // EVENTS: HS_EVENTS_*
     uint64_t cpu_frequency; // CPU_FREQUENCY: samples per second of CPU time
@@ -51,20 +48,24 @@ struct hs_config {
     uint64_t stack_copy;    // STACK_COPY: bytes of the stack that the kernel copies for a sample
     bool deferred_stacks;   // STACKS=deferred: samples are not unwound here; the host does it
     // What is sent while the program runs (docs/protocol.md).
-    bool server;                     // ENABLE_SERVER: hosts may connect
-    bool broadcast;                  // ENABLE_BROADCAST: announce where
-    bool insecure;                   // INSECURE: without a key beyond loopback, too
-    uint64_t base_server_port;       // BASE_SERVER_PORT: the first that is tried
+    bool server;                  // ENABLE_SERVER: hosts may connect
+    bool broadcast;               // ENABLE_BROADCAST: announce where
+    bool insecure;                // INSECURE: without a key beyond loopback, too
+    uint64_t base_server_port;    // BASE_SERVER_PORT: the first that is tried
+    int64_t output_descriptor;    // OUTPUT=fd:N; -1: none
+    enum hs_stream_policy policy; // STREAM_POLICY: when the link is slower than the program
+    uint64_t stream_buffer;       // STREAM_BUFFER: bytes kept for it in memory
+    uint64_t spill_size;          // SPILL_SIZE: bytes
+    int64_t chown_to;             // CHOWN_OUTPUT_TO: a uid, -1 for nobody
+    // Texts come last: what stands before them is reached by shorter instructions.
+    char output[HS_CONFIG_TEXT];     // OUTPUT: pattern with %p %e %t %n %%; empty: no file
+    char log_file[HS_CONFIG_TEXT];   // LOGFILE: pattern; empty: standard error
+    char include[HS_CONFIG_TEXT];    // INCLUDE_FILE: a file (or a pattern ending in *) embedded at the start
     char connect[HS_CONFIG_TEXT];    // CONNECT: ADDRESS:PORT of a host
-    int64_t output_descriptor;       // OUTPUT=fd:N; -1: none
     char key_file[HS_CONFIG_TEXT];   // KEY_FILE
     char device[HS_CONFIG_TEXT];     // DEVICE: a name for this machine; empty: its host name
     char labels[HS_CONFIG_TEXT];     // LABELS: key=value,key=value
-    enum hs_stream_policy policy;    // STREAM_POLICY: when the link is slower than the program
-    uint64_t stream_buffer;          // STREAM_BUFFER: bytes kept for it in memory
     char spill_file[HS_CONFIG_TEXT]; // SPILL_FILE: pattern
-    uint64_t spill_size;             // SPILL_SIZE: bytes
-    int64_t chown_to;                // CHOWN_OUTPUT_TO: a uid, -1 for nobody
 };
 
 extern struct hs_config hs_config;

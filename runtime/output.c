@@ -39,14 +39,14 @@ static struct {
     bool mapped;        // header and slots are mapped from the file
     uint64_t end;       // where the next chunk goes
     uint64_t device, inode;
-    uint32_t created;         // files created by this process and its fork ancestors: %n
-    char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
-    char path[PATH_MAX + HS_CONFIG_TEXT + 64];
-    uint8_t *header; // HS_FILE_HEADER_SIZE bytes
-    struct block blocks[BLOCKS_LIMIT];
+    uint32_t created; // files created by this process and its fork ancestors: %n
+    uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
     uint32_t block_count;
     struct hs_lock lock; // guards `end`, the blocks and the table of slots
     _Atomic bool stopped;
+    char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
+    char path[PATH_MAX + HS_CONFIG_TEXT + 64];
+    struct block blocks[BLOCKS_LIMIT];
 } output = {.fd = -1};
 
 static struct hs_live early_live;

@@ -13,7 +13,6 @@ enum { INDEX_BITS = 14 };
 #define INDEX_MASK (ONE_TAG - 1)
 
 static struct {
-    struct hs_slot table[HS_SLOTS_LIMIT];
     _Atomic uint32_t total;
     _Atomic uintptr_t free_head;
     _Atomic uint32_t full_head;
@@ -22,6 +21,7 @@ static struct {
     _Atomic uintptr_t sequence;
     _Atomic uint32_t returned; // counts returned slots; threads without a slot sleep on it
     _Atomic uint32_t waiting;  // threads asleep on `returned`
+    struct hs_slot table[HS_SLOTS_LIMIT];
 } slots;
 
 uint32_t hs_slots__index(const struct hs_slot *slot)

@@ -30,15 +30,16 @@ enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 
 #define KEPT_TOO_DEEP 128u // innermost frames that are kept of a stack deeper than the memo
 
 static struct {
-    struct node *_Atomic segments[SEGMENTS_LIMIT];
     struct hs_lock lock;
     uint32_t count;              // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
 } trie;
 
+static struct node *_Atomic segments[SEGMENTS_LIMIT];
+
 static inline struct node *node_of(uint32_t id)
 {
-    struct node *segment = atomic_load_explicit(&trie.segments[id >> SEGMENT_BITS], memory_order_relaxed);
+    struct node *segment = atomic_load_explicit(&segments[id >> SEGMENT_BITS], memory_order_relaxed);
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
@@ -98,7 +99,7 @@ static struct node *make_node(uint32_t id)
     struct node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
     if (!segment)
         return NULL;
-    atomic_store_explicit(&trie.segments[id >> SEGMENT_BITS], segment, memory_order_release);
+    atomic_store_explicit(&segments[id >> SEGMENT_BITS], segment, memory_order_release);
     return &segment[id & (SEGMENT_NODES - 1)];
 }
 
@@ -323,9 +324,9 @@ HS_COLD void hs_stacks__after_fork(bool in_child)
 
 HS_COLD void hs_stacks__reset(void)
 {
-    for (uint32_t i = 0; i < SEGMENTS_LIMIT && trie.segments[i]; i++) {
-        hs_memory__unmap(trie.segments[i], SEGMENT_SIZE);
-        atomic_store_explicit(&trie.segments[i], NULL, memory_order_relaxed);
+    for (uint32_t i = 0; i < SEGMENTS_LIMIT && segments[i]; i++) {
+        hs_memory__unmap(segments[i], SEGMENT_SIZE);
+        atomic_store_explicit(&segments[i], NULL, memory_order_relaxed);
     }
     hs_wide_nodes__reset();
     trie.lock = (struct hs_lock){0};

@@ -27,23 +27,23 @@ struct analysis {
     bool jumps_without_frame; // somewhere, by a register or memory
     bool revived;             // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
+    uint64_t switches_differ; // bit n: on register n, and there were more
+    uint32_t cases_left;      // of switches, that may still be looked at
+    uint8_t *visited;         // a bit for each possible instruction
+    uint8_t *queued;
+    uint8_t *data; // where an instruction says that there is none
     struct hs_code_state result;
     struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
     struct place running;
+    struct body bodies[BODIES_MAX]; // states at calls, told apart by sp
     struct place pending[PENDING_MAX];
     struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
-    uint64_t switches_differ;                      // bit n: on register n, and there were more
-    struct body bodies[BODIES_MAX];                // states at calls, told apart by sp
-    uint32_t cases_left;                           // of switches, that may still be looked at
-    uint8_t *visited;                              // a bit for each possible instruction
-    uint8_t *queued;
-    uint8_t *data; // where an instruction says that there is none
 };
 
 static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
 {
-    return (size / decoder->alignment + 15) / 8 + 8;
+    return (hs_decoder_units(decoder, size) + 15) / 8 + 8;
 }
 
 size_t hs_analysis_memory_size(const struct hs_decoder *decoder, size_t size)
@@ -60,7 +60,7 @@ static bool inside(const struct analysis *analysis, uintptr_t address)
 
 static size_t bit_of(const struct analysis *analysis, uintptr_t address)
 {
-    return (address - analysis->code->address) / analysis->decoder->alignment;
+    return hs_decoder_units(analysis->decoder, address - analysis->code->address);
 }
 
 static bool test(const uint8_t *bits, size_t bit)
@@ -90,7 +90,7 @@ static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32
 
 static void queue(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
-    address -= address % analysis->decoder->alignment; // of ARM: bit 0 says Thumb
+    address -= hs_decoder_rest(analysis->decoder, address); // of ARM: bit 0 says Thumb
     if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX)
         return;
     size_t bit = bit_of(analysis, address);
@@ -373,7 +373,7 @@ static void find_data(struct analysis *analysis)
 static uintptr_t unreached_start(const struct analysis *analysis)
 {
     uintptr_t unit = analysis->decoder->alignment, start = analysis->code->address;
-    uintptr_t address = analysis->at - (analysis->at - start) % unit;
+    uintptr_t address = analysis->at - hs_decoder_rest(analysis->decoder, analysis->at - start);
     struct hs_instruction instruction;
     uint32_t context = 0;
     while (address > start && !test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))

@@ -100,7 +100,7 @@ static bool run_ahead(const struct hs_frame_question *question, struct ahead *ah
             continue;
         if (last->flow != HS_FLOW_JUMP)
             return true;
-        address = last->target - last->target % decoder->alignment;
+        address = last->target - hs_decoder_rest(decoder, last->target);
         ahead->state.context = 0;
     }
     return false;

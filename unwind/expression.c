@@ -146,6 +146,14 @@ static bool shift(uint8_t op, uintptr_t left, uintptr_t right, uintptr_t *result
     return false;
 }
 
+// With signs, truncated, by the division without.
+static uintptr_t divide(uintptr_t left, uintptr_t right)
+{
+    bool left_negative = (intptr_t)left < 0, right_negative = (intptr_t)right < 0;
+    uintptr_t quotient = (left_negative ? 0 - left : left) / (right_negative ? 0 - right : right);
+    return left_negative != right_negative ? 0 - quotient : quotient;
+}
+
 // Binary operations on the two topmost values. False: `op` is another operation, or a division is impossible.
 static bool binary(uint8_t op, uintptr_t left, uintptr_t right, uintptr_t *result)
 {
@@ -172,7 +180,7 @@ static bool binary(uint8_t op, uintptr_t left, uintptr_t right, uintptr_t *resul
     case OP_DIV:
         if (!right || (signed_right == -1 && signed_left == INTPTR_MIN))
             return false;
-        *result = (uintptr_t)(signed_left / signed_right);
+        *result = divide(left, right);
         return true;
     case OP_MOD:
         if (!right)

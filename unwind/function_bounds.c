@@ -82,9 +82,9 @@ struct builder {
 
 static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t address)
 {
-    if (!in_text(builder->text, address) || address % builder->decoder->alignment)
+    if (!in_text(builder->text, address) || hs_decoder_rest(builder->decoder, address))
         return;
-    size_t bit = (address - builder->text->address) / builder->decoder->alignment;
+    size_t bit = hs_decoder_units(builder->decoder, address - builder->text->address);
     bits[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
@@ -103,7 +103,7 @@ static bool is_in(const struct builder *builder, const uint8_t *bits, uintptr_t 
 {
     if (!in_text(builder->text, address))
         return false;
-    size_t bit = (address - builder->text->address) / builder->decoder->alignment;
+    size_t bit = hs_decoder_units(builder->decoder, address - builder->text->address);
     return bits[bit / 8] >> bit % 8 & 1;
 }
 
@@ -114,7 +114,7 @@ static bool is_marked(const struct builder *builder, uintptr_t address)
 
 static bool looks_like_start(const struct builder *builder, uintptr_t address)
 {
-    if (!in_text(&builder->code, address) || address % builder->decoder->alignment)
+    if (!in_text(&builder->code, address) || hs_decoder_rest(builder->decoder, address))
         return false;
     size_t offset = address - builder->code.address;
     return builder->decoder->starts_function(builder->code.bytes.start + offset, text_size(&builder->code) - offset);
@@ -170,7 +170,7 @@ static void mark_pointer(const struct builder *builder, uintptr_t pointer, bool 
 // instructions have two sizes it must lead to what looks like a function, unless it is known where data is.
 static void mark_called(const struct builder *builder, uintptr_t target)
 {
-    uintptr_t address = target - target % builder->decoder->alignment;
+    uintptr_t address = target - hs_decoder_rest(builder->decoder, target);
     if (looks_like_start(builder, address))
         mark(builder, address);
     else if (builder->data || builder->decoder->alignment != 2 || address % 16 == 0)
@@ -308,7 +308,7 @@ static void follow_constants(const struct builder *builder, struct constants *co
 
 static bool is_data(const struct builder *builder, uintptr_t address)
 {
-    size_t bit = (address - builder->code.address) / builder->decoder->alignment;
+    size_t bit = hs_decoder_units(builder->decoder, address - builder->code.address);
     return builder->data && builder->data[bit / 8] >> bit % 8 & 1;
 }
 
@@ -317,7 +317,7 @@ static void note_data(const struct builder *builder, const struct hs_instruction
     for (uintptr_t offset = 0; builder->data && offset < instruction->data_size;
          offset += builder->decoder->alignment) {
         uintptr_t address = instruction->data + offset;
-        size_t bit = (address - builder->code.address) / builder->decoder->alignment;
+        size_t bit = hs_decoder_units(builder->decoder, address - builder->code.address);
         if (!in_text(&builder->code, address) || is_data(builder, address))
             return;
         builder->data[bit / 8] |= (uint8_t)(1u << bit % 8);
@@ -480,7 +480,7 @@ static void map_places(struct builder *builder, size_t size)
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
-    size_t size = text_size(builder->text) / builder->decoder->alignment / 8 + 1;
+    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
     if (found)
         map_places(builder, size);
     mark_pointers(builder, module);
@@ -545,7 +545,7 @@ static const struct index *build_index(const struct hs_decoder *decoder, const s
     struct index *index = claim_index();
     if (!index)
         return NULL;
-    size_t bytes = (text_size(text) / decoder->alignment + 8) / 8;
+    size_t bytes = (hs_decoder_units(decoder, text_size(text)) + 8) / 8;
     long memory = hs_system_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory)) {
         atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);

@@ -29,6 +29,7 @@ struct hs_all_registers {
 #define HS_ARM_FP                       "r11"
 #endif
 
+#ifndef HEAPSONDE_THUMB_SOURCE
 // Captures the function that uses it, at the place of the capture.
 static inline __attribute__((always_inline)) void hs_capture_here(struct hs_registers *registers)
 {
@@ -53,5 +54,7 @@ static inline __attribute__((always_inline)) void hs_capture_all(struct hs_all_r
     values[HS_DWARF_SP] = sp;
     values[HS_DWARF_PC] = HS_ARM_PC_TO_RETURN_ADDRESS(pc);
 }
+
+#endif // single sources of Thumb code do not capture
 
 #endif

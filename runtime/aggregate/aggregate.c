@@ -36,8 +36,6 @@ struct last_call {
 };
 
 static struct {
-    struct reading readings[HS_SLOTS_LIMIT];
-    struct last_call last_calls[LAST_CALLS];
     uint64_t ended, frees, reallocations; // of the heap
     uint64_t events;                      // since the last tick
     uint64_t told_until, next_tick_ns;    // recorded time; monotonic
@@ -50,6 +48,8 @@ static struct {
     uint64_t not_before; // what happened before the record that is read, in its stream
     uint64_t all_read_until, next_sweep_ns;
     bool in_order; // as long as there was one stream alone
+    struct last_call last_calls[LAST_CALLS];
+    struct reading readings[HS_SLOTS_LIMIT];
 } aggregate;
 
 // ---- events ---------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 
 #define SEGMENT_SIZE (sizeof(struct node) * SEGMENT_NODES)
 
 static struct {
-    struct node *segments[SEGMENTS_LIMIT];
     uint32_t names;
+    struct node *segments[SEGMENTS_LIMIT];
 } nodes;
 
 static struct node *node_of(uint32_t id)

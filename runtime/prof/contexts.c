@@ -16,8 +16,8 @@
 struct hs_lock hs_table_lock;
 
 static struct {
-    struct hs_pool pool;
     struct hs_buckets buckets;
+    struct hs_pool pool;
 } pairs;
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------

@@ -36,12 +36,11 @@ struct hs_prof_options {
     bool active;             // prof_active
     bool thread_active_init; // prof_thread_active_init
     bool gdump, final, leak, leak_error, accum, log, stats, sys_thread_name, unbias, pid_namespace;
-    bool time_high;            // prof_time_resolution:high
-    uint64_t lg_sample;        // lg_prof_sample, 0..63
-    int64_t lg_interval;       // lg_prof_interval, -1: off
-    uint32_t max_frames;       // prof_bt_max; the walker itself keeps no more than 1024 (800)
-    int64_t recent_max;        // prof_recent_alloc_max, -1: no limit
-    char prefix[HS_PROF_PATH]; // prof_prefix
+    bool time_high;      // prof_time_resolution:high
+    uint64_t lg_sample;  // lg_prof_sample, 0..63
+    int64_t lg_interval; // lg_prof_interval, -1: off
+    uint32_t max_frames; // prof_bt_max; the walker itself keeps no more than 1024 (800)
+    int64_t recent_max;  // prof_recent_alloc_max, -1: no limit
     bool abort, abort_conf, confirm_conf, stats_print;
     char stats_print_letters[12];    // stats_print_opts
     int64_t stats_interval;          // bytes allocated between prints of the statistics, -1: off
@@ -53,8 +52,6 @@ struct hs_prof_options {
     enum hs_size_model size_model; // experimental_hs_size_model
     enum hs_dump_format dump_format;  // experimental_hs_format
     uint64_t seed;                    // experimental_hs_seed, 0: from the kernel
-    char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
-                                      // jemalloc's
     uint64_t peak_floor;              // experimental_hs_peak_floor: no high-water dump below so many live bytes
     uint64_t peak_step;               // experimental_hs_peak_step: bytes by which the high water has to rise
     uint32_t peak_percent;            // the same as a share of the last peak, when the value ended in %
@@ -65,6 +62,9 @@ struct hs_prof_options {
     bool dump_on_exit_paths;          // experimental_hs_final_always: the final dump also on _exit and quick_exit
     bool control;                     // experimental_hs_control: the control socket; as `prof` when not given
     char control_path[108];           // experimental_hs_control_path: empty: the usual place
+    char prefix[HS_PROF_PATH];        // prof_prefix
+    char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
+                                      // jemalloc's
 };
 
 extern struct hs_prof_options hs_prof_options;

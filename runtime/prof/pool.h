@@ -12,9 +12,9 @@ enum { HS_POOL_SEGMENT_BITS = 14, HS_POOL_SEGMENTS = 16384 };
 // `size` below: of a record, at least 4, always the same for one pool. Zeroed memory is an empty pool. The first word
 // of a record that was given back links to the next such.
 struct hs_pool {
-    char *segments[HS_POOL_SEGMENTS];
     uint32_t count; // indices 1..count have been used
     uint32_t free;
+    char *segments[HS_POOL_SEGMENTS];
 };
 
 static inline void *hs_pool__at(const struct hs_pool *pool, size_t size, uint32_t index)

@@ -29,7 +29,6 @@ void hs_sampler__be_nobody(void)
 }
 
 static struct {
-    struct hs_pool pool;
     uint32_t *tids; // by index - 1, of records in use by a running thread; else 0
     uint32_t tids_room;
     uint32_t free; // a record that means nothing any more, linked by next_free
@@ -37,8 +36,9 @@ static struct {
     uint32_t running;   // records in use
     uint32_t next_scan; // number of them at which those that have ended are looked for
     uint64_t gone_allocated, gone_deallocated;
-    void *stacks[STACKS_KEPT]; // what threads that have ended remembered of their stacks, for others
     uint32_t stacks_kept;
+    void *stacks[STACKS_KEPT]; // what threads that have ended remembered of their stacks, for others
+    struct hs_pool pool;
 } threads;
 
 struct hs_sampler_thread *hs_sampler__thread_at(uint32_t index)

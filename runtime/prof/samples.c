@@ -17,10 +17,10 @@ struct hs_filter *_Atomic hs_filter = (struct hs_filter *)(void *)first_filter;
 struct hs_filter hs_filter_of_all = {0, {SATURATED, SATURATED}};
 
 static struct {
-    struct hs_pool pool;
     struct hs_buckets buckets;
-    uintptr_t held[HELD_LIMIT]; // by hs_filter__hold_always()
     uint32_t held_count;
+    uintptr_t held[HELD_LIMIT]; // by hs_filter__hold_always()
+    struct hs_pool pool;
 } samples;
 
 struct hs_sample *hs_samples__at(uint32_t index)

@@ -33,8 +33,7 @@ enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 
 static struct {
     struct hs_address host; // CONNECT
-    struct hs_link links[LINKS];
-    struct hs_link *owner; // who gets the stream
+    struct hs_link *owner;  // who gets the stream
     int listener;
     uint16_t port;
     uint64_t next_dial_ns, next_announcement_ns;
@@ -43,6 +42,7 @@ static struct {
     uint32_t finished; // of what a program that is gone has left
     uint64_t exec_ns;  // when it was first seen to execute something
     uint64_t acknowledged_ns;
+    struct hs_link links[LINKS];
 } sender = {.listener = -1};
 
 // ---- before it starts -----------------------------------------------------------------------------------------------
