@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The frame pointer of most code that is walked: that of the kind of code that this build is of. Single sources of Thumb
-// code do not count.
+// The frame pointer of most code that is walked: that of the kind of code that this build is of. Single sources of
+// Thumb code do not count.
 #if defined(__thumb__) && !defined(HEAPSONDE_THUMB_SOURCE)
 #define HS_ARM_IS_THUMB 1
 #endif
