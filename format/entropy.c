@@ -71,15 +71,21 @@ static void normalize(const uint8_t *weights, unsigned limit, uint16_t *frequenc
     }
 }
 
+// For the tables, of which there is one for a column of a chunk.
+static __attribute__((noinline)) void put_bits(struct hs_bit_writer *bits, uint64_t value, unsigned count)
+{
+    hs_bits_put(bits, value, count);
+}
+
 // Symbols that occur: the gap to the previous one as a unary-like code, then the weight index in five bits.
 static void put_gap(struct hs_bit_writer *bits, unsigned gap)
 {
     if (gap == 0)
-        hs_bits_put(bits, 1, 1);
+        put_bits(bits, 1, 1);
     else if (gap < 5)
-        hs_bits_put(bits, 2 | (gap - 1) << 2, 4);
+        put_bits(bits, 2 | (gap - 1) << 2, 4);
     else
-        hs_bits_put(bits, (gap - 5) << 2, 10);
+        put_bits(bits, (gap - 5) << 2, 10);
 }
 
 static unsigned get_gap(struct hs_bit_reader *bits)
@@ -98,12 +104,12 @@ static void put_weights(struct hs_bit_writer *bits, const uint8_t *weights, unsi
         if (!weights[i])
             continue;
         put_gap(bits, i - expected);
-        hs_bits_put(bits, weights[i], 5);
+        put_bits(bits, weights[i], 5);
         expected = i + 1;
     }
     // End: a weight of zero.
     put_gap(bits, 0);
-    hs_bits_put(bits, 0, 5);
+    put_bits(bits, 0, 5);
 }
 
 // Returns one more than the largest symbol, or 0 when the bits are damaged.
@@ -210,9 +216,9 @@ static void put_table(struct hs_bit_writer *bits, const struct hs_symbols *colum
         return;
     unsigned limit = count_symbols(column, scratch->histogram);
     int single = scratch->histogram[limit - 1] == column->count;
-    hs_bits_put(bits, (uint64_t)single, 1);
+    put_bits(bits, (uint64_t)single, 1);
     if (single) {
-        hs_bits_put(bits, limit - 1, 8);
+        put_bits(bits, limit - 1, 8);
         return;
     }
     for (unsigned i = 0; i < limit; i++)

@@ -19,6 +19,11 @@
 #define RARE  static __attribute__((cold, noinline))
 
 struct encoder {
+    struct hs_model model;
+    struct hs_entropy_scratch entropy;
+    uint16_t block_hash[1 << BLOCK_HASH_BITS];
+    uint16_t stack_hash[1 << STACK_HASH_BITS];
+    struct hs_symbols column[HS_COLUMN_COUNT];
     struct hs_bit_writer bits;
     uint8_t *escape, *escape_end;
     uint64_t time;
@@ -27,11 +32,6 @@ struct encoder {
     int free_stacks;
     uint32_t frees;
     uint64_t first_time;
-    struct hs_symbols column[HS_COLUMN_COUNT];
-    struct hs_model model;
-    uint16_t block_hash[1 << BLOCK_HASH_BITS];
-    uint16_t stack_hash[1 << STACK_HASH_BITS];
-    struct hs_entropy_scratch entropy;
     uint8_t symbols[];
 };
 
@@ -491,7 +491,7 @@ static size_t encode_records(struct encoder *encoder, const uint64_t *record, si
     return at;
 }
 
-RARE void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
+static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
 {
     hs_model_start(&encoder->model, target);
     __builtin_memset(encoder->block_hash, 0, sizeof encoder->block_hash);
