@@ -336,7 +336,7 @@ static uint64_t spin_at(const char *base, uint64_t ns)
 
 static int mapped(const char *first, const char *second)
 {
-    enum { SPACE = 16 << 20, NS = 400000000 };
+    enum { SPACE = 16 << 20, NS = 1000000000 };
     char *base = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     allocate();
     uint64_t in_first = spin_at(map_at(base, copy_of_this_program(first)), NS);
