@@ -62,6 +62,7 @@ static const struct option options[] = {
     {"AGGREGATE_MEMORY", OPTION_NUMBER, &hs_config.aggregate_memory},
     {"EVENTS", OPTION_EVENTS, &hs_config.events},
     {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
+    {"CALL_CHAINS", OPTION_BOOLEAN, &hs_config.call_chains},
     {"CPU_CLOCK", OPTION_CPU_CLOCK, &hs_config.cycles},
     {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
     {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},

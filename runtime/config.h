@@ -41,6 +41,7 @@ struct hs_config {
     // What the kernel is asked for (docs/events.md).
     uint32_t events;        // EVENTS: HS_EVENTS_*
     uint64_t cpu_frequency; // CPU_FREQUENCY: samples per second of CPU time
+    bool call_chains;       // CALL_CHAINS: samples have the kernel's chain of frame pointers, too
     bool cycles;            // CPU_CLOCK=cycles: the processor's cycles are sampled, where it counts them
     uint64_t fault_stacks;  // FAULT_STACKS: one page fault in so many gets its stack
     uint64_t switch_stacks; // SWITCH_STACKS: one time in so many that a thread leaves the processor is sampled

@@ -5,6 +5,7 @@
 #include "runtime/config.h"
 #include "runtime/memory.h"
 #include "runtime/perf/sample.h"
+#include "runtime/perf/witness.h"
 #include "runtime/text.h"
 #include "runtime/writer.h"
 
@@ -49,7 +50,10 @@ static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 {
     if (event == WITNESS)
         return HS_SAMPLE_CHAIN;
-    return event == FAULT ? HS_SAMPLE_SHORT : rings->without_stack ? HS_SAMPLE_IP : HS_SAMPLE_STACK;
+    if (event == FAULT)
+        return HS_SAMPLE_SHORT;
+    return (rings->without_stack ? HS_SAMPLE_IP : HS_SAMPLE_STACK) |
+           (HS_PERF_HAS_WITNESSES && hs_config.call_chains ? PERF_SAMPLE_CALLCHAIN : 0);
 }
 
 static uint64_t period(enum event event)
@@ -79,7 +83,7 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .inherit_thread = !without_inherit_thread,
-        .exclude_callchain_kernel = event == WITNESS,
+        .exclude_callchain_kernel = 1,
         .mmap = event == first_wanted(),
         .mmap2 = event == first_wanted(),
         .context_switch = event == SWITCH,

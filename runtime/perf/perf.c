@@ -84,6 +84,49 @@ static uint32_t identify(void)
     return stack;
 }
 
+#if HS_PERF_HAS_WITNESSES
+// Whether the chain's frames from `first` on are those of the memo behind `skipped` inner ones.
+static bool is_same_stack(const struct hs_memo *memo, const struct hs_sample *sample, uint64_t first, uint32_t skipped)
+{
+    uint32_t count = memo->depth - skipped;
+    if (memo->depth <= skipped || count > sample->chain_length - first)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (sample->chain[first + i] != memo->pcs[count - 1 - i])
+            return false;
+    return true;
+}
+
+// The chain's place of the outermost frame that was found; 0: it is not there. The chain begins with a marker and the
+// interrupted pc; where that is in a prologue the kernel passes over the caller.
+static uint64_t place_in_chain(const struct hs_memo *memo, const struct hs_sample *sample)
+{
+    for (uint32_t skipped = 1; sample->chain_length > 2 && skipped <= 2; skipped++)
+        if (is_same_stack(memo, sample, 2, skipped))
+            return 1 + memo->depth - skipped;
+    return 0;
+}
+
+// Where the copy ends the kernel's call chain goes on, if it has the frames that were found. That it ends at the
+// outermost of all nobody says: the stack stays one that is cut.
+static void go_on_with_chain(struct hs_memo *memo, const struct hs_sample *sample)
+{
+    uint64_t at = memo->end == HS_END_CUT_COPY ? place_in_chain(memo, sample) : 0;
+    if (!at)
+        return;
+    uint64_t more = sample->chain_length - at - 1;
+    if (more > memo->capacity - memo->depth)
+        return;
+    __builtin_memmove(&memo->pcs[more], memo->pcs, memo->depth * sizeof *memo->pcs);
+    __builtin_memmove(&memo->marks[more], memo->marks, memo->depth * sizeof *memo->marks);
+    for (uint64_t i = 0; i < more; i++) {
+        memo->pcs[i] = (uintptr_t)sample->chain[sample->chain_length - 1 - i];
+        memo->marks[i] = 0;
+    }
+    memo->depth += (uint32_t)more;
+}
+#endif
+
 static uint32_t stack_of(const struct hs_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
@@ -94,6 +137,9 @@ static uint32_t stack_of(const struct hs_sample *sample)
     if (hs_config.deferred_stacks && sample->snapshot.copy)
         return hs_deferred__stack(&sample->snapshot);
     hs_memo_take_snapshot(memo, &sample->snapshot);
+#if HS_PERF_HAS_WITNESSES
+    go_on_with_chain(memo, sample);
+#endif
     if (memo->end != HS_END_ROOT)
         hs_shared_word__add(&live->truncated[memo->end], 1);
     if (memo->guessed)
