@@ -32,9 +32,10 @@ struct mapping {
 static struct {
     struct module *table; // MODULES_LIMIT entries, touched as far as used
     uint32_t count;
-    struct module recent;        // the last one met
-    uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
-    bool marking;                // what is there is marked, and nothing new is taken
+    struct module recent;                             // the last one met
+    uintptr_t last_unknown_page;                      // code that no scan explains is not scanned for again at once
+    void (*unloaded)(uintptr_t start, uintptr_t end); // of a rescan, for what something else took the place of
+    bool dropped;
 } modules;
 
 static bool known(uintptr_t pc)
@@ -95,6 +96,26 @@ static bool same_code(const struct module *a, const struct module *b)
     return a->start == b->start && a->end == b->end && a->inode == b->inode;
 }
 
+static void drop(struct module *module)
+{
+    modules.dropped = true;
+    modules.recent = (struct module){0};
+    if (modules.unloaded)
+        modules.unloaded(module->start, module->end);
+    hs_journal__unload(module->start);
+    *module = modules.table[--modules.count];
+}
+
+// Ends what was where the module is now, before that is announced.
+static void drop_below(const struct module *module)
+{
+    for (uint32_t i = 0; modules.unloaded && i < modules.count;)
+        if (modules.table[i].start < module->end && module->start < modules.table[i].end)
+            drop(&modules.table[i]);
+        else
+            i++;
+}
+
 static void keep_module(const struct module *module, const char *path)
 {
     for (uint32_t i = 0; i < modules.count; i++)
@@ -102,7 +123,8 @@ static void keep_module(const struct module *module, const char *path)
             modules.table[i].present = true;
             return;
         }
-    if (modules.marking || modules.count == MODULES_LIMIT)
+    drop_below(module);
+    if (modules.count == MODULES_LIMIT)
         return;
     modules.table[modules.count] = *module;
     modules.table[modules.count++].present = true;
@@ -181,23 +203,13 @@ static bool scan(void)
     return true;
 }
 
-static bool drop_missing(void (*unloaded)(uintptr_t start, uintptr_t end))
+static void drop_missing(void)
 {
-    bool dropped = false;
-    for (uint32_t i = 0; i < modules.count;) {
-        struct module *module = &modules.table[i];
-        if (module->present) {
+    for (uint32_t i = 0; i < modules.count;)
+        if (modules.table[i].present)
             i++;
-            continue;
-        }
-        dropped = true;
-        modules.recent = (struct module){0};
-        if (unloaded)
-            unloaded(module->start, module->end);
-        hs_journal__unload(module->start);
-        *module = modules.table[--modules.count];
-    }
-    return dropped;
+        else
+            drop(&modules.table[i]);
 }
 
 void hs_modules__see(uintptr_t pc)
@@ -214,11 +226,12 @@ void hs_modules__see(uintptr_t pc)
 bool hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
 {
     modules.last_unknown_page = 0;
-    // What is new is announced when it is met, and then behind the end of what was there before.
-    modules.marking = true;
-    bool dropped = modules.count && scan() && drop_missing(unloaded);
-    modules.marking = false;
-    return dropped;
+    modules.unloaded = unloaded;
+    modules.dropped = false;
+    if (modules.count && scan())
+        drop_missing();
+    modules.unloaded = NULL;
+    return modules.dropped;
 }
 
 void hs_modules__reset(void)
