@@ -250,7 +250,7 @@ static int step_snapshot(struct full_walk *walk)
     return result == HS_END_ROOT || result == HS_STEP_MORE || !walk->memory.beyond ? result : HS_END_CUT_COPY;
 }
 
-#ifdef __arm__
+#ifdef HS_ARCH_HAS_EXIDX // ARM
 // The kernel tells the pc without the bit that says Thumb: the code around it tells which it is.
 static uintptr_t with_mode(uintptr_t pc)
 {
@@ -259,9 +259,9 @@ static uintptr_t with_mode(uintptr_t pc)
     struct hs_range code;
     if (pc & 2)
         return pc | 1;
-    if (pc & 1 || !hs_module_find(pc, &module) || !hs_module_segment(&module, (const void *)pc, &code))
+    const uint8_t *at = (const uint8_t *)hs_code_at(pc);
+    if (pc & 1 || !hs_module_find((uintptr_t)at, &module) || !hs_module_segment(&module, at, &code))
         return pc;
-    const uint8_t *at = (const uint8_t *)pc;
     const uint8_t *from = (size_t)(at - code.start) > AROUND ? at - AROUND : at;
     size_t left = (size_t)(code.end - at);
     size_t length = (size_t)(at - from) + (left < AROUND ? left : AROUND);
@@ -278,7 +278,7 @@ void hs_memo_take_snapshot(struct hs_memo *memo, const struct hs_snapshot *snaps
                                     .start = values[HS_DWARF_SP],
                                     .size = snapshot->copy ? snapshot->size : 0};
     hs_arch_prepare();
-#ifdef __arm__
+#ifdef HS_ARCH_HAS_EXIDX
     values[HS_DWARF_PC] = with_mode(values[HS_DWARF_PC]);
 #endif
     memo->depth = 0;
