@@ -43,9 +43,8 @@ void builder__free(struct builder *builder)
     hs_live_map__free(&builder->live);
     hs_clock_map__free(&builder->clock);
     timeline__free(&builder->timeline);
-    hs_growing__free(&builder->ends.free_time);
-    hs_growing__free(&builder->ends.free_stack);
-    hs_growing__free(&builder->ends.free_stream);
+    stack_peaks__free(&builder->stack_peaks);
+    hs_growing__free(&builder->ends.row);
     hs_growing__free(&builder->ends.state);
     free(builder->staged);
     free(builder->streams.data);
@@ -69,11 +68,7 @@ static int make_room(struct builder *builder)
     if (builder->rows >= HS_NO_ROW - 1)
         return -EOVERFLOW;
     uint64_t room = builder->room ? 2 * builder->room : HS_ZONE_ROWS;
-    int failed = hs_growing__reserve(&builder->ends.free_time, room * sizeof(uint64_t));
-    if (!failed)
-        failed = hs_growing__reserve(&builder->ends.free_stack, room * sizeof(uint32_t));
-    if (!failed)
-        failed = hs_growing__reserve(&builder->ends.free_stream, room * sizeof(uint32_t));
+    int failed = hs_growing__reserve(&builder->ends.row, room * sizeof(struct row_end));
     if (!failed)
         failed = hs_growing__reserve(&builder->ends.state, room);
     if (!failed)
@@ -188,8 +183,9 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
     states(builder)[number] = row->kind;
-    free_times(builder)[number] = live_word(builder, row->size, slack, row->stream);
-    return free_times(builder)[number] ? (int64_t)number : -ENOMEM;
+    const struct row_end end = {.time = live_word(builder, row->size, slack, row->stream), .stack = row->stack};
+    row_ends(builder)[number] = end;
+    return end.time ? (int64_t)number : -ENOMEM;
 }
 
 int64_t builder__add_row(struct builder *builder, const struct new_row *row)
@@ -230,17 +226,14 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
-// Ends a row now and returns what it was.
+// Ends a row now and returns what it was, and *by which stack.
 static inline struct large_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
-                                         uint8_t flags)
+                                         uint8_t flags, uint32_t *by)
 {
-    uint64_t *free_time = free_times(builder) + row;
-    const struct large_block block = live_block(builder, *free_time);
-    *free_time = builder->now;
-    if (stream != block.stream)
-        ((uint32_t *)builder->ends.free_stream.data)[row] = stream ^ block.stream;
-    if (stack)
-        ((uint32_t *)builder->ends.free_stack.data)[row] = stack;
+    struct row_end *end = &row_ends(builder)[row];
+    const struct large_block block = live_block(builder, end->time);
+    *by = end->stack;
+    *end = (struct row_end){.time = builder->now, .stack = stack, .stream = stream ^ block.stream};
     if (flags)
         states(builder)[row] |= (uint8_t)(flags << 3);
     return block;
@@ -248,7 +241,8 @@ static inline struct large_block end_row(struct builder *builder, uint32_t row, 
 
 void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
 {
-    const struct large_block block = end_row(builder, row, stream, stack, flags);
+    uint32_t by;
+    const struct large_block block = end_row(builder, row, stream, stack, flags, &by);
     builder->map_total.bytes -= block.size;
     builder->map_total.usable -= block.size + block.slack;
     builder->map_total.count--;
@@ -258,9 +252,12 @@ void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream
 static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t space, uint32_t stream, uint32_t stack,
                                  uint8_t flags)
 {
-    const struct large_block block = end_row(builder, row, stream, stack, flags);
+    uint32_t by;
+    const struct large_block block = end_row(builder, row, stream, stack, flags, &by);
     if (space)
         return block.size;
+    const struct recent_block ended = {.size = block.size, .row = row, .stack = by};
+    stack_peaks__end(&builder->stack_peaks, builder->now, &ended);
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
     note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
     builder->live_total.bytes -= block.size;
@@ -344,7 +341,7 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
     if (__builtin_expect(entry->row_plus_1, 0)) {
         builder->summary->missed_frees++;
-        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, free_times(builder)[row]).stream;
+        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, row_ends(builder)[row].time).stream;
         end_block(builder, row, space, stream, 0, HS_ROW_MISSED_FREE);
     } else {
         builder->live.count++;
@@ -360,10 +357,13 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     if (number < 0)
         return number;
     *entry = (struct hs_live_entry){.address = step->address, .row_plus_1 = (uint32_t)number + 1, .tag = space};
-    if (!space)
-        add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
     *place = entry;
-    return number;
+    if (space)
+        return number;
+    add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
+    const struct recent_block begun = {.size = row.size, .row = (uint32_t)number, .stack = row.stack};
+    int failed = stack_peaks__begin(&builder->stack_peaks, builder->now, &begun);
+    return failed ? failed : number;
 }
 
 struct removed {
@@ -555,8 +555,8 @@ static int make_live_room(struct builder *builder, size_t count)
     return 0;
 }
 
-// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end. (Written
-// out here: a function that only fetches is left out by gcc as one without effect.)
+// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
+// stacks of these. (Written out here: a function that only fetches is left out by gcc as one without effect.)
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
 {
     if (make_live_room(builder, count))
@@ -567,12 +567,19 @@ int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
             steps[i].stream = 0;
         steps[i].slot = hs_live_map__slot(&builder->live, steps[i].address, HS_LIVE_HEAP);
         __builtin_prefetch(&entries[steps[i].slot], 1);
+        if (steps[i].stack < builder->stack_limit)
+            __builtin_prefetch(&builder->stack_peaks.state[steps[i].stack], 1);
     }
     for (size_t i = 0; i < count; i++) {
         const struct hs_live_entry *entry = &entries[steps[i].slot];
         if (steps[i].kind != HS_EVENT_FREE || entry->address != steps[i].address || !entry->row_plus_1)
             continue;
-        __builtin_prefetch(free_times(builder) + (entry->row_plus_1 - 1), 1);
+        __builtin_prefetch(&row_ends(builder)[entry->row_plus_1 - 1], 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_live_entry *entry = &entries[steps[i].slot];
+        if (steps[i].kind == HS_EVENT_FREE && entry->address == steps[i].address && entry->row_plus_1)
+            __builtin_prefetch(&builder->stack_peaks.state[row_ends(builder)[entry->row_plus_1 - 1].stack], 1);
     }
     int failed = 0;
     for (size_t i = 0; i < count && !failed; i++)

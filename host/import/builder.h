@@ -10,6 +10,7 @@
 #include "host/import/clock_map.h"
 #include "host/import/growing.h"
 #include "host/import/live_map.h"
+#include "host/import/stack_peaks.h"
 #include "host/import/step.h"
 #include "host/import/trace.h"
 #include "host/store/column_file.h"
@@ -51,12 +52,17 @@ struct large_block {
     uint32_t slack, stream;
 };
 
+// How a row ended, or, while it is live, what is to be known of it then: 16 bytes, which lie in one cache line.
+struct row_end {
+    uint64_t time;   // while live: size, slack and stream, with ROW_IS_LIVE
+    uint32_t stack;  // that freed it; while live, that allocated it
+    uint32_t stream; // exclusive or with the row's stream
+};
+
 // What may change until the end of the trace, by row; in memory, as it is written all over.
 struct ends {
-    struct hs_growing free_time;   // uint64_t: the time; while live what ending it needs, and ROW_IS_LIVE
-    struct hs_growing free_stack;  // uint32_t
-    struct hs_growing free_stream; // uint32_t: exclusive or with the row's stream
-    struct hs_growing state;       // uint8_t
+    struct hs_growing row;   // struct row_end
+    struct hs_growing state; // uint8_t
 };
 
 #define ROW_IS_LIVE ((uint64_t)1 << 63)
@@ -87,6 +93,7 @@ struct builder {
     struct hs_array large;    // struct large_block
     struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
+    struct stack_peaks stack_peaks;
     struct hs_live_total live_total, map_total;
     uint64_t peak_rows, map_peak_rows; // rows that existed at the peak
     uint32_t stack_limit;              // stack ids from here on are not in the node table
@@ -126,14 +133,14 @@ int timeline__create(struct timeline *timeline, uint64_t end_ns);
 int timeline__finish(struct builder *builder, struct hs_store_head *head);
 void timeline__free(struct timeline *timeline);
 
-static inline uint64_t *free_times(struct builder *builder)
+static inline struct row_end *row_ends(struct builder *builder)
 {
-    return builder->ends.free_time.data;
+    return builder->ends.row.data;
 }
 // When a row ended: HS_NEVER while it is live.
-static inline uint64_t end_of_row(uint64_t free_time)
+static inline uint64_t end_of_row(const struct row_end *end)
 {
-    return free_time & ROW_IS_LIVE ? HS_NEVER : free_time;
+    return end->time & ROW_IS_LIVE ? HS_NEVER : end->time;
 }
 static inline uint8_t *states(struct builder *builder)
 {

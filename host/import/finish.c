@@ -51,9 +51,10 @@ static int finish_ends(struct builder *builder)
 static void add_ends(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
     struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
-    const uint64_t *free_time = free_times(builder) + first, *time = reading->time;
+    const struct row_end *row = row_ends(builder) + first;
+    const uint64_t *time = reading->time;
     for (size_t i = 0; i < count; i++) {
-        uint64_t end = end_of_row(free_time[i]);
+        uint64_t end = end_of_row(&row[i]);
         zone->free_min = least(zone->free_min, end);
         zone->free_max = most(zone->free_max, end);
         if (end != HS_NEVER) {
@@ -68,13 +69,13 @@ static void add_ends(struct builder *builder, struct reading *reading, uint64_t 
 static void add_states(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
     struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
-    const uint64_t *free_time = free_times(builder) + first, peak_time = builder->summary->peak_time;
+    const struct row_end *row = row_ends(builder) + first;
+    const uint64_t peak_time = builder->summary->peak_time;
     const uint8_t *state = states(builder) + first;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = state[i];
         uint8_t kind = word & 7;
-        if (first + i < builder->peak_rows && end_of_row(free_time[i]) > peak_time &&
-            hs_kind_domain(kind) == HS_DOMAIN_HEAP)
+        if (first + i < builder->peak_rows && end_of_row(&row[i]) > peak_time && hs_kind_domain(kind) == HS_DOMAIN_HEAP)
             word |= HS_ROW_AT_PEAK << 3;
         zone->kinds |= 1u << kind;
         zone->flags |= (uint32_t)(word >> 3);
@@ -83,13 +84,20 @@ static void add_states(struct builder *builder, struct reading *reading, uint64_
     hs_packed_writer__add(&builder->state, reading->other, count);
 }
 
-static void add_words(struct reading *reading, const struct hs_growing *words, uint64_t first, size_t count,
-                      struct hs_packed_writer *writer)
+static void add_free_stacks(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
-    const uint32_t *from = (const uint32_t *)words->data + first;
+    const struct row_end *row = row_ends(builder) + first;
     for (size_t i = 0; i < count; i++)
-        reading->other[i] = from[i];
-    hs_packed_writer__add(writer, reading->other, count);
+        reading->other[i] = row[i].time & ROW_IS_LIVE ? 0 : row[i].stack;
+    hs_packed_writer__add(&builder->free_stack, reading->other, count);
+}
+
+static void add_free_streams(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
+{
+    const struct row_end *row = row_ends(builder) + first;
+    for (size_t i = 0; i < count; i++)
+        reading->other[i] = row[i].stream;
+    hs_packed_writer__add(&builder->free_stream, reading->other, count);
 }
 
 static int build_ends(struct builder *builder, struct reading *reading)
@@ -104,8 +112,8 @@ static int build_ends(struct builder *builder, struct reading *reading)
         size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
         add_ends(builder, reading, first, count);
         add_states(builder, reading, first, count);
-        add_words(reading, &builder->ends.free_stack, first, count, &builder->free_stack);
-        add_words(reading, &builder->ends.free_stream, first, count, &builder->free_stream);
+        add_free_stacks(builder, reading, first, count);
+        add_free_streams(builder, reading, first, count);
     }
     return 0;
 }
@@ -119,7 +127,7 @@ static int finish_chains(struct builder *builder, struct reading *reading)
         chain[i].first_time = hs_row__time(columns, chain[i].first);
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
-        chain[i].free_time = end_of_row(free_times(builder)[chain[i].last]);
+        chain[i].free_time = end_of_row(&row_ends(builder)[chain[i].last]);
     }
     hs_packed__close(&columns->size);
     return failed;
@@ -192,6 +200,8 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
         failed = hs_samples__weigh(builder->samples.data, &builder->samples.count, summary->end_time, summary);
     if (!failed)
         failed = write_arrays(builder);
+    if (!failed)
+        failed = stack_peaks__write(&builder->stack_peaks, builder->directory_fd);
     head->rows = builder->rows;
     return failed ? failed : finish_ends(builder);
 }

@@ -152,6 +152,8 @@ static int run(struct import *import, int directory_fd)
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
     import->builder.stack_limit = import->tables.node_count;
     if (!failed)
+        failed = stack_peaks__create(&import->builder.stack_peaks, import->tables.node_count);
+    if (!failed)
         failed = sums__are_in(import->trace, &import->tables)
                      ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
                      : hs_trace__replay_steps(import->trace, visit, import, &import->counts);

@@ -130,7 +130,6 @@ static void add_block(const struct hs_stepping *stepping, struct hs_matcher *mat
     const uint64_t *times = hs_block__column(&matcher->block, HS_BLOCK_TIME);
     const uint64_t *free_times = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
     const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-    const uint64_t *stacks = stepping->with_stacks ? hs_block__column(&matcher->block, HS_BLOCK_STACK) : times;
     for (size_t i = 0; i < matcher->count; i++) {
         size_t place = matcher->place[i];
         uint64_t time = times[place], end = free_times[place];
@@ -138,11 +137,10 @@ static void add_block(const struct hs_stepping *stepping, struct hs_matcher *mat
         steps->time[step] = time;
         steps->size[step] = sizes[place];
         steps->row[step] = (uint32_t)hs_matcher__row(matcher, i);
-        steps->stack[step] = (uint32_t)stacks[place];
         steps->ends_at_once[step] = end <= time;
         steps->count += time >= stepping->from && time <= stepping->to;
         steps->free_time[freed] = end;
-        steps->free[freed] = (struct hs_free){.size = sizes[place], .stack = (uint32_t)stacks[place]};
+        steps->free[freed] = (struct hs_free){.size = sizes[place]};
         steps->frees += end >= stepping->from && end <= last_end && end > time;
     }
 }
@@ -163,11 +161,8 @@ static void add_earlier(const struct hs_stepping *stepping, const struct hs_late
         uint32_t row = rows->row[i], ahead = rows->row[i + AHEAD < rows->count ? i + AHEAD : i];
         fetch(&columns->free_time, ahead);
         fetch(&columns->size, ahead);
-        if (stepping->with_stacks)
-            fetch(&columns->stack, ahead);
         steps->free_time[steps->frees] = hs_row__free_time(columns, row);
-        steps->free[steps->frees++] = (struct hs_free){
-            .size = hs_row__size(columns, row), .stack = stepping->with_stacks ? hs_row__stack(columns, row) : 0};
+        steps->free[steps->frees++] = (struct hs_free){.size = hs_row__size(columns, row)};
     }
 }
 

@@ -62,7 +62,6 @@ struct hs_later {
 struct hs_free {
     uint64_t size;
     uint32_t step; // it comes right before this one
-    uint32_t stack;
 };
 
 // What begins in a zone, and what ends in it. One for each worker.
@@ -71,7 +70,6 @@ struct hs_steps {
     uint64_t time[HS_ZONE_ROWS + HS_TIMES_AT_ONCE];
     uint64_t size[HS_ZONE_ROWS];
     uint32_t row[HS_ZONE_ROWS];
-    uint32_t stack[HS_ZONE_ROWS];    // when it is asked for
     bool ends_at_once[HS_ZONE_ROWS]; // it is freed right after its allocation, and there is no free of it
     struct hs_free *free;            // in no order
     uint64_t *free_time;
@@ -85,7 +83,6 @@ struct hs_stepping {
     const struct hs_columns *columns;
     const struct hs_filter *filter;
     uint64_t from, to; // what begins or ends outside of it is no step
-    bool with_stacks;
     unsigned workers;
     struct hs_zone_times times;
     struct hs_matcher **matchers;

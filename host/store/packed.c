@@ -36,8 +36,8 @@
 // for those with long ones.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&              \
     !defined(__SANITIZE_THREAD__)
-#define HS_VECTORS      __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
-#define HS_LONG_VECTORS __attribute__((target_clones("arch=skylake-avx512", "default")))
+#define HS_VECTORS      __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#define HS_LONG_VECTORS __attribute__((target_clones("arch=x86-64-v4", "default")))
 #else
 #define HS_VECTORS
 #define HS_LONG_VECTORS

@@ -21,7 +21,7 @@ struct hs_store {
     struct hs_columns columns;
     struct hs_column_file zones, links, chains, nodes, node_times, pools, mappings, timeline, strings, modules, threads,
         clock, side, info, culled, embedded, samples;
-    struct hs_packed totals;
+    struct hs_packed totals, stack_peaks;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
     struct hs_thread *thread_list;
@@ -191,6 +191,8 @@ int hs_store__open(const char *directory, struct hs_store **result, struct hs_er
     if (!failed)
         hs_packed__open(&store->totals, directory_fd, "totals", UINT64_MAX);
     if (!failed)
+        failed = hs_packed__open(&store->stack_peaks, directory_fd, "stack_peaks", UINT64_MAX);
+    if (!failed)
         hs_store_files__list(&store->files, directory_fd);
     if (directory_fd >= 0)
         close(directory_fd);
@@ -224,6 +226,7 @@ void hs_store__close(struct hs_store *store)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     hs_packed__close(&store->totals);
+    hs_packed__close(&store->stack_peaks);
     free(store->module_list);
     free(store->module_reach);
     free(store->thread_list);
@@ -353,6 +356,7 @@ void hs_store__remove(const char *directory)
             "zones",
         "links",
         "totals",
+        "stack_peaks",
         "chains",
         "nodes",
         "node_times",
@@ -401,6 +405,11 @@ const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t ro
             high = middle;
     }
     return low < columns->link_count && columns->links[low].row == row ? &columns->links[low] : NULL;
+}
+
+const struct hs_packed *hs_store__stack_peaks(const struct hs_store *store)
+{
+    return &store->stack_peaks;
 }
 
 const struct hs_packed *hs_store__totals(const struct hs_store *store)

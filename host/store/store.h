@@ -351,6 +351,9 @@ bool hs_store__is_whole(const struct hs_store *store);
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store);
 const struct hs_columns *hs_store__columns(const struct hs_store *store);
+// The most that each stack had: for each block of stacks a block of bytes and one of times. Stacks behind it had
+// nothing.
+const struct hs_packed *hs_store__stack_peaks(const struct hs_store *store);
 // The table of host/query/totals_table.h; NULL when there is none.
 const struct hs_packed *hs_store__totals(const struct hs_store *store);
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);

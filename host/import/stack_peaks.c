@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/stack_peaks.h"
+
+#include "host/store/packed.h"
+#include "host/store/store.h"
+
+#include <errno.h>
+
+int stack_peaks__create(struct stack_peaks *peaks, size_t stacks)
+{
+    *peaks = (struct stack_peaks){.stacks = stacks ? stacks : 1};
+    peaks->state = calloc(peaks->stacks, sizeof *peaks->state);
+    return peaks->state ? 0 : -ENOMEM;
+}
+
+void stack_peaks__free(struct stack_peaks *peaks)
+{
+    free(peaks->state);
+    free(peaks->recent.data);
+    *peaks = (struct stack_peaks){0};
+}
+
+void stack_peaks__settle(struct stack_peaks *peaks)
+{
+    const struct recent_block *recent = peaks->recent.data;
+    for (size_t i = 0; i < peaks->recent.count; i++) {
+        struct stack_state *state = &peaks->state[recent[i].stack];
+        state->live += recent[i].size;
+        if (state->live >= state->most_plus_1) {
+            state->most_plus_1 = state->live + 1;
+            state->time = peaks->now;
+        }
+        state->live -= recent[i].ended ? recent[i].size : 0;
+    }
+    peaks->recent.count = 0;
+}
+
+bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row)
+{
+    struct recent_block *recent = peaks->recent.data;
+    size_t low = 0, high = peaks->recent.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (recent[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < peaks->recent.count && recent[low].row == row;
+    if (found)
+        recent[low].ended = true;
+    return found;
+}
+
+// For each block of stacks their bytes and their times.
+int stack_peaks__write(struct stack_peaks *peaks, int directory_fd)
+{
+    struct hs_packed_writer writer;
+    uint64_t bytes[HS_PACKED_BLOCK], time[HS_PACKED_BLOCK];
+    int failed = hs_packed_writer__create(&writer, directory_fd, "stack_peaks");
+    stack_peaks__settle(peaks);
+    for (size_t first = 0; !failed && first < peaks->stacks; first += HS_PACKED_BLOCK) {
+        for (size_t i = 0; i < HS_PACKED_BLOCK; i++) {
+            const struct stack_state none = {0};
+            const struct stack_state *state = first + i < peaks->stacks ? &peaks->state[first + i] : &none;
+            bytes[i] = state->most_plus_1 ? state->most_plus_1 - 1 : 0;
+            time[i] = state->time;
+        }
+        hs_packed_writer__add(&writer, bytes, HS_PACKED_BLOCK);
+        hs_packed_writer__add(&writer, time, HS_PACKED_BLOCK);
+    }
+    if (!failed)
+        return hs_packed_writer__finish(&writer);
+    hs_packed_writer__abandon(&writer);
+    return failed;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The most that the heap blocks of each stack had at once, and when that was first so, while events go by. Within a
+// nanosecond, as for every question: what is freed goes first, then allocations come in their order, and those that end
+// in the same nanosecond end at once.
+#ifndef HEAPSONDE_IMPORT_STACK_PEAKS_H
+#define HEAPSONDE_IMPORT_STACK_PEAKS_H
+
+#include "host/import/array.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stack_state {
+    uint64_t live;
+    uint64_t most_plus_1; // 0: nothing was allocated yet
+    uint64_t time;        // of the most
+};
+
+// An allocation of the nanosecond in progress.
+struct recent_block {
+    uint64_t size;
+    uint32_t row, stack;
+    bool ended;
+};
+
+struct stack_peaks {
+    struct stack_state *state; // by stack
+    size_t stacks;
+    uint64_t now;
+    struct hs_array recent; // struct recent_block, by row
+};
+
+// Returns 0 or -ENOMEM.
+int stack_peaks__create(struct stack_peaks *peaks, size_t stacks);
+void stack_peaks__free(struct stack_peaks *peaks);
+
+// The nanosecond in progress is over.
+void stack_peaks__settle(struct stack_peaks *peaks);
+// Whether the row began in it: then it also ended in it.
+bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row);
+
+static inline void stack_peaks__move_to(struct stack_peaks *peaks, uint64_t now)
+{
+    if (now != peaks->now)
+        stack_peaks__settle(peaks);
+    peaks->now = now;
+}
+
+// Rows come in order, and times never go back. `stack` is one of the stacks.
+static inline int stack_peaks__begin(struct stack_peaks *peaks, uint64_t now, const struct recent_block *block)
+{
+    stack_peaks__move_to(peaks, now);
+    struct recent_block *recent = hs_array__add(&peaks->recent, sizeof *recent);
+    if (!recent)
+        return -ENOMEM;
+    *recent = *block;
+    return 0;
+}
+
+static inline void stack_peaks__end(struct stack_peaks *peaks, uint64_t now, const struct recent_block *block)
+{
+    stack_peaks__move_to(peaks, now);
+    if (!peaks->recent.count || !stack_peaks__end_recent(peaks, block->row))
+        peaks->state[block->stack].live -= block->size;
+}
+
+// Writes the table that hs_store__stack_peaks maps. Returns 0 or a negative errno.
+int stack_peaks__write(struct stack_peaks *peaks, int directory_fd);
+
+#endif
