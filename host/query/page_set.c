@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// More parts than any machine has memory for are a mistake of the trace.
-enum { PART_PAGES = 4096, WORDS = PART_PAGES / 64, MOST_PARTS = 1 << 20 };
+// More parts than programs have are a mistake of the trace: their pages are left out.
+enum { PART_PAGES = 4096, WORDS = PART_PAGES / 64, MOST_PARTS = 1 << 18 };
 
 struct hs_page_part {
     uint64_t key; // number of its first page / PART_PAGES
@@ -23,8 +23,6 @@ static struct hs_page_part *find_or_add(struct hs_page_set *set, uint64_t key)
     struct hs_page_part *part = find(set, key);
     if (part)
         return part;
-    if (set->parts == MOST_PARTS)
-        return NULL;
     if (set->parts == set->room) {
         uint32_t room = 2 * set->room + 16;
         struct hs_page_part *bigger = reallocarray(set->part, room, sizeof(*bigger));
@@ -85,6 +83,8 @@ bool hs_page_set__add(struct hs_page_set *set, uint64_t first, uint64_t end)
     while (first < end) {
         uint64_t key = first / PART_PAGES, start = key * PART_PAGES;
         uint64_t part_end = smaller(end - start, PART_PAGES);
+        if (set->parts == MOST_PARTS && !find(set, key))
+            return true;
         struct hs_page_part *part = find_or_add(set, key);
         if (!part)
             return false;

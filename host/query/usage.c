@@ -10,6 +10,9 @@
 // Blocks that are smaller have no mapping of their own.
 #define LEAST_OWN_MAPPING (128u << 10)
 
+// Longer runs of page faults are none: a trace may say anything.
+#define MOST_FAULTED_PAGES (1u << 22)
+
 // At one instant in this order.
 enum change_kind { CHANGE_REST, CHANGE_END, CHANGE_FAULT };
 
@@ -51,7 +54,7 @@ static int add_faults(struct changes *changes)
     for (size_t i = 0; i < count && !failed; i++) {
         uint64_t first = sample[i].address / changes->page, pages = sample[i].weight / changes->page;
         struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_FAULT};
-        if (sample[i].kind == HS_SAMPLE_FAULT && sample[i].weight <= UINT64_MAX - sample[i].address)
+        if (sample[i].kind == HS_SAMPLE_FAULT && pages <= MOST_FAULTED_PAGES)
             failed = add_change(changes, &change);
     }
     return failed;
@@ -230,13 +233,16 @@ static void add_sample(struct hs_usage *usage, const struct hs_sample *sample)
     }
 }
 
-static int follow_processors(const struct hs_store *store, const struct hs_filter *filter, struct hs_usage *usage,
-                             struct hs_error *error)
+static int follow_processors(const struct hs_store *store, const struct hs_filter *filter,
+                             const struct hs_query_control *control, struct hs_usage *usage, struct hs_error *error)
 {
     struct hs_sample_list list;
     int result = hs_query__samples(store, HS_EVENTS_CPU, filter, &list, error);
-    for (size_t i = 0; !result && i < list.count; i++)
+    for (size_t i = 0; !result && i < list.count; i++) {
         add_sample(usage, list.sample[i]);
+        if (control && control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED))
+            result = hs_error__set(error, ECANCELED, "cancelled");
+    }
     hs_sample_list__free(&list);
     return result;
 }
@@ -252,7 +258,7 @@ int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter
     usage->point = calloc(count + 1, sizeof(*usage->point));
     int result = usage->point ? 0 : hs_error__set(error, ENOMEM, "out of memory");
     if (!result)
-        result = follow_processors(store, filter, usage, error);
+        result = follow_processors(store, filter, control, usage, error);
     if (!result && hs_events__are_in(HS_EVENTS_TOUCHED, store))
         result = collect(&changes, control, error);
     if (!result)

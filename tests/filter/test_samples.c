@@ -632,6 +632,59 @@ START_TEST(mappings_that_change)
 }
 END_TEST
 
+// ---- samples that say anything -------------------------------------------------------------------------------------
+
+START_TEST(senseless_samples)
+{
+    static const uint64_t numbers[] = {0, 1, 4095, 4096, MS, 1ull << 40, 1ull << 63, UINT64_MAX - 4096, UINT64_MAX};
+    enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+    static struct hs_event events[NUMBERS * NUMBERS * 8];
+    static uint8_t bytes[4096];
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    struct hs_store *store;
+    size_t count = 0;
+    for (uint32_t kind = 0; kind < 8; kind++) {
+        for (size_t i = 0; i < NUMBERS * NUMBERS; i++) {
+            events[count] = (struct hs_event){.kind = HS_EVENT_SAMPLE,
+                                              .sampled = kind,
+                                              .time = (count + 1) * 1000,
+                                              .tid = (uint32_t)numbers[i % NUMBERS],
+                                              .stack = kind == HS_SAMPLE_CPU ? 77 : 0,
+                                              .duration = UINT32_MAX,
+                                              .age = numbers[(i + 3) % NUMBERS],
+                                              .size = numbers[i / NUMBERS],
+                                              .address = numbers[i % NUMBERS]};
+            count++;
+        }
+    }
+    strcpy(folder, "/tmp/heapsonde-samples-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/trace.dat", folder);
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    hs_meta_clock(&meta, 0, 1000, 1000 * MS);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 0, events, count, false);
+    trace_writer__close(&writer, true, 10 * MS);
+    ck_assert_int_eq(hs_import__open(path, NULL, &store, NULL), 0);
+    for (int of = HS_EVENTS_CPU; of < HS_EVENTS_COUNT; of++) {
+        struct hs_totals totals;
+        ck_assert_int_eq(hs_query__event_totals(store, (enum hs_events)of, NULL, NULL, &totals, NULL), 0);
+        hs_totals__free(&totals);
+    }
+    for (uint64_t width = 1; width < UINT64_MAX / 64; width *= 1000) {
+        struct hs_usage usage;
+        ck_assert_int_eq(hs_query__usage(store, NULL, width, width, 60, NULL, &usage, NULL), 0);
+        hs_usage__free(&usage);
+    }
+    hs_store__close(store);
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("filter_samples");
@@ -643,6 +696,7 @@ int main(void)
     tcase_add_test(cases, touched_pages);
     tcase_add_test(cases, usage_over_time);
     tcase_add_test(cases, mappings_that_change);
+    tcase_add_test(cases, senseless_samples);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
