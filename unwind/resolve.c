@@ -11,9 +11,8 @@
 // Kernels without a vdso, and emulators, put the trampoline on a page of its own, which is in no file.
 static bool readable_page(uintptr_t code)
 {
-    struct hs_stack_memory memory = {0, 0};
     uintptr_t last = code + HS_SIGNAL_TRAMPOLINE_SIZE - 1, word = sizeof(uintptr_t);
-    return hs_stack_memory_check(&memory, code - code % word) && hs_stack_memory_check(&memory, last - last % word);
+    return hs_memory_is_readable(code - code % word) && hs_memory_is_readable(last - last % word);
 }
 
 #ifndef HS_SIGNAL_CONTEXT_FROM_SP_AT

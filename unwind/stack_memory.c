@@ -15,13 +15,18 @@ enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff };
 
 static _Atomic uintptr_t known_pages[KNOWN_PAGES];
 
+HS_COLD bool hs_memory_is_readable(uintptr_t address)
+{
+    return HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, address, 0, HS_KERNEL_SIGSET_SIZE) == -EINVAL;
+}
+
 static HS_COLD bool page_readable(uintptr_t page)
 {
     uintptr_t number = page / HS_STACK_PAGE;
     _Atomic uintptr_t *known = &known_pages[(number ^ number >> 10) % KNOWN_PAGES];
     if (atomic_load_explicit(known, memory_order_relaxed) == number)
         return number != 0;
-    if (HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, page, 0, HS_KERNEL_SIGSET_SIZE) != -EINVAL)
+    if (!hs_memory_is_readable(page))
         return false;
     atomic_store_explicit(known, number, memory_order_relaxed);
     return true;

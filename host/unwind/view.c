@@ -218,6 +218,12 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
     return memory;
 }
 
+bool hs_memory_is_readable(uintptr_t address)
+{
+    struct hs_stack_memory memory = {0, 0};
+    return hs_stack_memory_check(&memory, address);
+}
+
 // ---- the view
 // -------------------------------------------------------------------------------------------------------
 
