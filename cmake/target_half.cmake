@@ -31,11 +31,15 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
 endif()
 
 # Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
-# cmake/small_options.txt. Not -Oz: gcc's tables then know nothing of the pushes with which it loads small numbers, and
-# the stack of a signal handler that interrupts such code would end there.
+# cmake/small_options.txt, and gcc's own in cmake/small_gcc_options.txt. Not -Oz: gcc's tables then know nothing of the
+# pushes with which it loads small numbers, and the stack of a signal handler that interrupts such code would end there.
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_FAST_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_SMALL_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/small_options.txt)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    heapsonde_lines(more ${CMAKE_CURRENT_LIST_DIR}/small_gcc_options.txt)
+    list(APPEND HEAPSONDE_SMALL_OPTIONS ${more})
+  endif()
 endif()
 
 # ARM: arch/arm/thumb_sources.txt names what is compiled as Thumb code, which is smaller, where ARM code is the rule: nothing
