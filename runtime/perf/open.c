@@ -18,7 +18,7 @@
 enum { RING_MOST = 512 << 10, RING_LEAST = 16 << 10, ALL_RINGS_MOST = 16 << 20, THREADS_MOST = 4096 };
 
 // In the order in which they are opened.
-enum event { CPU, FAULT_STACK, FAULT, SWITCH, WITNESS, EVENTS };
+enum event { CPU, FAULT_STACK, FAULT, MAJOR_FAULT, SWITCH, WITNESS, EVENTS };
 
 static const struct {
     uint8_t wanted; // by what of HEAPSONDE_EVENTS
@@ -27,7 +27,9 @@ static const struct {
 } events[EVENTS] = {
     [CPU] = {HS_EVENTS_CPU, HS_PERF_INTERRUPTED, PERF_COUNT_SW_TASK_CLOCK},
     [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS},
-    [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS},
+    // Unlike the sum of both these two count when the page is there, and so can tell its size.
+    [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    [MAJOR_FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
     [SWITCH] = {HS_EVENTS_OFF_CPU, HS_PERF_SWITCH, PERF_COUNT_SW_CONTEXT_SWITCHES},
     [WITNESS] = {HS_EVENTS_WITNESS, HS_PERF_WITNESS, PERF_COUNT_SW_PAGE_FAULTS},
 };
@@ -50,16 +52,16 @@ static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 {
     if (event == WITNESS)
         return HS_SAMPLE_CHAIN;
-    if (event == FAULT)
-        return HS_SAMPLE_SHORT;
+    if (events[event].role == HS_PERF_FAULT)
+        return rings->without_size ? HS_SAMPLE_SHORT : HS_SAMPLE_PAGE;
     return (rings->without_stack ? HS_SAMPLE_IP : HS_SAMPLE_STACK) |
            (HS_PERF_HAS_WITNESSES && hs_config.call_chains ? PERF_SAMPLE_CALLCHAIN : 0);
 }
 
 static uint64_t period(enum event event)
 {
-    const uint64_t periods[EVENTS] = {1000000000 / hs_config.cpu_frequency, hs_config.fault_stacks, 1,
-                                      hs_config.switch_stacks, 1};
+    const uint64_t periods[EVENTS] = {
+        1000000000 / hs_config.cpu_frequency, hs_config.fault_stacks, 1, 1, hs_config.switch_stacks, 1};
     return periods[event];
 }
 
@@ -124,14 +126,31 @@ static long ask_kernel(struct hs_perf_rings *rings)
     return 0;
 }
 
+static bool pages_have_sizes(const struct hs_perf_rings *rings)
+{
+    struct perf_event_attr attr;
+    describe(rings, FAULT, 0, &attr);
+    long fd = open_event(&attr, 0, -1);
+    if (fd >= 0)
+        hs_system_close((int)fd);
+    return fd >= 0;
+}
+
+static long ask_kernel_for_everything(struct hs_perf_rings *rings)
+{
+    long result = ask_kernel(rings);
+    rings->without_size = !result && is_wanted(FAULT) && !pages_have_sizes(rings);
+    return result;
+}
+
 long hs_perf_rings__ask(struct hs_perf_rings *rings)
 {
     rings->cycles = hs_config.cycles && is_wanted(CPU);
-    long result = ask_kernel(rings);
+    long result = ask_kernel_for_everything(rings);
     if (!result || !rings->cycles)
         return result;
     rings->cycles = false;
-    return ask_kernel(rings);
+    return ask_kernel_for_everything(rings);
 }
 
 // ---- rings ----------------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ struct hs_perf_rings {
     bool without_kernel; // what the kernel does on behalf of the program is not sampled
     bool without_stack;  // the kernel copies neither registers nor stacks
     bool cycles;         // the processor's cycles are what is sampled as CPU time, not a clock
+    bool without_size;   // the kernel does not say how large the pages of faults are: before 5.11
     bool incomplete;     // not every thread or processor got its events
     struct hs_perf_ring ring[HS_PERF_ROLES * HS_PERF_PROCESSORS];
 };

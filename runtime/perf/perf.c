@@ -26,6 +26,7 @@
 enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
 
 #define LONGEST_RUN_NS 1000000000ull
+#define LARGEST_PAGE   (1ull << 30)
 #define IDLE_NS        100000000ll
 #define READY_NS       2000000000ull
 #define JOIN_NS        2000000000ll
@@ -184,15 +185,23 @@ static void end_run(struct hs_fault_run *run)
     run->end = 0;
 }
 
+// What the kernel says of a page's size is believed within what pages can be.
+static uint64_t size_of_page(const struct hs_sample *sample)
+{
+    uint64_t size = sample->page_size, least = hs_memory__page_size();
+    return size < least || size > LARGEST_PAGE || (size & (size - 1)) ? least : size;
+}
+
 // Neighbours that are touched one after the other are one event.
 static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
 {
-    uint64_t start = page_of(sample->address);
+    uint64_t size = size_of_page(sample), start = sample->address & ~(size - 1);
     if (run->end != start || run->tid != sample->tid || sample->time - run->first > LONGEST_RUN_NS) {
         end_run(run);
-        *run = (struct hs_fault_run){sample->tid, sample->address, 0, sample->time, 0};
+        uint64_t first = size == hs_memory__page_size() ? sample->address : start;
+        *run = (struct hs_fault_run){sample->tid, first, 0, sample->time, 0};
     }
-    run->end = start + hs_memory__page_size();
+    run->end = start + size;
     run->last = sample->time;
 }
 

@@ -80,6 +80,8 @@ static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sampl
     sample->tid = hs_read_u32(reader);
     sample->time = hs_read_u64(reader);
     sample->address = hs_read_u64(reader);
+    if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
+        sample->page_size = hs_read_u64(reader);
     if (type & PERF_SAMPLE_CALLCHAIN)
         read_chain(reader, sample);
     if (type & PERF_SAMPLE_REGS_USER)

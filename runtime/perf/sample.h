@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 
 #define HS_SAMPLE_SHORT (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)
+#define HS_SAMPLE_PAGE  (HS_SAMPLE_SHORT | PERF_SAMPLE_DATA_PAGE_SIZE)
 #define HS_SAMPLE_IP    (PERF_SAMPLE_IP | HS_SAMPLE_SHORT)
 #define HS_SAMPLE_CHAIN (HS_SAMPLE_SHORT | PERF_SAMPLE_CALLCHAIN)
 #define HS_SAMPLE_STACK (HS_SAMPLE_SHORT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
@@ -32,6 +33,7 @@ struct hs_sample {
     uint64_t time; // CLOCK_MONOTONIC
     // TAKEN:
     uint64_t address;      // of a page fault
+    uint64_t page_size;    // of the page that it made resident; 0: not known
     const uint64_t *chain; // the kernel's call chain in the record, innermost first
     uint64_t chain_length;
     bool has_stack; // `snapshot` is filled; its copy points into the record

@@ -12,7 +12,7 @@ enum { SIZE = 4096, START = 17 };
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
-    static const uint64_t types[] = {HS_SAMPLE_SHORT, HS_SAMPLE_IP, HS_SAMPLE_STACK, HS_SAMPLE_CHAIN};
+    static const uint64_t types[] = {HS_SAMPLE_SHORT, HS_SAMPLE_IP, HS_SAMPLE_STACK, HS_SAMPLE_CHAIN, HS_SAMPLE_PAGE};
     static uint64_t record[HS_RING_RECORD_MAX / 8];
     static volatile uint8_t sink;
     uint64_t head, tail;
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
         struct hs_sample sample;
         uint8_t *exact = malloc(length);
         memcpy(exact, record, length);
-        hs_sample__read(exact, length, types[input[16] % 4], &sample);
+        hs_sample__read(exact, length, types[input[16] % 5], &sample);
         for (size_t i = 0; sample.kind == HS_SAMPLE_TAKEN && i < sample.snapshot.size; i++)
             sink += sample.snapshot.copy[i];
         for (size_t i = 0; i < sample.chain_length; i++)

@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -203,28 +204,46 @@ static void touch(char *block, size_t from, size_t to, size_t step)
         block[at] = 1;
 }
 
+static bool in_huge_pages;
+
+// Every page of the block on its own, or huge ones where the kernel has them.
+static char *with_pages(char *block, size_t size)
+{
+    uintptr_t first = ((uintptr_t)block + 4095) & ~(uintptr_t)4095;
+    madvise((void *)first, size - 4096, in_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    return block;
+}
+
 NOT_INLINE static char *allocate_half(size_t size)
 {
-    char *block = malloc(size);
+    char *block = with_pages(malloc(size), size);
     touch(block, 0, size / 2, 4096);
     return block;
 }
 
 NOT_INLINE static char *allocate_every_tenth(size_t size)
 {
-    char *block = malloc(size);
+    char *block = with_pages(malloc(size), size);
     touch(block, 0, size, 40960);
+    return block;
+}
+
+NOT_INLINE static char *allocate_here_and_there(size_t size)
+{
+    char *block = with_pages(malloc(size), size);
+    touch(block, 0, size, 16 << 20);
     return block;
 }
 
 NOT_INLINE static char *allocate_untouched(size_t size)
 {
-    return malloc(size);
+    return with_pages(malloc(size), size);
 }
 
 NOT_INLINE static char *allocate_mapping(size_t size)
 {
     char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    with_pages(block, size);
     touch(block, size / 4, size / 2, 4096);
     return block;
 }
@@ -232,13 +251,15 @@ NOT_INLINE static char *allocate_mapping(size_t size)
 static int touch_blocks(const char *mebibytes)
 {
     size_t size = (size_t)strtoull(mebibytes, NULL, 10) << 20;
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     char *half = allocate_half(size);
     char *tenth = allocate_every_tenth(size);
+    char *sparse = allocate_here_and_there(size);
     char *untouched = allocate_untouched(size);
     char *mapping = allocate_mapping(size);
-    printf("allocate_half %llu allocate_every_tenth %llu allocate_untouched %llu allocate_mapping %llu\n",
-           resident(half, size), resident(tenth, size), resident(untouched, size), resident(mapping, size));
+    printf("allocate_half %llu allocate_every_tenth %llu allocate_here_and_there %llu allocate_untouched %llu "
+           "allocate_mapping %llu\n",
+           resident(half, size), resident(tenth, size), resident(sparse, size), resident(untouched, size),
+           resident(mapping, size));
     return 0;
 }
 
@@ -425,6 +446,10 @@ int main(int count, char **arguments)
         return wait_in_pieces(milliseconds(arguments[2]), milliseconds(arguments[3]));
     if (count > 2 && !strcmp(what, "touch"))
         return touch_blocks(arguments[2]);
+    if (count > 2 && !strcmp(what, "huge")) {
+        in_huge_pages = true;
+        return touch_blocks(arguments[2]);
+    }
     if (count > 3 && !strcmp(what, "mapped"))
         return mapped(arguments[2], arguments[3]);
     if (!strcmp(what, "threads"))
@@ -436,7 +461,8 @@ int main(int count, char **arguments)
     if (count > 4 && !strcmp(what, "refuse"))
         return refuse(atoi(arguments[2]), arguments[3], arguments + 4);
     fprintf(stderr,
-            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | mapped FIRST SECOND | threads | children | "
+            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | huge MIB | mapped FIRST SECOND | threads | "
+            "children | "
             "refuse ERRNO PRELOAD "
             "PROGRAM...\n",
             arguments[0]);

@@ -181,7 +181,12 @@ START_TEST(samples_are_read)
     ck_assert_uint_eq(sample.tid, 22);
     ck_assert_uint_eq(sample.time, 333);
     ck_assert_uint_eq(sample.address, 0x4444);
+    ck_assert_uint_eq(sample.page_size, 0);
     ck_assert(!sample.has_stack);
+    words.word[words.count++] = 2 << 20;
+    sample = read_words(&words, words.count * 8, HS_SAMPLE_PAGE);
+    ck_assert_uint_eq(sample.page_size, 2 << 20);
+    ck_assert_int_eq(read_words(&words, words.count * 8 - 8, HS_SAMPLE_PAGE).kind, HS_SAMPLE_DAMAGED);
     full_sample(&words, COPY, 40);
     sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);

@@ -70,6 +70,7 @@ void shadow_begin(struct shadow *shadow, const struct hs_snapshot *at)
     remember(shadow, at);
 }
 
+#ifdef HS_ARCH_LINK_REGISTER
 // longjmp() goes to where a call came back before, with the stack pointer of calls that are open.
 static bool jumped_back(const struct shadow *shadow, uintptr_t pc, uintptr_t sp)
 {
@@ -79,16 +80,23 @@ static bool jumped_back(const struct shadow *shadow, uintptr_t pc, uintptr_t sp)
     return false;
 }
 
+// The call may have kept the stack pointer.
+static bool has_left(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
+{
+    return entry->sp < sp || (entry->sp == sp && (pc == entry->return_address || jumped_back(shadow, pc, sp)));
+}
+#else
+static bool has_left(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
+{
+    (void)shadow, (void)pc;
+    return entry->sp < sp;
+}
+#endif
+
 // Whether the call has come to its end: by a return, or by a jump out of it.
 static bool has_ended(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
 {
-    if (entry->interrupted)
-        return false;
-#ifdef HS_ARCH_LINK_REGISTER
-    if (entry->sp == sp)
-        return pc == entry->return_address || jumped_back(shadow, pc, sp);
-#endif
-    return entry->sp < sp;
+    return !entry->interrupted && has_left(shadow, entry, pc, sp);
 }
 
 static bool in_trampoline(const struct shadow_entry *entry, uintptr_t pc)
