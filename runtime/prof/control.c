@@ -342,7 +342,10 @@ static bool is_this_process(void)
 
 void hs_control__after_fork(void)
 {
-    if (!control.wanted || is_this_process())
+    if (is_this_process())
+        return;
+    hs_control_answer__after_fork();
+    if (!control.wanted)
         return;
     bool had = atomic_load(&control.state) != ENDED;
     hs_hidden_thread__forget(&control.thread);

@@ -375,9 +375,15 @@ static void carry_out(struct hs_control_answer *answer, const struct hs_control_
 }
 
 // The control thread and the sender of a stream take turns.
+static struct hs_lock turn;
+
+void hs_control_answer__after_fork(void)
+{
+    turn = (struct hs_lock){0};
+}
+
 void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request)
 {
-    static struct hs_lock turn;
     restart_text(answer, "ok\n");
     answer->body = -1;
     if (!hs_lock__acquire(&turn, (uint32_t)hs_system_gettid())) {

@@ -25,6 +25,8 @@ struct hs_control_answer {
 
 #pragma GCC visibility push(hidden)
 void hs_control_answer__error(struct hs_control_answer *answer, const char *word, const char *text);
+// In a forked child: what the parent is carrying out is not the child's.
+void hs_control_answer__after_fork(void);
 void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request);
 #pragma GCC visibility pop
 

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 
 unsigned long fake_dump_bytes;
+_Atomic int fake_dump_pause;
 
 struct hs_prof_options hs_prof_options = {.control = true, .prefix = "fake"};
 struct hs_sampler hs_sampler = {.sample_bytes = 524288};
@@ -101,6 +102,10 @@ int hs_dump__to_descriptor(int fd, enum hs_dump_format format)
                                         "heap profile: 2: 1000000 [0: 0] @ heap_v2/524288\n", "proto\n",
                                         "--- symbol\nbinary=fake\n---\n--- heap\n", "main;f 1000000\n"};
     static char padding[1 << 16];
+    if (fake_dump_pause == 1)
+        fake_dump_pause = 2;
+    while (fake_dump_pause)
+        HS_SYSTEM0(SYS_sched_yield);
     int error = write_text(fd, heads[format], hs_text__length(heads[format]));
     for (unsigned long left = fake_dump_bytes; left && !error; left -= sizeof padding)
         error = write_text(fd, padding, sizeof padding);

@@ -5,4 +5,7 @@
 // How much a dump holds beside its first lines; a multiple of 65536.
 extern unsigned long fake_dump_bytes;
 
+// 1: the next dump does not go on until this is 0. 2: it has begun.
+extern _Atomic int fake_dump_pause;
+
 #endif

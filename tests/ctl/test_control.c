@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -651,6 +652,30 @@ START_TEST(test_fork_during_requests)
 }
 END_TEST
 
+// What the parent was carrying out, and does not end, is nothing to the child.
+START_TEST(test_fork_within_request)
+{
+    begin();
+    int fd = connect_to(socket_of(getpid()));
+    fake_dump_pause = 1;
+    ck_assert_int_eq(write(fd, "get-dump heap_v2\n", 17), 17);
+    while (fake_dump_pause == 1)
+        sched_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        fake_dump_pause = 0;
+        hs_control__after_fork();
+        expect_part("get-dump text\n", "heap profile:");
+        hs_control__exit();
+        _exit(0);
+    }
+    expect_child_success(child);
+    fake_dump_pause = 0;
+    size_t length;
+    free(receive(fd, &length));
+}
+END_TEST
+
 // The connection of a process that is killed ends; its socket stays and refuses.
 START_TEST(test_killed)
 {
@@ -725,6 +750,7 @@ int main(void)
     tcase_add_test(tests, test_credentials);
     tcase_add_test(tests, test_fork);
     tcase_add_test(tests, test_fork_during_requests);
+    tcase_add_test(tests, test_fork_within_request);
     tcase_add_test(tests, test_killed);
     tcase_add_test(tests, test_no_descriptors_left);
     suite_add_tcase(suite, tests);
