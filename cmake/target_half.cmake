@@ -10,7 +10,10 @@ macro(heapsonde_lines variable file)
 endmacro()
 
 heapsonde_lines(HEAPSONDE_TARGET_COMPILE_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/target_options.txt)
-list(APPEND HEAPSONDE_TARGET_COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  heapsonde_lines(more ${CMAKE_CURRENT_LIST_DIR}/target_gcc_options.txt)
+  list(APPEND HEAPSONDE_TARGET_COMPILE_OPTIONS ${more})
+endif()
 heapsonde_lines(HEAPSONDE_TARGET_LINK_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/target_link_options.txt)
 
 # HEAPSONDE_ARCHITECTURE: the folder of arch/ that arch/arch.h takes with this compiler and its options.
@@ -66,6 +69,12 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND status EQUAL 0)
   set(HEAPSONDE_LINK_TIME_OPTIONS ${options})
 endif()
 
+# Where arch/NAME/shim_options.txt is, it has more options of gcc's for the objects of the shims and for their linking.
+# AArch64: addresses by one instruction instead of two, which leaves 1 MiB to each shim without its large tables (arch/far.h).
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/shim_options.txt)
+  heapsonde_lines(HEAPSONDE_SHIM_OPTIONS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/shim_options.txt)
+endif()
+
 # heapsonde_target_objects(NAME [FOLDERS...]): an object library of the target half, made of what sources.txt names in
 # the current folder and in those below it. NAME_shim is the same for the shims, where files are optimised together.
 function(heapsonde_target_objects name)
@@ -94,6 +103,7 @@ function(heapsonde_target_objects name)
   target_compile_definitions(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>)
   target_include_directories(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>)
   target_compile_options(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},COMPILE_OPTIONS>)
+  target_compile_options(${name}_shim PRIVATE $<$<COMPILE_LANGUAGE:C>:${HEAPSONDE_SHIM_OPTIONS}>)
   if(HEAPSONDE_LINK_TIME_OPTIONS)
     target_compile_options(${name}_shim PRIVATE $<$<COMPILE_LANGUAGE:C>:-flto>)
     foreach(source ${sources})
@@ -122,5 +132,5 @@ function(heapsonde_shim name script)
   set(libraries ${ARGN})
   list(TRANSFORM libraries APPEND _shim)
   heapsonde_target_library(${name} ${script} ${libraries})
-  target_link_options(${name} PRIVATE ${HEAPSONDE_LINK_TIME_OPTIONS})
+  target_link_options(${name} PRIVATE ${HEAPSONDE_SHIM_OPTIONS} ${HEAPSONDE_LINK_TIME_OPTIONS})
 endfunction()

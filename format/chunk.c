@@ -38,8 +38,7 @@ static uint64_t get64(const uint8_t *at)
 
 #define AT(type, field) __builtin_offsetof(struct type, field)
 
-// ---- chunk header
-// ----------------------------------------------------------------------------------------------------
+// ---- chunk header --------------------------------------------------------------------------------------------------
 
 void hs_chunk_seal(struct hs_chunk_header *chunk, const void *payload, void *to)
 {
@@ -95,8 +94,7 @@ int hs_footer_entry_read(const uint8_t *from, uint64_t *offset, struct hs_chunk_
     return hs_chunk_read(from + 8, chunk);
 }
 
-// ---- file header
-// -----------------------------------------------------------------------------------------------------
+// ---- file header ---------------------------------------------------------------------------------------------------
 
 void hs_file_header_seal(struct hs_file_header *header, void *to)
 {

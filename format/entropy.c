@@ -6,8 +6,7 @@
 #define STATE_LOW (1u << 15) // states stay below 2^31, where the multiplication in make_code is exact
 #define STATES    4
 
-// ---- frequencies
-// -----------------------------------------------------------------------------------------------------
+// ---- frequencies ---------------------------------------------------------------------------------------------------
 
 // A frequency is sent as a weight index: 2 per power of two (1, 2, 3, 4, 6, 8, 12, ...), 0 for a symbol that is absent.
 static uint32_t weight_value(unsigned index)
@@ -130,8 +129,7 @@ static unsigned get_weights(struct hs_bit_reader *bits, uint8_t *weights)
     }
 }
 
-// ---- encoding
-// --------------------------------------------------------------------------------------------------------
+// ---- encoding ------------------------------------------------------------------------------------------------------
 
 // Counts into `histogram` and returns one more than the largest symbol.
 static unsigned count_symbols(const struct hs_symbols *column, uint32_t *histogram)
@@ -268,8 +266,7 @@ uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_cou
     return output + length;
 }
 
-// ---- decoding
-// --------------------------------------------------------------------------------------------------------
+// ---- decoding ------------------------------------------------------------------------------------------------------
 
 static void make_table(const uint8_t *weights, unsigned limit, struct hs_entropy_scratch *scratch)
 {

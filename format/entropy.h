@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- bits
-// ------------------------------------------------------------------------------------------------------------
+// ---- bits ----------------------------------------------------------------------------------------------------------
 
 // Least significant bit first. A writer that reaches its end sets `full` and drops the rest.
 struct hs_bit_writer {
@@ -128,8 +127,7 @@ static inline uint64_t hs_bits_get(struct hs_bit_reader *reader, unsigned count)
     return low | hs_bits_get56(reader, count - 32) << 32;
 }
 
-// ---- columns
-// ---------------------------------------------------------------------------------------------------------
+// ---- columns -------------------------------------------------------------------------------------------------------
 
 #define HS_ENTROPY_SCALE_BITS  10
 #define HS_ENTROPY_SCALE       (1u << HS_ENTROPY_SCALE_BITS)

@@ -18,20 +18,21 @@
 #define OFTEN static inline __attribute__((always_inline))
 #define RARE  static __attribute__((cold, noinline))
 
+// The tables are behind the rest, which short instructions reach.
 struct encoder {
-    struct hs_model model;
-    struct hs_entropy_scratch entropy;
-    uint16_t block_hash[1 << BLOCK_HASH_BITS];
-    uint16_t stack_hash[1 << STACK_HASH_BITS];
-    struct hs_symbols column[HS_COLUMN_COUNT];
     struct hs_bit_writer bits;
-    uint8_t *escape, *escape_end;
     uint64_t time;
     uint32_t count;
     uint32_t context; // of the event in progress, for its time
     int free_stacks;
     uint32_t frees;
+    struct hs_model model;
     uint64_t first_time;
+    uint8_t *escape, *escape_end;
+    struct hs_symbols column[HS_COLUMN_COUNT];
+    struct hs_entropy_scratch entropy;
+    uint16_t block_hash[1 << BLOCK_HASH_BITS];
+    uint16_t stack_hash[1 << STACK_HASH_BITS];
     uint8_t symbols[];
 };
 
@@ -66,8 +67,7 @@ static __attribute__((noinline)) unsigned put_number(struct encoder *encoder, un
     return symbol;
 }
 
-// ---- finding blocks and stacks
-// -----------------------------------------------------------------------------------------
+// ---- finding blocks and stacks -------------------------------------------------------------------------------------
 
 static inline uint32_t hash_unit(uint64_t unit)
 {
@@ -98,8 +98,7 @@ OFTEN uint32_t find_stack(const struct encoder *encoder, uint32_t id, uint32_t *
     }
 }
 
-// ---- which event
-// -------------------------------------------------------------------------------------------------------
+// ---- which event ---------------------------------------------------------------------------------------------------
 
 // Says what the event is: by a guess when one is right, else by `op`. Returns the op that was written.
 OFTEN unsigned put_op(struct encoder *encoder, uint32_t token, unsigned op, int is_free)
@@ -168,8 +167,7 @@ RARE void put_old(struct encoder *encoder, uint64_t unit)
     hs_model_old_freed(model, best, unit);
 }
 
-// ---- frees
-// -------------------------------------------------------------------------------------------------------------
+// ---- frees ---------------------------------------------------------------------------------------------------------
 
 RARE void put_given_free_stack(struct encoder *encoder, uint32_t local, uint32_t stack)
 {
@@ -223,8 +221,7 @@ static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, i
     encoder->frees++;
 }
 
-// ---- allocations
-// -------------------------------------------------------------------------------------------------------
+// ---- allocations ---------------------------------------------------------------------------------------------------
 
 struct allocation {
     uint64_t unit, usable, old_unit, since;
@@ -390,8 +387,7 @@ static void encode_allocation(struct encoder *encoder, const struct allocation *
     put_time(encoder, time, 0);
 }
 
-// ---- records
-// -----------------------------------------------------------------------------------------------------------
+// ---- records -------------------------------------------------------------------------------------------------------
 
 // The rare records: their words as they are, as varints behind everything else.
 RARE int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)

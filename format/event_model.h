@@ -106,8 +106,7 @@ enum { HS_FRESH_ABOVE = 0, HS_FRESH_UP = 1, HS_FRESH_DOWN = 2, HS_FRESH_COUNT = 
 // Forms of an allocation record: kind - HS_RECORD_MALLOC, plus HS_FORM_USABLE when the usable size is explicit.
 enum { HS_FORM_REALLOC = 3, HS_FORM_USABLE = 4, HS_FORM_COUNT = 8 };
 
-// ---- state
-// -----------------------------------------------------------------------------------------------------------
+// ---- state ---------------------------------------------------------------------------------------------------------
 
 enum { HS_BLOCK_GONE = 0, HS_BLOCK_LIVE = 1, HS_BLOCK_FREED = 2, HS_BLOCK_UNKNOWN = 3 };
 
@@ -231,8 +230,7 @@ static inline unsigned hs_next_op_context(unsigned op, int is_free)
     return op == HS_OP_GUESS_3 ? 0 : op < HS_OP_ALLOC ? 1 : is_free ? 2 : 3;
 }
 
-// ---- lists
-// -----------------------------------------------------------------------------------------------------------
+// ---- lists ---------------------------------------------------------------------------------------------------------
 
 static inline uint32_t hs_model_new_block(struct hs_model *model, uint64_t unit, unsigned size_class, unsigned state)
 {
@@ -323,8 +321,7 @@ static inline void hs_cursor_push(uint64_t *cursor, unsigned used, uint64_t valu
     cursor[0] = value;
 }
 
-// ---- steps that both sides take
-// --------------------------------------------------------------------------------------
+// ---- steps that both sides take ------------------------------------------------------------------------------------
 
 static inline uint32_t hs_model_new_stack(struct hs_model *model, uint32_t id, unsigned form)
 {

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- writing
-// ---------------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 // Writes into [at, end). A record that does not fit is not written at all and `false` is returned; the writer stays
 // usable. A tag byte is written last, so that a killed process leaves only whole records; `at` always stands on a
@@ -41,8 +40,7 @@ bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream,
 // `words`: what follows number and time, put together by the caller.
 bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length);
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------------------------
 
 struct hs_bytes {
     const uint8_t *data; // not terminated

@@ -22,14 +22,14 @@ enum { ADDRESS_GUESS = 0, ADDRESS_OLDER_GUESS = 1, ADDRESS_SEEN = 2, ADDRESS_NEW
 
 // Shared by both directions. Addresses and nodes are numbered in the order they appear in this payload.
 struct state {
-    struct hs_entropy_scratch entropy;
-    struct hs_symbols column[COLUMN_COUNT];
-    uint64_t address[MAX_NODES];
-    uint16_t node_address[MAX_NODES]; // by node id - first id
-    uint16_t guess[CONTEXTS][2];      // address numbers that followed this parent's address, newest first
     uint32_t addresses, nodes;
     uint32_t first_id, next_id;
     uint64_t last_new, last_pc;
+    struct hs_symbols column[COLUMN_COUNT];
+    struct hs_entropy_scratch entropy;
+    uint64_t address[MAX_NODES];
+    uint16_t node_address[MAX_NODES]; // by node id - first id
+    uint16_t guess[CONTEXTS][2];      // address numbers that followed this parent's address, newest first
     uint8_t symbols[];
 };
 
@@ -76,8 +76,7 @@ static void learn(struct state *state, uint32_t parent, uint32_t number, uint64_
     state->last_pc = pc;
 }
 
-// ---- packing
-// ---------------------------------------------------------------------------------------------------------
+// ---- packing -------------------------------------------------------------------------------------------------------
 
 static void put_number(struct state *state, struct packer *packer, unsigned column, uint64_t value, unsigned offset)
 {
@@ -182,8 +181,7 @@ size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *ou
     return (size_t)(out - output) + bits_length;
 }
 
-// ---- unpacking
-// -------------------------------------------------------------------------------------------------------
+// ---- unpacking -----------------------------------------------------------------------------------------------------
 
 struct unpacker {
     struct state *state;

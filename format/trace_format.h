@@ -154,8 +154,7 @@ struct hs_slot_header { // target's byte order
 #define HS_SLOT_RECORDS_OFFSET (HS_CHUNK_HEADER_SIZE + 32)
 #define HS_SLOT_RECORDS_SIZE   (HS_SLOT_SIZE - HS_SLOT_RECORDS_OFFSET)
 
-// ---- event records in a slot
-// -----------------------------------------------------------------------------------------
+// ---- event records in a slot ---------------------------------------------------------------------------------------
 //
 // 64-bit words. The first word of a record: bits 0-3 kind, 4-47 address >> address_shift, 48-63 time since the previous
 // record (or since base_time). A zero word ends the slot. A record's first word is written last.
@@ -220,8 +219,7 @@ static inline uint64_t hs_usable_model(uint64_t size, unsigned pointer_size)
     return (chunk < least ? least : chunk) - pointer_size;
 }
 
-// ---- meta records
-// ----------------------------------------------------------------------------------------------------
+// ---- meta records --------------------------------------------------------------------------------------------------
 //
 // A byte stream, the same in a META slot and in a META chunk: tag, then for tags below 0x80 a varint length and a body
 // (unknown tags are skipped), for tags from 0x80 a body that the tag defines. A zero tag ends the slot. Varints are

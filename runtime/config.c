@@ -294,7 +294,7 @@ void hs_config__read_nothing(void)
     hs_config.chown_to = -1;
     hs_config.events = HS_EVENTS_HEAP;
     hs_config.cpu_frequency = 99;
-    hs_config.fault_stacks = 31;
+    hs_config.fault_stacks = 127;
     hs_config.switch_stacks = 1;
     hs_config.stack_copy = 16384;
 }

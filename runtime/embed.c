@@ -9,17 +9,20 @@
 #include "runtime/text.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
-enum { NAMES_SIZE = 256 * 1024, DIRECTORY_SIZE = 32 * 1024 };
+enum { NAMES_SIZE = 256 * 1024, DIRECTORY_SIZE = 32 * 1024, VDSO_MOST = 16 * 1024 };
 
 // Paths of modules, each terminated by NUL.
 static struct {
     char *names;
     _Atomic uint32_t used; // set after the name is in place: the writer reads up to it
 } embed;
+
+static uint8_t buffer[DIRECTORY_SIZE] __attribute__((aligned(8))); // of whoever has the writer's role
 
 static bool read_whole(int fd, uint8_t *to, uint64_t length)
 {
@@ -30,6 +33,13 @@ static bool read_whole(int fd, uint8_t *to, uint64_t length)
         done += (uint64_t)got;
     }
     return true;
+}
+
+static void append(const uint8_t *payload, size_t length)
+{
+    uint32_t total = (uint32_t)length;
+    struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = total, .plain_length = total};
+    hs_output__append(&chunk, payload);
 }
 
 static void append_file(const char *path, int fd, uint64_t length)
@@ -43,11 +53,8 @@ static void append_file(const char *path, int fd, uint64_t length)
     if (!payload)
         return;
     __builtin_memcpy(payload, path, name);
-    if (read_whole(fd, payload + name, length)) {
-        uint32_t total = (uint32_t)(name + length);
-        struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = total, .plain_length = total};
-        hs_output__append(&chunk, payload);
-    }
+    if (read_whole(fd, payload + name, length))
+        append(payload, name + (size_t)length);
     hs_memory__unmap(payload, name + (size_t)length);
 }
 
@@ -84,7 +91,6 @@ struct directory_entry { // linux_dirent64
 
 static void embed_matching(const char *directory, const char *pattern)
 {
-    static char buffer[DIRECTORY_SIZE] __attribute__((aligned(8)));
     char path[HS_CONFIG_TEXT * 2];
     long fd = hs_system_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), got;
     if (fd < 0)
@@ -123,6 +129,16 @@ void hs_embed__included_files(void)
     for (const char *c = hs_config.include; c < pattern; c++)
         hs_text__add_character(&text, *c);
     embed_matching(directory[0] ? directory : ".", pattern);
+}
+
+void hs_embed__vdso(void)
+{
+    static const char name[] = "[vdso]";
+    __builtin_memcpy(buffer, name, sizeof name);
+    // As far as it is mapped.
+    size_t length = hs_memory__read(hs_memory__auxiliary(AT_SYSINFO_EHDR), buffer + sizeof name, VDSO_MOST);
+    if (length)
+        append(buffer, sizeof name + length);
 }
 
 void hs_embed__remember(const char *path)

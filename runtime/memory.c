@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
@@ -32,18 +33,18 @@ void hs_memory__unmap(void *memory, size_t length)
     hs_system_munmap(memory, length);
 }
 
-static size_t read_page_size(void)
+uintptr_t hs_memory__auxiliary(unsigned long wanted)
 {
-    long fd = hs_system_open("/proc/self/auxv", 0, 0);
-    if (fd < 0)
-        return 4096;
     unsigned long pair[2];
-    size_t size = 4096;
+    uintptr_t value = 0;
+    long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
     while (hs_system_read((int)fd, pair, sizeof pair) == (long)sizeof pair)
-        if (pair[0] == AT_PAGESZ)
-            size = pair[1];
+        if (pair[0] == wanted)
+            value = pair[1];
     hs_system_close((int)fd);
-    return size;
+    return value;
 }
 
 size_t hs_memory__page_size(void)
@@ -51,7 +52,8 @@ size_t hs_memory__page_size(void)
     static size_t page_size;
     size_t known = __atomic_load_n(&page_size, __ATOMIC_RELAXED);
     if (known == 0) {
-        known = read_page_size();
+        known = hs_memory__auxiliary(AT_PAGESZ);
+        known = known ? known : 4096;
         __atomic_store_n(&page_size, known, __ATOMIC_RELAXED);
     }
     return known;

@@ -16,6 +16,9 @@ void hs_memory__unmap(void *memory, size_t length);
 
 size_t hs_memory__page_size(void);
 
+// What the kernel said of `wanted` (AT_* of <elf.h>) when it started the program; 0: nothing.
+uintptr_t hs_memory__auxiliary(unsigned long wanted);
+
 // Reads `length` bytes at `address` of this process without faulting. Returns the number of bytes read.
 size_t hs_memory__read(uintptr_t address, void *buffer, size_t length);
 

@@ -63,8 +63,7 @@ static void become_passive(const char *why, const char *detail, int error)
     hs_log(HS_LOG_ERROR, why, detail, error);
 }
 
-// ---- what the trace says about the process
-// ----------------------------------------------------------------------------
+// ---- what the trace says about the process -------------------------------------------------------------------------
 
 static void add_info(struct hs_meta_writer *writer, const char *key, const char *value)
 {
@@ -128,8 +127,7 @@ static void write_info(void)
     hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
 }
 
-// ---- start
-// --------------------------------------------------------------------------------------------------------------
+// ---- start ---------------------------------------------------------------------------------------------------------
 
 static bool open_trace(bool inline_writer, uint32_t slots)
 {
@@ -145,6 +143,8 @@ static bool open_trace(bool inline_writer, uint32_t slots)
     }
     write_info();
     hs_embed__included_files();
+    if (hs_config.events & ~HS_EVENTS_HEAP)
+        hs_embed__vdso();
     if (!hs_writer__start(inline_writer))
         return false;
     hs_perf__start();
@@ -248,8 +248,7 @@ void hs_process__libc_is_ready(void)
         take_signal(SIGUSR2);
 }
 
-// ---- toggling
-// -----------------------------------------------------------------------------------------------------------
+// ---- toggling ------------------------------------------------------------------------------------------------------
 
 bool hs_process__is_recording(void)
 {
@@ -283,8 +282,7 @@ void hs_process__give_up(void)
     atomic_store(&process.state, PASSIVE);
 }
 
-// ---- fork, exec, exit
-// ---------------------------------------------------------------------------------------------------
+// ---- fork, exec, exit ----------------------------------------------------------------------------------------------
 
 static bool is_this_process(void)
 {

@@ -20,8 +20,7 @@ static void count(uint64_t *word)
     hs_shared_word__add(word, 1);
 }
 
-// ---- entering
-// ---------------------------------------------------------------------------------------------------------
+// ---- entering ------------------------------------------------------------------------------------------------------
 
 // The allocator may call itself; that is no loss. A signal handler that allocates while its thread is in here is.
 static HS_COLD struct hs_thread *refuse(struct hs_thread *thread)
@@ -70,8 +69,7 @@ HS_COLD struct hs_thread *hs_record__enter_map(uint32_t *before)
     return hs_record__enter(HS_MODE_ALLOC);
 }
 
-// ---- stacks
-// -------------------------------------------------------------------------------------------------------------
+// ---- stacks --------------------------------------------------------------------------------------------------------
 
 static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *caller)
 {
@@ -103,8 +101,7 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
     return stack;
 }
 
-// ---- writing into the slot
-// ----------------------------------------------------------------------------------------------
+// ---- writing into the slot -----------------------------------------------------------------------------------------
 
 static uint64_t first_word(uint32_t kind, uint64_t middle, uint64_t delta)
 {

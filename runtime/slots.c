@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/slots.h"
 
+#include "arch/far.h"
 #include "format/chunk.h"
 #include "runtime/lock.h"
 
@@ -21,12 +22,17 @@ static struct {
     _Atomic uintptr_t sequence;
     _Atomic uint32_t returned; // counts returned slots; threads without a slot sleep on it
     _Atomic uint32_t waiting;  // threads asleep on `returned`
-    struct hs_slot table[HS_SLOTS_LIMIT];
 } slots;
+static struct hs_slot table[HS_SLOTS_LIMIT] HS_FAR;
+
+static inline struct hs_slot *slot_at(uint32_t index)
+{
+    return *HS_FAR_AT(table) + index;
+}
 
 uint32_t hs_slots__index(const struct hs_slot *slot)
 {
-    return (uint32_t)(slot - slots.table);
+    return (uint32_t)(slot - *HS_FAR_AT(table));
 }
 
 static void push_free(struct hs_slot *slot)
@@ -49,7 +55,7 @@ static struct hs_slot *pop_free(void)
     do {
         if ((head & INDEX_MASK) == 0)
             return NULL;
-        slot = &slots.table[(head & INDEX_MASK) - 1];
+        slot = slot_at((head & INDEX_MASK) - 1);
         next = (head & ~INDEX_MASK) | atomic_load_explicit(&slot->next, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(&slots.free_head, &head, next, memory_order_acquire,
                                                     memory_order_acquire));
@@ -87,7 +93,7 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
         return false;
     atomic_store_explicit(&slots.total, total + count, memory_order_relaxed);
     for (uint32_t i = count; i-- > 0;) {
-        struct hs_slot *slot = &slots.table[total + i];
+        struct hs_slot *slot = slot_at(total + i);
         slot->memory = memory + (size_t)i * HS_SLOT_SIZE;
         slot->file_offset = file_offset ? file_offset + (uint64_t)i * HS_SLOT_SIZE : 0;
         if (file_offset)
@@ -124,7 +130,7 @@ void hs_slots__submit(struct hs_slot *slot)
 struct hs_slot *hs_slots__next(const struct hs_slot *slot)
 {
     uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
-    return next ? &slots.table[next - 1] : NULL;
+    return next ? slot_at(next - 1) : NULL;
 }
 
 struct hs_slot *hs_slots__collect(void)
@@ -132,7 +138,7 @@ struct hs_slot *hs_slots__collect(void)
     uint32_t head = atomic_exchange_explicit(&slots.full_head, 0, memory_order_acquire);
     uint32_t ordered = 0, count = 0;
     while (head) {
-        struct hs_slot *slot = &slots.table[head - 1];
+        struct hs_slot *slot = slot_at(head - 1);
         uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
         atomic_store_explicit(&slot->next, ordered, memory_order_relaxed);
         ordered = head;
@@ -140,7 +146,7 @@ struct hs_slot *hs_slots__collect(void)
         count++;
     }
     atomic_fetch_sub_explicit(&slots.submitted, count, memory_order_relaxed);
-    return ordered ? &slots.table[ordered - 1] : NULL;
+    return ordered ? slot_at(ordered - 1) : NULL;
 }
 
 void hs_slots__give_back(struct hs_slot *slot)
@@ -163,7 +169,7 @@ void hs_slots__wait(int64_t timeout_ns)
 
 const struct hs_slot *hs_slots__at(uint32_t index)
 {
-    return &slots.table[index];
+    return slot_at(index);
 }
 
 uint32_t hs_slots__total(void)
@@ -190,7 +196,7 @@ void hs_slots__reset(void)
 {
     uint32_t total = hs_slots__total();
     for (uint32_t i = 0; i < total; i++)
-        slots.table[i] = (struct hs_slot){0};
+        *slot_at(i) = (struct hs_slot){0};
     atomic_store(&slots.total, 0);
     atomic_store(&slots.free_head, 0);
     atomic_store(&slots.full_head, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/stacks.h"
 
+#include "arch/far.h"
 #include "arch/likely.h"
 #include "format/trace_format.h"
 #include "runtime/journal.h"
@@ -35,11 +36,16 @@ static struct {
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
 } trie;
 
-static struct node *_Atomic segments[SEGMENTS_LIMIT];
+static struct node *_Atomic segments[SEGMENTS_LIMIT] HS_FAR;
+
+static inline struct node *_Atomic *segment_at(uint32_t number)
+{
+    return *HS_FAR_AT(segments) + number;
+}
 
 static inline struct node *node_of(uint32_t id)
 {
-    struct node *segment = atomic_load_explicit(&segments[id >> SEGMENT_BITS], memory_order_relaxed);
+    struct node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
@@ -99,7 +105,7 @@ static struct node *make_node(uint32_t id)
     struct node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
     if (!segment)
         return NULL;
-    atomic_store_explicit(&segments[id >> SEGMENT_BITS], segment, memory_order_release);
+    atomic_store_explicit(segment_at(id >> SEGMENT_BITS), segment, memory_order_release);
     return &segment[id & (SEGMENT_NODES - 1)];
 }
 
@@ -324,9 +330,9 @@ HS_COLD void hs_stacks__after_fork(bool in_child)
 
 HS_COLD void hs_stacks__reset(void)
 {
-    for (uint32_t i = 0; i < SEGMENTS_LIMIT && segments[i]; i++) {
-        hs_memory__unmap(segments[i], SEGMENT_SIZE);
-        atomic_store_explicit(&segments[i], NULL, memory_order_relaxed);
+    for (uint32_t i = 0; i < SEGMENTS_LIMIT && *segment_at(i); i++) {
+        hs_memory__unmap(*segment_at(i), SEGMENT_SIZE);
+        atomic_store_explicit(segment_at(i), NULL, memory_order_relaxed);
     }
     hs_wide_nodes__reset();
     trie.lock = (struct hs_lock){0};

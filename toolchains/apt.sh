@@ -25,3 +25,11 @@ private_apt()
         -o APT::Architectures::="$architecture" -o APT::Get::List-Cleanup=false -o Acquire::Languages=none \
         -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 -o Debug::NoLocking=true -q "$@"
 }
+
+# One at a time works on what an architecture has in build/sysroots; several architectures go side by side.
+lock_target()
+{
+    mkdir -p "$sysroots"
+    exec 9>"$sysroots/.lock-$1"
+    flock 9
+}

@@ -3,6 +3,7 @@
 
 #include "unwind/code_ahead.h"
 #include "unwind/code_state.h"
+#include "unwind/work.h"
 
 enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, CASES_MAX = 16384 };
 enum { BODIES_MAX = 8, REVIVALS_MAX = 64 };
@@ -487,11 +488,11 @@ static void take_state(struct analysis *analysis, const struct hs_code_state *kn
 static bool revive(struct analysis *analysis, bool last)
 {
     uintptr_t from = unreached_start(analysis);
-    struct starts starts = find_starts(analysis, from);
     struct hs_code_state *state = &analysis->start;
     analysis->revived = true;
-    if (from > analysis->at)
+    if (from > analysis->at || !HS_MAY_LOOK_AT(analysis->at - from))
         return false;
+    struct starts starts = find_starts(analysis, from);
     hs_code_state__at_entry(analysis->decoder, state);
     if (starts.function && !analysis->code->entered) {
         analysis->guessed = true;
@@ -549,19 +550,6 @@ static bool is_outermost(const struct analysis *analysis)
            sp.number > analysis->decoder->entry_sp_from_cfa;
 }
 
-// What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
-// another register.
-static void take_stub_caller(const struct hs_decoder *decoder, struct hs_code_frame *frame)
-{
-    uint64_t other = decoder->ra_of_stubs ? hs_register_bit(decoder->ra_of_stubs) : 0;
-    if (frame->stored & other && !((frame->saved | frame->unchanged) & hs_register_bit(decoder->ra))) {
-        frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
-        frame->saved |= hs_register_bit(decoder->ra);
-    }
-    frame->saved &= ~other;
-    frame->unchanged &= ~other;
-}
-
 static bool is_unchanged(const struct hs_code_state *state, unsigned number)
 {
     return state->registers[number].kind == HS_VALUE_ENTRY && state->registers[number].number == (int32_t)number;
@@ -572,6 +560,22 @@ static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_st
 {
     struct hs_code_value sp = state->registers[decoder->sp];
     return state->saved & hs_register_bit(number) && (sp.kind != HS_VALUE_CFA || state->slots[number] >= sp.number);
+}
+
+// What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
+// another register.
+static void take_stub_caller(const struct hs_decoder *decoder, const struct hs_code_state *state,
+                             struct hs_code_frame *frame)
+{
+    uint64_t other = decoder->ra_of_stubs ? hs_register_bit(decoder->ra_of_stubs) : 0,
+             ra = hs_register_bit(decoder->ra);
+    if (frame->stored & other && holds_slot(decoder, state, decoder->ra_of_stubs) && !(frame->saved & ra)) {
+        frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
+        frame->saved |= ra;
+        frame->unchanged &= ~ra;
+    }
+    frame->saved &= ~other;
+    frame->unchanged &= ~other;
 }
 
 // A system call may need the frame pointer's register: its value is in another one meanwhile.
@@ -585,6 +589,16 @@ static uint8_t moved_fp(const struct analysis *analysis)
     return 0;
 }
 
+// What its caller pushed is off the stack again: it jumps on, as the entry of lazy binding does, and its caller is the
+// one in the link register.
+static bool has_taken_more(const struct analysis *analysis)
+{
+    const struct hs_decoder *decoder = analysis->decoder;
+    struct hs_code_value sp = analysis->result.registers[decoder->sp];
+    return analysis->exact && decoder->ra != HS_DECODER_NO_REGISTER && sp.kind == HS_VALUE_CFA &&
+           sp.number > decoder->entry_sp_from_cfa;
+}
+
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
     const struct hs_decoder *decoder = analysis->decoder;
@@ -592,6 +606,10 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     frame->outermost = is_outermost(analysis);
     if (frame->outermost)
         return true;
+    if (has_taken_more(analysis)) {
+        *frame = (struct hs_code_frame){.cfa_register = decoder->sp, .unchanged = UINT64_MAX};
+        return true;
+    }
     if (!describe_cfa(analysis, state, frame))
         return false;
     frame->saved = frame->unchanged = 0;
@@ -608,7 +626,7 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
         else if (unchanged)
             frame->unchanged |= hs_register_bit(i);
     }
-    take_stub_caller(decoder, frame);
+    take_stub_caller(decoder, state, frame);
     frame->fp_register = (frame->saved | frame->unchanged) & hs_register_bit(decoder->fp) ? 0 : moved_fp(analysis);
     uint64_t known = frame->saved | frame->unchanged;
     return decoder->ra == HS_DECODER_NO_REGISTER || known & hs_register_bit(decoder->ra);
@@ -641,7 +659,7 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     analysis->queued = analysis->visited + bitmap_size(decoder, code->size);
     analysis->data = analysis->queued + bitmap_size(decoder, code->size);
     analysis->cases_left = CASES_MAX;
-    if (code->size > HS_ANALYSIS_CODE_MAX || !inside(analysis, at))
+    if (code->size > HS_ANALYSIS_CODE_MAX || !inside(analysis, at) || !HS_MAY_LOOK_AT(code->size))
         return false;
     if (decoder->data_in_code)
         find_data(analysis);
@@ -657,6 +675,9 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     frame->unreached = analysis->revived;
     bool known = analysis->found && describe(analysis, frame);
     bool proven = known && !frame->guessed && !(exact && frame->unreached);
-    const struct hs_frame_question question = {decoder, code, at, exact};
-    return proven || hs_code_ahead(&question, frame) || known;
+    struct hs_frame_question question = {decoder, code, at, exact, false};
+    if (proven || hs_code_ahead(&question, frame))
+        return true;
+    question.past_calls = true;
+    return (exact && hs_code_ahead(&question, frame)) || known;
 }

@@ -3,6 +3,8 @@
 // The call frame instructions (DWARF 5 section 6.4.2), executed up to one address.
 #include "unwind/cfi.h"
 
+#include "unwind/work.h"
+
 enum { REMEMBERED_STATES = 8 };
 
 enum {
@@ -266,7 +268,8 @@ bool hs_cfi_row_at(const struct hs_cfi_section *section, const struct hs_fde *fd
     machine.remembered = 0;
     machine.failed = false;
     *row = (struct hs_cfi_row){0};
-    if (!run(&machine, fde->initial_instructions, fde->initial_instructions_end))
+    if (!HS_MAY_LOOK_AT((size_t)(fde->instructions_end - fde->instructions)) ||
+        !run(&machine, fde->initial_instructions, fde->initial_instructions_end))
         return false;
     struct hs_cfi_row initial = *row;
     machine.initial = &initial;

@@ -74,6 +74,14 @@ static bool is_stub(const struct hs_decoder *decoder, const struct ahead *ahead,
     return last->flow == HS_FLOW_INDIRECT && ahead->touched && !(ahead->touched & ~decoder->stub_registers);
 }
 
+static void pass_call(const struct hs_decoder *decoder, struct ahead *ahead)
+{
+    uint64_t kept = decoder->callee_saved | hs_register_bit(decoder->sp);
+    hs_code_state__call(decoder, &ahead->state);
+    ahead->touched |= ~kept;
+    ahead->loaded &= kept;
+}
+
 // The instruction that leaves the function. False: the path cannot be followed to there.
 static bool run_ahead(const struct hs_frame_question *question, struct ahead *ahead, struct hs_instruction *last)
 {
@@ -92,11 +100,15 @@ static bool run_ahead(const struct hs_frame_question *question, struct ahead *ah
                 return false;
             address += slot.size;
         }
-        if (last->flow == HS_FLOW_CALL || last->flow == HS_FLOW_STOP)
+        if (last->flow == HS_FLOW_STOP || (last->flow == HS_FLOW_CALL && !question->past_calls))
             return false; // which may not come back
+        if (last->flow == HS_FLOW_CALL)
+            pass_call(decoder, ahead);
         // The cases of a switch come next, or another function: it makes and gives back a frame of its own.
-        bool is_switch = question->exact && last->flow == HS_FLOW_INDIRECT && !is_stub(decoder, ahead, last);
-        if (is_switch || last->conditional || last->flow == HS_FLOW_NEXT || last->flow == HS_FLOW_BRANCH)
+        bool is_switch = question->exact && last->flow == HS_FLOW_INDIRECT && !is_stub(decoder, ahead, last) &&
+                         !(ahead->loaded & hs_register_bit(decoder->ra));
+        bool goes_on = last->flow == HS_FLOW_NEXT || last->flow == HS_FLOW_BRANCH || last->flow == HS_FLOW_CALL;
+        if (is_switch || last->conditional || goes_on)
             continue;
         if (last->flow != HS_FLOW_JUMP)
             return true;

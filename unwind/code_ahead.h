@@ -12,6 +12,7 @@ struct hs_frame_question {
     const struct hs_code *code;
     uintptr_t at; // as for hs_analyse()
     bool exact;
+    bool past_calls; // all calls are taken to come back
 };
 
 #pragma GCC visibility push(hidden)

@@ -7,6 +7,7 @@
 #include "unwind/function_bounds.h"
 #include "unwind/pdr.h"
 #include "unwind/rule_cache.h"
+#include "unwind/work.h"
 
 #include <sys/mman.h>
 
@@ -67,7 +68,8 @@ static bool analyse_part(const struct hs_decoder *decoder, const struct hs_modul
     struct hs_range range;
     struct hs_code function = {0};
     struct hs_jump jump;
-    if (!hs_module_segment(module, (const void *)at, &range) || range.end - range.start > TEXT_MAX)
+    if (!hs_module_segment(module, (const void *)at, &range) || range.end - range.start > TEXT_MAX ||
+        !HS_MAY_LOOK_AT((size_t)(range.end - range.start)))
         return false;
     const struct hs_code text = {
         .bytes = range.start, .size = (size_t)(range.end - range.start), .address = (uintptr_t)range.start};

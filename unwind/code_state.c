@@ -82,12 +82,16 @@ static void store(const struct hs_decoder *decoder, struct hs_code_state *state,
     state->slots[number] = slot;
 }
 
-static struct hs_code_value loaded(const struct hs_code_state *state, const struct hs_effect *effect)
+// What a stub's caller is returned to by comes in another register.
+static struct hs_code_value loaded(const struct hs_decoder *decoder, const struct hs_code_state *state,
+                                   const struct hs_effect *effect)
 {
     struct hs_code_value base = state->registers[effect->source];
-    unsigned number = effect->reg;
-    if (base.kind == HS_VALUE_CFA && state->saved & hs_register_bit(number) &&
-        (int64_t)base.number + effect->value == state->slots[number])
+    unsigned number = effect->reg, stored = number;
+    if (decoder->ra_of_stubs && number == decoder->ra && !(state->saved & hs_register_bit(number)))
+        stored = decoder->ra_of_stubs;
+    if (base.kind == HS_VALUE_CFA && state->saved & hs_register_bit(stored) &&
+        (int64_t)base.number + effect->value == state->slots[stored])
         return (struct hs_code_value){(int32_t)number, HS_VALUE_ENTRY};
     return hs_value_unknown();
 }
@@ -103,7 +107,7 @@ void hs_code_state__apply(const struct hs_decoder *decoder, struct hs_code_state
     if (effect->kind == HS_EFFECT_STORE)
         store(decoder, state, effect);
     else if (effect->kind == HS_EFFECT_LOAD)
-        state->registers[effect->reg] = loaded(state, effect);
+        state->registers[effect->reg] = loaded(decoder, state, effect);
     else
         state->registers[effect->reg] = computed(state, effect);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/eh_frame.h"
 
+#include "unwind/work.h"
+
 enum {
     TABLE_ENCODING = 0x3b, // signed 4 bytes from the start of .eh_frame_hdr: what every linker writes
     NO_TABLE = 0xff,
@@ -33,6 +35,8 @@ static bool read_header(struct hs_range bytes, struct hs_cfi_section *section, s
     if (reader.failed || table_encoding != TABLE_ENCODING || count_encoding == NO_TABLE)
         return !reader.failed;
     uintptr_t entries = hs_cfi_read_pointer(&reader, count_encoding, section);
+    if (HS_WORDS_LINKED)
+        entries -= section->bias; // it is no pointer
     if (reader.failed || entries > (size_t)(reader.end - reader.at) / ENTRY_SIZE)
         return false;
     header->table = reader.at;
@@ -70,6 +74,8 @@ bool hs_eh_frame_scan(const struct hs_cfi_section *section, const uint8_t *first
         case HS_FDE_BAD:
             return false;
         }
+        if (!HS_MAY_LOOK_AT((size_t)(fde->next - record)))
+            return false;
     }
 }
 

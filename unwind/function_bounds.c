@@ -374,19 +374,22 @@ static bool is_likely(const struct builder *builder, const uint8_t *from, const 
     return builder->decoder->is_likely(at - before, before + (after < 2 * STRETCH ? after : 2 * STRETCH));
 }
 
-// Calls, blocks, and where there is data in code or a table of addresses, the pointers in it.
-static void mark_in_code(const struct builder *builder)
+// Calls, blocks, and where there is data in code or a table of addresses, the pointers in it. Returns whether most of
+// the code is of the other kind, where there are two.
+static bool mark_in_code(const struct builder *builder)
 {
     const struct hs_decoder *decoder = builder->decoder;
     const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
     struct block block = {.after_end = true};
+    int others = 0;
     for (const uint8_t *at = start, *from = start, *judged = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
         struct hs_instruction instruction;
-        bool data = is_data(builder, address),
-             unlikely = !data && at >= judged && !is_likely(builder, from, at, &judged);
+        bool data = is_data(builder, address), judge = !data && at >= judged,
+             unlikely = judge && !is_likely(builder, from, at, &judged);
+        others += unlikely - (judge && !unlikely);
         if (data || unlikely || !decoder->decode(at, (size_t)(end - at), address, &context, &instruction) ||
             !instruction.size) {
             at = unlikely ? judged : at + decoder->alignment;
@@ -398,7 +401,29 @@ static void mark_in_code(const struct builder *builder)
         mark_in_instruction(builder, address, &instruction, &constants, &block);
         at += instruction.size;
     }
+    return others > 0;
 }
+
+#ifdef HS_ARCH_HAS_EXIDX // ARM
+// Of functions in assembler among code of the other kind nothing may tell but the words of zeros before them. Elsewhere
+// such words are constants more often.
+static void mark_behind_zeros(const struct builder *builder)
+{
+    enum { ALIGNMENT = 16 };
+    const struct hs_range *code = &builder->code.bytes;
+    uintptr_t first = ALIGNMENT - builder->code.address % ALIGNMENT;
+    for (const uint8_t *at = code->start + first; at < code->end; at += ALIGNMENT) {
+        uintptr_t address = builder->code.address + (uintptr_t)(at - code->start);
+        if (!(at[-1] | at[-2] | at[-3] | at[-4]) && (at[0] | at[1]) && !is_data(builder, address - 4))
+            mark(builder, address);
+    }
+}
+#else
+static void mark_behind_zeros(const struct builder *builder)
+{
+    (void)builder;
+}
+#endif
 
 // The words of the module's data that lead to what looks like a function: tables of methods and callbacks.
 static void mark_pointers(const struct builder *builder, const struct hs_module *module)
@@ -484,7 +509,8 @@ static void build_from_code(struct builder *builder, const struct hs_module *mod
     if (found)
         map_places(builder, size);
     mark_pointers(builder, module);
-    mark_in_code(builder);
+    if (mark_in_code(builder))
+        mark_behind_zeros(builder);
     if (!builder->pointed)
         return;
     for (size_t i = 0; i < size; i++)

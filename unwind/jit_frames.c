@@ -4,6 +4,7 @@
 // section is given back only when nobody can be reading it.
 #include "unwind/jit_frames.h"
 
+#include "arch/far.h"
 #include "arch/system.h"
 #include "unwind/eh_frame.h"
 #include "unwind/include/heapsonde/unwind.h"
@@ -19,10 +20,15 @@ struct section {
     _Atomic uintptr_t end;       // of the section's bytes
 };
 
-static struct section sections[SECTIONS];
+static struct section sections[SECTIONS] HS_FAR;
 static _Atomic uint32_t slots_used;
 static _Atomic uint32_t registered;
 static _Atomic uint32_t readers;
+
+static struct section *section_at(uint32_t number)
+{
+    return *HS_FAR_AT(sections) + number;
+}
 
 bool hs_jit_frames_begin(void)
 {
@@ -58,7 +64,7 @@ bool hs_jit_frames_find(uintptr_t address, struct hs_cfi_section *section, struc
 {
     uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire);
     for (uint32_t i = 0; i < used; i++)
-        if (find_in(&sections[i], address, section, fde))
+        if (find_in(section_at(i), address, section, fde))
             return true;
     return false;
 }
@@ -102,12 +108,12 @@ static struct section *claim_slot(const uint8_t *eh_frame)
 {
     for (uint32_t i = 0; i < SECTIONS; i++) {
         const uint8_t *expected = NULL;
-        if (!atomic_compare_exchange_strong(&sections[i].eh_frame, &expected, eh_frame))
+        if (!atomic_compare_exchange_strong(&section_at(i)->eh_frame, &expected, eh_frame))
             continue;
         uint32_t used = atomic_load(&slots_used);
         while (used < i + 1 && !atomic_compare_exchange_weak(&slots_used, &used, i + 1))
             ;
-        return &sections[i];
+        return section_at(i);
     }
     return NULL;
 }
@@ -142,7 +148,7 @@ int hs_deregister_frames(const void *eh_frame)
 {
     uint32_t used = atomic_load(&slots_used);
     for (uint32_t i = 0; eh_frame && i < used; i++) {
-        struct section *slot = &sections[i];
+        struct section *slot = section_at(i);
         if (atomic_load(&slot->eh_frame) != eh_frame)
             continue;
         atomic_store(&slot->high, 0);

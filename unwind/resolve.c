@@ -8,35 +8,33 @@
 #include "unwind/stack_memory.h"
 #include "unwind/walk.h"
 
-// Kernels without a vdso, and emulators, put the trampoline on a page of its own, which is in no file.
-static bool readable_page(uintptr_t code)
-{
-    uintptr_t last = code + HS_SIGNAL_TRAMPOLINE_SIZE - 1, word = sizeof(uintptr_t);
-    return hs_memory_is_readable(code - code % word) && hs_memory_is_readable(last - last % word);
-}
-
 #ifndef HS_SIGNAL_CONTEXT_FROM_SP_AT
 #define HS_SIGNAL_CONTEXT_FROM_SP_AT(code) HS_SIGNAL_CONTEXT_FROM_SP
 #endif
 
-static HS_COLD bool trampoline_at(const struct hs_module *module, uintptr_t code, uint32_t *context)
+// Kernels without a vdso, and emulators, put the trampoline on a page of its own, which is in no file. Generated code
+// is in none either, and may go at any moment: only copies of such pages are looked at.
+static HS_COLD bool trampoline_at(const struct hs_module *module, uintptr_t code, bool may_go, uint32_t *context)
 {
+    uint8_t copy[HS_SIGNAL_TRAMPOLINE_SIZE];
+    const uint8_t *bytes = (const uint8_t *)code;
     struct hs_range text;
     if (module->anonymous) {
-        if (!readable_page(code))
+        if (!hs_memory_copy(code, copy, sizeof copy, may_go))
             return false;
-    } else if (!hs_module_segment(module, (const void *)code, &text) ||
-               (size_t)(text.end - (const uint8_t *)code) < HS_SIGNAL_TRAMPOLINE_SIZE) {
+        bytes = copy;
+    } else if (!hs_module_segment(module, bytes, &text) || (size_t)(text.end - bytes) < HS_SIGNAL_TRAMPOLINE_SIZE) {
         return false;
     }
-    *context = HS_SIGNAL_CONTEXT_FROM_SP_AT((const uint8_t *)code);
-    return hs_signal_trampoline((const uint8_t *)code);
+    *context = HS_SIGNAL_CONTEXT_FROM_SP_AT(bytes);
+    return hs_signal_trampoline(bytes);
 }
 
-bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, uint32_t *context)
+bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, bool may_go, uint32_t *context)
 {
     uintptr_t code = hs_rule_address(pc, true);
-    return trampoline_at(module, code, context) || trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND, context);
+    return trampoline_at(module, code, may_go, context) ||
+           trampoline_at(module, code - HS_SIGNAL_TRAMPOLINE_SECOND, may_go, context);
 }
 
 // Code that no source knows.
@@ -67,7 +65,7 @@ HS_COLD uint32_t hs_rule_resolve(uintptr_t pc, bool exact)
     uint32_t generation = hs_rule_generation(), rule, context;
     struct hs_module module;
     hs_arch_prepare();
-    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
+    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, false, &context))
         rule = hs_rule_odd(HS_ODD_SIGNAL, context);
     else
         rule = from_sources(pc, exact);

@@ -16,7 +16,7 @@ uint32_t hs_rule_resolve(uintptr_t pc, bool exact);
 
 // Whether a signal trampoline is at `pc`: at its first instruction or, interrupted, at its second. *context: where the
 // ucontext is, from sp.
-bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, uint32_t *context);
+bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, bool may_go, uint32_t *context);
 #pragma GCC visibility pop
 
 static inline uint32_t hs_rule_of(uintptr_t pc, bool exact)

@@ -4,7 +4,7 @@
 #include "unwind/include/heapsonde/unwind.h"
 #include "unwind/walk.h"
 
-_Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS] __attribute__((aligned(64)));
+_Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS] __attribute__((aligned(64))) HS_FAR;
 _Atomic uint32_t hs_rule_generation_now = 1;
 static _Atomic uint32_t next_victim;
 static _Atomic bool holds_guesses;
@@ -70,7 +70,7 @@ void hs_unwind_forget_rules(void)
 {
     atomic_fetch_add_explicit(&hs_rule_generation_now, 1, memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
-    _Atomic uintptr_t *entry = hs_rule_cache[0];
+    _Atomic uintptr_t *entry = (*HS_FAR_AT(hs_rule_cache))[0];
     _Atomic uintptr_t *end = entry + sizeof hs_rule_cache / sizeof *entry;
     for (; entry < end; entry++)
         if (atomic_load_explicit(entry, memory_order_relaxed))

@@ -9,6 +9,7 @@
 #define HEAPSONDE_UNWIND_RULE_CACHE_H
 
 #include "arch/arch.h"
+#include "arch/far.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,7 +79,7 @@ static inline uintptr_t hs_rule_tag(uintptr_t mixed)
 
 static inline _Atomic uintptr_t *hs_rule_set(uintptr_t mixed)
 {
-    return hs_rule_cache[mixed >> (8 * sizeof mixed - HS_RULE_CACHE_SET_BITS)];
+    return (*HS_FAR_AT(hs_rule_cache))[mixed >> (8 * sizeof mixed - HS_RULE_CACHE_SET_BITS)];
 }
 
 // The cached rule; HS_RULE_NONE when there is none. About 10 instructions, 14 cycles from key to rule.

@@ -10,14 +10,28 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/uio.h>
 
 enum { KNOWN_PAGES = 1024, FILL_LIMIT = 64, IMPOSSIBLE_HOW = 0x7fff };
 
 static _Atomic uintptr_t known_pages[KNOWN_PAGES];
 
-HS_COLD bool hs_memory_is_readable(uintptr_t address)
+static HS_COLD bool is_readable(uintptr_t address)
 {
     return HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, address, 0, HS_KERNEL_SIGSET_SIZE) == -EINVAL;
+}
+
+HS_COLD bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go)
+{
+    struct iovec local = {to, length}, remote = {(void *)address, length};
+    uintptr_t last = address + length - 1, word = sizeof(uintptr_t);
+    long result = may_go ? HS_SYSTEM6(SYS_process_vm_readv, hs_system_getpid(), &local, 1, &remote, 1, 0) : -ENOSYS;
+    if (result != -ENOSYS)
+        return result == (long)length;
+    if (!is_readable(address - address % word) || !is_readable(last - last % word))
+        return false;
+    __builtin_memcpy(to, (const void *)address, length);
+    return true;
 }
 
 static HS_COLD bool page_readable(uintptr_t page)
@@ -26,7 +40,7 @@ static HS_COLD bool page_readable(uintptr_t page)
     _Atomic uintptr_t *known = &known_pages[(number ^ number >> 10) % KNOWN_PAGES];
     if (atomic_load_explicit(known, memory_order_relaxed) == number)
         return number != 0;
-    if (!hs_memory_is_readable(page))
+    if (!is_readable(page))
         return false;
     atomic_store_explicit(known, number, memory_order_relaxed);
     return true;

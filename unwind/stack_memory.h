@@ -8,6 +8,7 @@
 #include "arch/word.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HS_STACK_PAGE 4096
@@ -22,8 +23,9 @@ struct hs_stack_memory {
 // The range extended by the word at `address`, or moved there. Span 0 when the word cannot be read.
 struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uintptr_t address);
 
-// Whether a word can be read now. What is mapped code may be gone again, so that nothing of it is remembered.
-bool hs_memory_is_readable(uintptr_t address);
+// Copies at most a page. False: it cannot be read. `may_go`: another thread may unmap it meanwhile; it never faults
+// then where the kernel has process_vm_readv(2).
+bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go);
 
 // Whether there is room on the calling thread's stack for a walk: 8 KiB below the caller can be read.
 bool hs_stack_has_room(void);

@@ -3,6 +3,8 @@
 // The slow walk with all registers, for frames whose rule needs others than sp and fp: hand-written code such as the
 // lazy binding entry of the loader, or libcrypto's assembler. It starts in its own frame, so that callee-saved
 // registers are known, passes the frames of the walker itself, and answers one step. Snapshots are walked so as well.
+#include "arch/likely.h"
+#include "unwind/code_row.h"
 #include "unwind/compile.h"
 #include "unwind/expression.h"
 #include "unwind/odd_rules.h"
@@ -10,6 +12,10 @@
 #include "unwind/snapshot.h"
 #include "unwind/step.h"
 #include "unwind/walk_marks.h"
+
+#ifdef HS_ARCH_HAS_EXIDX
+#include "arch/arm/decoder_shared.h"
+#endif
 
 enum { FRAME_LIMIT = 1 << 16 };
 
@@ -87,7 +93,7 @@ static bool knows_return_address(const struct full_walk *walk, const struct hs_f
 #endif
 }
 
-static int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
+static HS_COLD int step_by_row(struct full_walk *walk, const struct hs_found_row *found)
 {
     const struct hs_cfi_section *section = &found->place.section;
     const struct hs_cfi_row *row = &found->row;
@@ -132,6 +138,36 @@ static int step_over_signal(struct full_walk *walk, uint32_t context_from_sp)
     walk->registers = next;
     walk->exact = true;
     return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
+}
+
+// The same by the code itself. Tables of what switches stacks speak of where it leads to, and some of epilogues are
+// wrong.
+static HS_COLD int step_by_code(struct full_walk *walk, uintptr_t pc)
+{
+    struct hs_found_row found = {.place.fde.return_address_column = HS_DWARF_RA};
+    struct hs_module module;
+    bool known = hs_module_find(hs_rule_address(pc, true), &module) && !module.anonymous &&
+                 hs_code_row(&module, pc, true, &found.row, &found.guessed) && !found.guessed;
+    return known ? step_by_row(walk, &found) : HS_END_BAD_STACK;
+}
+
+static HS_COLD bool leads_to_code(const struct full_walk *walk)
+{
+    struct hs_module module;
+    return hs_module_find(hs_rule_address(hs_code_at(walk->registers.values[HS_DWARF_PC]), false), &module);
+}
+
+static HS_COLD int step_by_found(struct full_walk *walk, const struct hs_found_row *found, uintptr_t pc)
+{
+    if (!walk->exact)
+        return step_by_row(walk, found);
+    struct full_walk by_code = *walk;
+    int result = step_by_row(walk, found);
+    bool doubtful = result == HS_STEP_MORE ? !leads_to_code(walk) : result != HS_END_ROOT;
+    if (!doubtful || step_by_code(&by_code, pc) != HS_STEP_MORE || !leads_to_code(&by_code))
+        return result;
+    *walk = by_code;
+    return HS_STEP_MORE;
 }
 
 // No frame information: the chain of frame pointers, checked; callee-saved registers other than fp are taken to be
@@ -195,7 +231,8 @@ static int step(struct full_walk *walk)
     if (!pc)
         return step_over_unknown(walk);
 #endif
-    if (hs_module_find(hs_rule_address(pc, true), &module) && hs_at_signal_trampoline(&module, pc, &context))
+    if (hs_module_find(hs_rule_address(pc, true), &module) &&
+        hs_at_signal_trampoline(&module, pc, walk->memory.copy, &context))
         return step_over_signal(walk, context);
     switch (hs_row_cache_find(pc, walk->exact, &found)) {
     case HS_ROW_BAD:
@@ -205,7 +242,7 @@ static int step(struct full_walk *walk)
     case HS_ROW_FOUND:
         break;
     }
-    int result = step_by_row(walk, &found);
+    int result = step_by_found(walk, &found, pc);
     hs_row_release(&found);
     return result;
 }
@@ -251,21 +288,19 @@ static int step_snapshot(struct full_walk *walk)
 }
 
 #ifdef HS_ARCH_HAS_EXIDX // ARM
-// The kernel tells the pc without the bit that says Thumb: the code around it tells which it is.
+// The kernel tells the pc without the bit that says Thumb: the code around it tells which it is. Code of no file may be
+// gone by now.
 static uintptr_t with_mode(uintptr_t pc)
 {
-    enum { AROUND = 64 };
     struct hs_module module;
     struct hs_range code;
     if (pc & 2)
         return pc | 1;
     const uint8_t *at = (const uint8_t *)hs_code_at(pc);
-    if (pc & 1 || !hs_module_find((uintptr_t)at, &module) || !hs_module_segment(&module, at, &code))
+    if (pc & 1 || HS_ARCH_IS_LEAF(pc) || !hs_module_find((uintptr_t)at, &module) || module.anonymous ||
+        !hs_module_segment(&module, at, &code))
         return pc;
-    const uint8_t *from = (size_t)(at - code.start) > AROUND ? at - AROUND : at;
-    size_t left = (size_t)(code.end - at);
-    size_t length = (size_t)(at - from) + (left < AROUND ? left : AROUND);
-    return hs_decoder_thumb.is_likely(from, length) ? pc | 1 : pc;
+    return hs_arm_is_arm_at(code.start, at, code.end) ? pc : pc | 1;
 }
 #endif
 

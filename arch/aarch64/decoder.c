@@ -205,7 +205,7 @@ static bool branch_to_register(struct a64 *a64)
     switch (bits(a64, 21, 4)) {
     case 0: // br, braaz
     case 8: // braa
-        flow(a64, HS_FLOW_INDIRECT);
+        flow(a64, rn(a64) == A64_LR ? HS_FLOW_RETURN : HS_FLOW_INDIRECT);
         return true;
     case 1:
     case 9:

@@ -185,6 +185,33 @@ bool hs_arm_is_arm(const uint8_t *code, size_t length)
            words * 9; // of ARM code rarely less than half are, of Thumb code rarely more than a third
 }
 
+// How much a word looks like an instruction of ARM code, by its upper byte: as code of the GNU C library has it.
+static int looks_like_arm(unsigned upper)
+{
+    enum { ALWAYS = 6, WIDE = 1, NEVER = -1, RARE = -3, HARDLY = -6 };
+    if (upper >> 4 == 14)
+        return upper & 8 ? WIDE : ALWAYS;
+    if (upper >> 4 == 15)
+        return NEVER;
+    bool common = upper >> 4 < 4 || upper >> 4 == 8 || upper >> 4 == 9 || upper >> 4 == 10 || upper >> 4 == 12;
+    return common ? RARE : HARDLY;
+}
+
+// Up to words of zeros, which are padding between functions.
+bool hs_arm_is_arm_at(const uint8_t *start, const uint8_t *at, const uint8_t *end)
+{
+    enum { WORD = 4, AROUND = 32 * WORD, BX_PC = 0x4778 };
+    const uint8_t *word = at;
+    int sum = 0;
+    if (end - at >= WORD && hs_bits__little16(at) == BX_PC)
+        return false;
+    for (; end - word >= WORD && word - at <= AROUND && (word == at || hs_bits__little32(word)); word += WORD)
+        sum += looks_like_arm(word[3]);
+    for (word = at; word - start >= WORD && at - word < AROUND && hs_bits__little32(word - WORD); word -= WORD)
+        sum += looks_like_arm(word[-1]);
+    return sum >= 0;
+}
+
 static void coprocessor_transfer(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code)
 {
     unsigned how = word & 1u << 23 ? HS_ARM_UP : 0;

@@ -90,6 +90,9 @@ void hs_arm_refer(struct hs_instruction *instruction, const struct hs_arm_code *
 // Whether code is ARM's rather than Thumb's: most ARM instructions are unconditional.
 bool hs_arm_is_arm(const uint8_t *code, size_t length);
 
+// The same for the one place `at`, a multiple of 4, with the code around it.
+bool hs_arm_is_arm_at(const uint8_t *start, const uint8_t *at, const uint8_t *end);
+
 // The coprocessor space, VFP among it; Thumb has it in the same 28 bits.
 void hs_arm_coprocessor(struct hs_instruction *instruction, uint32_t word, const struct hs_arm_code *code);
 

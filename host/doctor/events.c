@@ -47,17 +47,22 @@ void hs_doctor__look_paranoid(const struct hs_doctor_scene *scene, struct hs_doc
 }
 
 // Why the kernel refused, as far as its files tell.
-static void refused(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding, int problem)
+static void refused(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding, enum hs_doctor_event event,
+                    int problem)
 {
     char text[32];
     bool known = hs_doctor__read(scene, PARANOID, text, sizeof(text)) >= 0;
+    bool no_such_event = problem == ENOENT || problem == EOPNOTSUPP || problem == ENODEV;
     hs_doctor__say(finding, HS_DOCTOR_FAILS, "perf_event_open: %s", strerror(problem));
-    if (problem == ENOSYS && !known)
+    // Every kernel that has perf_event has clocks and page faults; gVisor says ENODEV to all.
+    bool absent = problem == ENOSYS || (no_such_event && event != HS_DOCTOR_CYCLES);
+    if (absent && !known)
         hs_doctor__advise(finding, "use a kernel with CONFIG_PERF_EVENTS=y");
-    else if (problem == ENOSYS)
-        hs_doctor__advise(finding, "the kernel has it, but not what runs this process (QEMU user mode, or a filter of "
-                                   "system calls): run it on the kernel itself");
-    else if (problem == ENOENT || problem == EOPNOTSUPP || problem == ENODEV)
+    else if (absent)
+        hs_doctor__advise(finding,
+                          "the kernel has it, but not what runs this process (QEMU user mode, gVisor, or a filter "
+                          "of system calls): run it on the kernel itself");
+    else if (no_such_event)
         hs_doctor__advise(finding, "the processor, or the virtual machine, has no such counter; the clock is used");
     else if ((problem == EACCES || problem == EPERM) && known && atoi(text) > 1)
         hs_doctor__advise(finding, "sysctl kernel.perf_event_paranoid=%d, or give CAP_PERFMON", atoi(text) > 2 ? 2 : 1);
@@ -74,7 +79,7 @@ static void look_event(const struct hs_doctor_scene *scene, struct hs_doctor_fin
 {
     int result = scene->open_event(event);
     if (result)
-        refused(scene, finding, -result);
+        refused(scene, finding, event, -result);
     else
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", use);
 }

@@ -60,8 +60,7 @@ static int put_in_order(struct weighing *weighing, struct hs_sample *samples, si
     return 0;
 }
 
-// ---- CPU time
-// ---------------------------------------------------------------------------------------------------------
+// ---- CPU time ------------------------------------------------------------------------------------------------------
 
 // A thread's samples since a reading of its clock.
 struct stretch {
@@ -126,8 +125,7 @@ static void weigh_cpu_time(struct hs_sample **first, struct hs_sample **end)
     share_out(&stretch);
 }
 
-// ---- time off the processor
-// --------------------------------------------------------------------------------------------
+// ---- time off the processor ----------------------------------------------------------------------------------------
 
 static bool has_loss_between(const struct weighing *weighing, uint64_t from, uint64_t to)
 {
@@ -167,8 +165,7 @@ static void weigh_time_off(const struct weighing *weighing, struct hs_sample **f
         end_time_off(weighing, left, end_time);
 }
 
-// ---- all
-// ---------------------------------------------------------------------------------------------------------------
+// ---- all -----------------------------------------------------------------------------------------------------------
 
 static void weigh_threads(struct weighing *weighing, uint64_t end_time)
 {
@@ -202,7 +199,7 @@ static size_t keep_weighed(struct hs_sample *samples, size_t count, struct hs_su
 
 int hs_samples__weigh(struct hs_sample *samples, size_t *count, uint64_t end_time, struct hs_summary *summary)
 {
-    struct weighing weighing = {NULL};
+    struct weighing weighing = {0};
     if (!*count)
         return 0;
     int result = put_in_order(&weighing, samples, *count);

@@ -12,8 +12,7 @@
 
 enum { BYTES_FIRST = 1 << 16, UNASKED = -2, NO_FILE = -1 };
 
-// ---- records
-// --------------------------------------------------------------------------------------------------------
+// ---- records -------------------------------------------------------------------------------------------------------
 
 static int add_bytes(struct hs_array *bytes, struct hs_bytes more)
 {
@@ -51,8 +50,7 @@ void snapshots__convert(struct tables *tables, struct hs_clock_map *clock)
         records[i].time = hs_clock_map__ns(clock, records[i].time);
 }
 
-// ---- nodes
-// ----------------------------------------------------------------------------------------------------------
+// ---- nodes ---------------------------------------------------------------------------------------------------------
 
 struct entry {
     uint64_t pc;
@@ -148,8 +146,7 @@ static int64_t node_of(struct unwinding *self, const struct hs_offline_stack *st
     return node;
 }
 
-// ---- modules
-// --------------------------------------------------------------------------------------------------------
+// ---- modules -------------------------------------------------------------------------------------------------------
 
 static int open_module(void *context, size_t number)
 {
@@ -210,8 +207,7 @@ static int enter_epoch(struct unwinding *self, uint64_t time)
     return choose_modules(self, time);
 }
 
-// ---- snapshots
-// ------------------------------------------------------------------------------------------------------
+// ---- snapshots -----------------------------------------------------------------------------------------------------
 
 // The node of a record's stack, 0 for a damaged one, or a negative errno.
 static int64_t unwind(struct unwinding *self, const struct hs_snapshot_record *record)

@@ -23,6 +23,16 @@ struct collecting {
     uint8_t *marks;          // by node: MARK_*
     uint64_t *bytes;         // by node: allocated by the stack that ends there
     uint64_t *passed;        // by node: bit i: it or a caller lies in use `first + i`
+    struct place_of_code *places;
+};
+
+// Few addresses stand for many nodes: what was found out of them is kept, each at the place of its hash.
+enum { PLACES = 16384 };
+struct place_of_code {
+    uint64_t pc, time; // time + 1; 0: nothing is kept here
+    int module;
+    bool counts; // there is no debug information
+    bool unnamed, shown;
 };
 
 static int start(struct collecting *with, const struct hs_subject *subject, struct hs_module_uses *uses)
@@ -37,8 +47,10 @@ static int start(struct collecting *with, const struct hs_subject *subject, stru
     with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
     with->bytes = calloc(with->node_count + 1, sizeof(*with->bytes));
     with->marks = calloc(with->node_count + 1, sizeof(*with->marks));
+    with->places = calloc(PLACES, sizeof(*with->places));
     uses->use = calloc(modules + 1, sizeof(*uses->use));
-    if (!with->use_of_module || !with->use_of_node || !with->passed || !with->bytes || !with->marks || !uses->use)
+    if (!with->places || !with->use_of_module || !with->use_of_node || !with->passed || !with->bytes || !with->marks ||
+        !uses->use)
         return -ENOMEM;
     memset(with->use_of_module, 0xff, (modules + 1) * sizeof(*with->use_of_module));
     memset(with->use_of_node, 0xff, (with->node_count + 1) * sizeof(*with->use_of_node));
@@ -57,26 +69,60 @@ static uint32_t use_of(struct collecting *with, int module)
     return *use;
 }
 
-static void count_node(struct collecting *with, uint32_t node)
+static void look_at(struct collecting *with, uint32_t node, struct place_of_code *place)
 {
     struct hs_trace_symbols *symbols = with->subject->symbols;
-    int module = hs_trace_symbols__module(symbols, node);
-    if (module < 0)
+    place->module = hs_trace_symbols__module(symbols, node);
+    place->counts = false;
+    if (place->module < 0)
         return;
-    struct hs_module_use *use = &with->uses->use[use_of(with, module)];
-    with->use_of_node[node] = with->use_of_module[module];
-    use->frames++;
     // Where debug information was found, names are not worth counting.
-    if (!hs_symbols_reason(&use->status))
+    place->counts = hs_symbols_reason(&with->uses->use[use_of(with, place->module)].status);
+    if (!place->counts)
         return;
     const struct hs_frames *frames = hs_trace_symbols__node(symbols, node);
     const struct hs_frame *outermost = &frames->frame[frames->count - 1];
-    bool unnamed = outermost->kind != HS_FRAME_NAMED;
-    use->unnamed += unnamed;
+    place->unnamed = outermost->kind != HS_FRAME_NAMED;
     // Frames of an allocator are not shown.
-    use->matters |= unnamed && outermost->role != HS_ROLE_ALLOCATOR &&
-                    (use->status.state != HS_SYMBOLS_FOUND ||
-                     hs_store__frames(with->subject->store, node, NULL, 0, NULL) > STARTING_FRAMES);
+    place->shown = outermost->role != HS_ROLE_ALLOCATOR;
+}
+
+static const struct place_of_code *place_of(struct collecting *with, uint32_t node)
+{
+    const uint64_t pc = with->nodes[node].pc, time = hs_store__node_time(with->subject->store, node) + 1;
+    struct place_of_code *place = &with->places[(pc * 0x9e3779b97f4a7c15u) >> 50];
+    if (place->pc == pc && place->time == time && !hs_trace_symbols__is_cut(with->subject->symbols, node))
+        return place;
+    place->pc = pc;
+    place->time = hs_trace_symbols__is_cut(with->subject->symbols, node) ? 0 : time;
+    look_at(with, node, place);
+    return place;
+}
+
+static bool is_behind_the_start(const struct collecting *with, uint32_t node)
+{
+    size_t frames = 0;
+    for (; node && frames <= STARTING_FRAMES; node = hs_trace_symbols__parent(with->subject->symbols, node)) {
+        if (hs_trace_symbols__is_cut(with->subject->symbols, node))
+            break;
+        frames += !hs_trace_symbols__is_guess(with->subject->symbols, node);
+    }
+    return frames > STARTING_FRAMES;
+}
+
+static void count_node(struct collecting *with, uint32_t node)
+{
+    const struct place_of_code *place = place_of(with, node);
+    if (place->module < 0)
+        return;
+    struct hs_module_use *use = &with->uses->use[use_of(with, place->module)];
+    with->use_of_node[node] = with->use_of_module[place->module];
+    use->frames++;
+    if (!place->counts || !place->unnamed)
+        return;
+    use->unnamed++;
+    if (!use->matters && place->shown)
+        use->matters = use->status.state != HS_SYMBOLS_FOUND || is_behind_the_start(with, node);
 }
 
 // A damaged table may say anything; a parent stands before its children.
@@ -154,6 +200,7 @@ int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject
     free(with.passed);
     free(with.bytes);
     free(with.marks);
+    free(with.places);
     if (result)
         hs_module_uses__free(uses);
     return result;

@@ -136,7 +136,7 @@ static int write_cut_stacks(struct hs_json *json, const struct hs_subject *subje
     return 0;
 }
 
-static void write_frame(struct hs_json *json, const struct hs_frame *frame)
+void hs_report__frame_json(struct hs_json *json, const struct hs_frame *frame)
 {
     char address[32];
     snprintf(address, sizeof(address), "0x%llx", (unsigned long long)frame->address);
@@ -166,7 +166,7 @@ void hs_report__stack_json(struct hs_json *json, const struct hs_subject *subjec
         }
         const struct hs_frames *frames = hs_trace_symbols__node(subject->symbols, node);
         for (uint32_t i = 0; i < frames->count; i++)
-            write_frame(json, &frames->frame[i]);
+            hs_report__frame_json(json, &frames->frame[i]);
     }
     hs_json__close_array(json);
     unsigned cut = HS_CUT_NONE;

@@ -110,8 +110,7 @@ int hs_report__touched(FILE *out, const struct hs_subject *subject, unsigned mos
     return result ? result : print_touched(out, subject, HS_EVENTS_TOUCHED_MAPPINGS, most);
 }
 
-// ---- JSON
-// ---------------------------------------------------------------------------------------------------------------
+// ---- JSON ----------------------------------------------------------------------------------------------------------
 
 static void time_json(struct hs_json *json, const struct hs_total *total)
 {

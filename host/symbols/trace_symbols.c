@@ -177,7 +177,8 @@ const char *hs_cut_reason(uint64_t reason)
                                           "broken stack",
                                           "too deep",
                                           "copied part of the stack too small",
-                                          "file is missing"};
+                                          "file is missing",
+                                          "too much work"};
     return reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[reason] : "unknown reason";
 }
 
@@ -190,9 +191,10 @@ static const struct hs_frames *cut_frames(uint64_t reason)
                                            {.function = "[cut: too deep]", .module = ""},
                                            {.function = "[cut: copied part of the stack too small]", .module = ""},
                                            {.function = "[cut: file is missing]", .module = ""},
+                                           {.function = "[cut: too much work]", .module = ""},
                                            {.function = "[cut: unknown reason]", .module = ""}};
-    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1}, {&cuts[3], 1},
-                                              {&cuts[4], 1}, {&cuts[5], 1}, {&cuts[6], 1}, {&cuts[7], 1}};
+    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1}, {&cuts[3], 1}, {&cuts[4], 1},
+                                              {&cuts[5], 1}, {&cuts[6], 1}, {&cuts[7], 1}, {&cuts[8], 1}};
     size_t last = sizeof(frames) / sizeof(frames[0]) - 1;
     return &frames[reason < last ? reason : last];
 }

@@ -17,8 +17,7 @@
 
 enum { SECTIONS_MAX = 4096, SYMBOLS_MAX = 1 << 24 };
 
-// ---- memory
-// ---------------------------------------------------------------------------------------------------------
+// ---- memory --------------------------------------------------------------------------------------------------------
 
 static void *reserve_low(size_t size)
 {
@@ -59,8 +58,7 @@ static bool fill(struct hs_image *image)
     return image->load_count && image->loads[0].filled;
 }
 
-// ---- headers
-// --------------------------------------------------------------------------------------------------------
+// ---- headers -------------------------------------------------------------------------------------------------------
 
 static bool is_of(const struct hs_image_kind *kind, Elf *elf)
 {
@@ -121,8 +119,7 @@ static bool read_headers(struct hs_image *image)
     return true;
 }
 
-// ---- sections
-// -------------------------------------------------------------------------------------------------------
+// ---- sections ------------------------------------------------------------------------------------------------------
 
 static bool is_text_there(const struct hs_image *image)
 {
@@ -174,8 +171,7 @@ bool hs_image__section_bytes(struct hs_image_section *section)
     return true;
 }
 
-// ---- symbols
-// --------------------------------------------------------------------------------------------------------
+// ---- symbols -------------------------------------------------------------------------------------------------------
 
 static Elf_Scn *symbol_section(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
@@ -208,8 +204,7 @@ static bool read_symbols(struct hs_image *image, Elf *elf, uint32_t type)
     return true;
 }
 
-// ---- relocations
-// ----------------------------------------------------------------------------------------------------
+// ---- relocations ---------------------------------------------------------------------------------------------------
 
 // Where pointers are in the relocations and not in place, they are put there.
 static void relocate(struct hs_image *image, uint16_t machine)
@@ -230,8 +225,7 @@ static void relocate(struct hs_image *image, uint16_t machine)
     }
 }
 
-// ---- all of it
-// ------------------------------------------------------------------------------------------------------
+// ---- all of it -----------------------------------------------------------------------------------------------------
 
 static bool build(struct hs_image *image, const struct hs_image_kind *kind)
 {

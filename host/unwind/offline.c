@@ -183,6 +183,11 @@ unsigned hs_offline__sp(const struct hs_offline *self)
     return self->view->sp;
 }
 
+uint64_t hs_offline__looked_at(const struct hs_offline *self)
+{
+    return self->view->looked_at();
+}
+
 int hs_offline__add_file(struct hs_offline *self, int fd, int debug)
 {
     struct hs_image *image = hs_image__open(&self->kind, fd, debug);
@@ -236,7 +241,7 @@ void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot 
                                 .capacity = HS_OFFLINE_FRAMES};
     self->view->walk(self, &walk);
     stack->depth = walk.depth;
-    stack->end = walk.end;
+    stack->end = walk.given_up && walk.end != HS_END_ROOT ? HS_OFFLINE_TOO_DEAR : walk.end;
     const struct hs_offline_module *last = walk.depth ? module_of(self, stack->pcs[walk.depth - 1]) : NULL;
     if (walk.end != HS_END_ROOT && last && (!self->open || self->open(self->context, last->number) < 0))
         stack->end = HS_OFFLINE_NO_FILE;

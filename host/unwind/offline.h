@@ -16,7 +16,15 @@
 enum { HS_OFFLINE_REGISTERS = 33, HS_OFFLINE_FRAMES = 1024 };
 
 // Ends of walks beyond those of enum hs_end (unwind/walk.h).
-enum { HS_OFFLINE_NO_FILE = 6 }; // the file of the outermost frame's module is missing
+enum {
+    HS_OFFLINE_NO_FILE = 6,  // the file of the outermost frame's module is missing
+    HS_OFFLINE_TOO_DEAR = 7, // what the session may look at was used up
+};
+
+// Bytes of code and tables that a session may look at to find rules: for the first walk, and for each one more. A place
+// in code is looked up once, so that only stacks that are made up need as much. It takes about 15 ns a byte.
+#define HS_OFFLINE_WORK_FIRST (UINT64_C(48) << 20)
+#define HS_OFFLINE_WORK_EACH  (UINT64_C(1) << 14)
 
 struct hs_offline;
 
@@ -56,6 +64,9 @@ struct hs_offline_stack {
     uint32_t depth;
     int end; // enum hs_end, or HS_OFFLINE_*
 };
+
+// Bytes that were looked at so far.
+uint64_t hs_offline__looked_at(const struct hs_offline *self);
 
 void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot *snapshot,
                       struct hs_offline_stack *stack);

@@ -4,7 +4,9 @@
 #include "host/unwind/view.h"
 
 #include "host/unwind/image.h"
+#include "host/unwind/offline.h"
 #include "host/unwind/offline_view.h"
+#include "host/unwind/row_memory.h"
 #include "unwind/function_bounds.h"
 #include "unwind/jit_frames.h"
 #include "unwind/module_file.h"
@@ -12,6 +14,7 @@
 #include "unwind/snapshot.h"
 #include "unwind/stack_memory.h"
 #include "unwind/walk_marks.h"
+#include "unwind/work.h"
 
 #include <elf.h>
 #include <string.h>
@@ -169,10 +172,12 @@ bool hs_file_symbols(struct hs_range file, struct hs_file_symbols *symbols)
 {
     const struct hs_image *image = image_behind(file);
     const uint8_t *names = (const uint8_t *)image->names;
+    if (!image->symbol_count || !names)
+        return false;
     symbols->bytes.start = (const uint8_t *)image->symbols;
     symbols->bytes.end = (const uint8_t *)(image->symbols + image->symbol_count);
     symbols->names = (struct hs_range){names, names + image->names_size};
-    return image->symbol_count != 0;
+    return true;
 }
 
 bool hs_file_symbols_next(struct hs_file_symbols *symbols, struct hs_file_function *function)
@@ -218,14 +223,40 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
     return memory;
 }
 
-bool hs_memory_is_readable(uintptr_t address)
+bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go)
 {
-    struct hs_stack_memory memory = {0, 0};
-    return hs_stack_memory_check(&memory, address);
+    (void)may_go;
+    const struct hs_image *image = hs_offline__image_at(session, address);
+    const uintptr_t offset = address - (uintptr_t)(image ? image->memory : NULL);
+    if (!image || length > image->span || offset > image->span - length)
+        return false;
+    memcpy(to, (const void *)address, length);
+    return true;
 }
 
-// ---- the view
-// -------------------------------------------------------------------------------------------------------
+// ---- how much is looked at: of hostile files, each place in code may be dear ---------------------------------------
+
+static struct {
+    uint64_t granted, looked_at;
+    bool given_up;
+} work;
+
+bool hs_view_may_look_at(size_t bytes)
+{
+    if (bytes > work.granted - work.looked_at) {
+        work.given_up = true;
+        return false;
+    }
+    work.looked_at += bytes;
+    return true;
+}
+
+static uint64_t looked_at(void)
+{
+    return work.looked_at;
+}
+
+// ---- the view ------------------------------------------------------------------------------------------------------
 
 enum { FRAMES_MOST = 4096 };
 
@@ -250,14 +281,19 @@ static void walk_snapshot(struct hs_offline *of, struct hs_view_walk *walk)
     for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
         snapshot.registers.values[i] = (uintptr_t)walk->registers[i];
     session = of;
+    work.granted += work.granted ? HS_OFFLINE_WORK_EACH : HS_OFFLINE_WORK_FIRST;
+    work.given_up = false;
     hs_memo_take_snapshot(&memo, &snapshot);
     take(&memo, walk);
+    walk->given_up = work.given_up;
 }
 
 static void forget(void)
 {
     hs_unwind_forget_rules();
     hs_function_bounds_forget();
+    hs_row_memory_forget();
+    memset(&work, 0, sizeof work);
     session = NULL;
 }
 
@@ -267,4 +303,5 @@ const struct hs_view HS_VIEW_NAME __attribute__((visibility("default"))) = {
     .pc = HS_DWARF_PC,
     .walk = walk_snapshot,
     .forget = forget,
+    .looked_at = looked_at,
 };

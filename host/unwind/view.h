@@ -19,13 +19,15 @@ struct hs_view_walk {
     uint64_t *pcs; // innermost first
     bool *guessed; // whether the step from there was a guess
     uint32_t capacity, depth;
-    int end; // enum hs_end
+    int end;       // enum hs_end
+    bool given_up; // something was not looked up any more
 };
 
 struct hs_view {
     unsigned registers, sp, pc;
     void (*walk)(struct hs_offline *session, struct hs_view_walk *walk);
-    void (*forget)(void); // the session ends
+    void (*forget)(void);        // the session ends
+    uint64_t (*looked_at)(void); // bytes so far
 };
 
 extern const struct hs_view hs_view_amd64, hs_view_aarch64, hs_view_arm, hs_view_mips64, hs_view_mips64el;

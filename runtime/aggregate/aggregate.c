@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/aggregate/aggregate.h"
 
+#include "arch/far.h"
 #include "arch/system.h"
 #include "format/meta.h"
 #include "format/sums.h"
@@ -49,8 +50,9 @@ static struct {
     uint64_t all_read_until, next_sweep_ns;
     bool in_order; // as long as there was one stream alone
     struct last_call last_calls[LAST_CALLS];
-    struct reading readings[HS_SLOTS_LIMIT];
 } aggregate;
+
+static struct reading readings[HS_SLOTS_LIMIT] HS_FAR;
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ static void add_slot(const struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     const uint64_t *records = hs_slot__records(slot);
-    struct reading *reading = &aggregate.readings[hs_slots__index(slot)];
+    struct reading *reading = *HS_FAR_AT(readings) + hs_slots__index(slot);
     if (reading->sequence != header->sequence)
         *reading = (struct reading){.sequence = header->sequence, .clock = header->base_time};
     aggregate.in_order = hs_threads__streams() <= 1;
@@ -391,6 +393,7 @@ void hs_aggregate__reset(void)
     if (aggregate.nodes_memory)
         hs_memory__unmap(aggregate.nodes_memory, 2 * PART_SIZE);
     __builtin_memset(&aggregate, 0, sizeof aggregate);
+    __builtin_memset(HS_FAR_AT(readings), 0, sizeof readings);
     hs_blocks__reset();
     hs_stack_sums__reset();
     hs_nodes__reset();

@@ -181,8 +181,7 @@ uint64_t hs_stack_sums__folded(unsigned domain)
     return domains[domain].folded + domains[domain].count - domains[domain].told_count;
 }
 
-// ---- what is told
-// -------------------------------------------------------------------------------------------------------
+// ---- what is told --------------------------------------------------------------------------------------------------
 
 static uint64_t live_bytes(const struct sums *sums)
 {

@@ -18,7 +18,7 @@
 enum { RING_MOST = 512 << 10, RING_LEAST = 16 << 10, ALL_RINGS_MOST = 16 << 20, THREADS_MOST = 4096 };
 
 // In the order in which they are opened.
-enum event { CPU, FAULT_STACK, FAULT, MAJOR_FAULT, SWITCH, WITNESS, EVENTS };
+enum event { CPU, FAULT_STACK, MAJOR_FAULT_STACK, FAULT, MAJOR_FAULT, SWITCH, WITNESS, EVENTS };
 
 static const struct {
     uint8_t wanted; // by what of HEAPSONDE_EVENTS
@@ -26,8 +26,10 @@ static const struct {
     uint8_t config;
 } events[EVENTS] = {
     [CPU] = {HS_EVENTS_CPU, HS_PERF_INTERRUPTED, PERF_COUNT_SW_TASK_CLOCK},
-    [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS},
-    // Unlike the sum of both these two count when the page is there, and so can tell its size.
+    // Unlike the sum of both, minor and major faults are counted when the page is there, so that its size can be told.
+    // The kernel counts for each kind that anyone wants: two kinds cost less than three.
+    [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    [MAJOR_FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
     [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS_MIN},
     [MAJOR_FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
     [SWITCH] = {HS_EVENTS_OFF_CPU, HS_PERF_SWITCH, PERF_COUNT_SW_CONTEXT_SWITCHES},
@@ -60,9 +62,11 @@ static uint64_t sample_type(const struct hs_perf_rings *rings, enum event event)
 
 static uint64_t period(enum event event)
 {
-    const uint64_t periods[EVENTS] = {
-        1000000000 / hs_config.cpu_frequency, hs_config.fault_stacks, 1, 1, hs_config.switch_stacks, 1};
-    return periods[event];
+    if (event == CPU)
+        return 1000000000 / hs_config.cpu_frequency;
+    if (events[event].role == HS_PERF_INTERRUPTED)
+        return hs_config.fault_stacks;
+    return event == SWITCH ? hs_config.switch_stacks : 1;
 }
 
 // Refused by kernels before 5.13, which then let forked children inherit, too: their samples are told by their pid.
@@ -89,6 +93,7 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         .mmap = event == first_wanted(),
         .mmap2 = event == first_wanted(),
         .context_switch = event == SWITCH,
+        .comm = 1,
         .sample_id_all = 1,
     };
     if (event == CPU && rings->cycles) {
@@ -194,7 +199,7 @@ static long add_event(struct opening *opening, struct hs_perf_ring **ring, enum 
 {
     struct hs_perf_rings *rings = opening->rings;
     struct perf_event_attr attr;
-    describe(rings, event, (uint32_t)opening->ring_size / 8, &attr);
+    describe(rings, event, (uint32_t)opening->ring_size / 4, &attr);
     long fd = open_event(&attr, tid, cpu);
     if (fd < 0)
         return fd;
@@ -313,7 +318,7 @@ long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell
         return -ENOMEM;
     unsigned count = list_processors(processors);
     struct opening opening = {rings, ring_size(count), tids, list_threads(self, tids)};
-    long result = count && opening.tid_count ? 0 : -ENOENT;
+    long result = count && opening.tid_count ? 0 : -ENXIO;
     for (unsigned i = 0; i < count && !result; i++)
         result = open_processor(&opening, processors[i]);
     for (unsigned i = 0; i < opening.tid_count && !result; i++)
@@ -351,6 +356,9 @@ void hs_perf__explain(long error, char line[HS_PERF_LINE])
         explain_refusal(&text);
         break;
     case ENOSYS:
+    case ENODEV: // gVisor's
+    case ENOENT:
+    case EOPNOTSUPP:
         hs_text__add(&text,
                      "absent: no perf_event_open here; a kernel with CONFIG_PERF_EVENTS, and no emulator, has it");
         break;

@@ -40,10 +40,10 @@ static struct {
     struct hs_thread *self; // the thread's records; NULL: it takes no samples
     uint32_t pid;
     _Atomic uint32_t ready, quit;
-    uint32_t held_by, held; // who holds the code, and how often
-    uint32_t pauses;        // of the recording, since when samples were thrown away
-    bool mapped;            // code, since the modules were looked at
-    bool recorded;          // the newest sample was not
+    _Atomic uint32_t held; // threads that unload code, before which all was taken out
+    uint32_t pauses;       // of the recording, since when samples were thrown away
+    bool mapped;           // code, since the modules were looked at
+    bool recorded;         // the newest sample was not
     struct hs_cpu_clocks clocks;
 } perf;
 
@@ -53,8 +53,7 @@ static void say(const char *line)
     hs_journal__info("perf", line);
 }
 
-// ---- from a sample to an event
-// ----------------------------------------------------------------------------------------
+// ---- from a sample to an event -------------------------------------------------------------------------------------
 
 static void count_drops(uint64_t count)
 {
@@ -71,6 +70,8 @@ static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, ui
 // What is mapped without the loader, and over what was there, is not told by anyone else.
 static void look_at_modules(void)
 {
+    if (atomic_load(&perf.held))
+        return;
     if (perf.mapped && hs_stacks__forget_unloaded((uint32_t)hs_system_gettid()))
         hs_unwind_forget_rules();
     perf.mapped = false;
@@ -132,7 +133,7 @@ static uint32_t stack_of(const struct hs_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
-    if (!sample->has_stack)
+    if (!sample->has_stack || atomic_load(&perf.held))
         return 0;
     look_at_modules();
     if (hs_config.deferred_stacks && sample->snapshot.copy)
@@ -280,12 +281,18 @@ static void take_record(struct hs_perf_ring *ring, size_t length)
     }
 }
 
-// Returns whether there may be more.
-static bool drain_ring(struct hs_perf_ring *ring)
+static bool is_awaited(void)
+{
+    return atomic_load(&perf.lock.word) & HS_LOCK_CONTENDED;
+}
+
+// Returns whether there may be more. Whoever waits for the lock takes out what is left, if this thread gives way.
+static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
 {
     uint64_t damaged = ring->ring.damaged;
     size_t length = 1;
-    for (int i = 0; i < BATCH && (length = hs_ring__next(&ring->ring, perf.record)); i++)
+    for (int i = 0; i < BATCH && !(gives_way && is_awaited()) && (length = hs_ring__next(&ring->ring, perf.record));
+         i++)
         take_record(ring, length);
     end_run(&ring->run);
     lose(ring, ring->ring.damaged - damaged, NULL);
@@ -293,18 +300,17 @@ static bool drain_ring(struct hs_perf_ring *ring)
 }
 
 // Under the lock.
-static bool drain(void)
+static bool drain(bool gives_way)
 {
     bool more = false;
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
-        more |= drain_ring(&perf.rings->ring[i]);
+        more |= drain_ring(&perf.rings->ring[i], gives_way);
     hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
     look_at_modules();
     return more;
 }
 
-// ---- the thread
-// -------------------------------------------------------------------------------------------------------
+// ---- the thread ----------------------------------------------------------------------------------------------------
 
 static long wait_for_samples(struct pollfd *files)
 {
@@ -320,7 +326,7 @@ static void work(uint32_t tid)
     while (!atomic_load(&perf.quit)) {
         wait_for_samples(files);
         for (bool more = true; more && hs_lock__acquire(&perf.lock, tid);) {
-            more = drain();
+            more = !atomic_load(&perf.held) && drain(true) && !is_awaited();
             hs_lock__release(&perf.lock);
         }
     }
@@ -382,8 +388,7 @@ static void thread_main(void *unused)
     work(tid);
 }
 
-// ---- the program's threads
-// --------------------------------------------------------------------------------------------
+// ---- the program's threads -----------------------------------------------------------------------------------------
 
 static long start_thread(void)
 {
@@ -426,12 +431,25 @@ void hs_perf__start(void)
     say(line);
 }
 
+// The kernel tells of what it lost when it writes the next record, which this is. Other processors' rings may keep
+// some.
+static void ask_for_losses(void)
+{
+    char name[16];
+    if (!HS_SYSTEM2(SYS_prctl, PR_GET_NAME, name))
+        HS_SYSTEM2(SYS_prctl, PR_SET_NAME, name);
+}
+
 void hs_perf__flush(void)
 {
     if (!perf.self || !hs_lock__acquire(&perf.lock, (uint32_t)hs_system_gettid()))
         return;
-    while (drain())
-        continue;
+    for (int turn = 0; turn < 2; turn++) {
+        while (drain(false))
+            continue;
+        if (turn == 0)
+            ask_for_losses();
+    }
     hs_deferred__tell_modules();
     hs_thread__flush(perf.self);
     hs_lock__release(&perf.lock);
@@ -450,30 +468,27 @@ void hs_perf__stop(void)
     say("ended: the program had to be single-threaded");
 }
 
+// The lock is not kept: who unloads may wait for a thread that unloads, too. What is in the rings then is left there.
 void hs_perf__hold_code(void)
 {
-    uint32_t tid = (uint32_t)hs_system_gettid();
     if (!perf.self)
         return;
-    if (perf.held_by == tid) {
-        perf.held++;
-        return;
-    }
-    if (!hs_lock__acquire(&perf.lock, tid))
-        return;
-    while (drain())
+    bool locked = hs_lock__acquire(&perf.lock, (uint32_t)hs_system_gettid());
+    while (locked && !atomic_load(&perf.held) && drain(false))
         continue;
-    hs_deferred__tell_modules();
-    perf.held_by = tid;
-    perf.held = 1;
+    if (locked)
+        hs_deferred__tell_modules();
+    atomic_fetch_add(&perf.held, 1);
+    if (locked)
+        hs_lock__release(&perf.lock);
 }
 
+// What began before the samples did, or in the parent, is not counted.
 void hs_perf__release_code(void)
 {
-    if (perf.held_by != (uint32_t)hs_system_gettid() || --perf.held)
-        return;
-    perf.held_by = 0;
-    hs_lock__release(&perf.lock);
+    uint32_t held = atomic_load(&perf.held);
+    while (held && !atomic_compare_exchange_weak(&perf.held, &held, held - 1))
+        continue;
 }
 
 void hs_perf__reset(void)

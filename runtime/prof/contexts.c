@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/contexts.h"
 
+#include "arch/far.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/prof/buckets.h"
@@ -15,16 +16,14 @@
 
 struct hs_lock hs_table_lock;
 
-static struct {
-    struct hs_buckets buckets;
-    struct hs_pool pool;
-} pairs;
+static struct hs_buckets pair_buckets;
+static struct hs_pool pair_pool HS_FAR;
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------
 
 struct hs_pair *hs_pairs__at(uint32_t index)
 {
-    return hs_pool__at(&pairs.pool, sizeof(struct hs_pair), index);
+    return hs_pool__at(HS_FAR_AT(pair_pool), sizeof(struct hs_pair), index);
 }
 
 static uint32_t hash_of(uint32_t stack, uint32_t thread)
@@ -49,8 +48,8 @@ static void link(struct hs_buckets *buckets, uint32_t index)
 // A full table first loses the pairs that mean nothing any more.
 static void sweep(void)
 {
-    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
-        for (uint32_t *at = &pairs.buckets.heads[head]; *at;) {
+    for (uint32_t head = 0; pair_buckets.heads && head <= pair_buckets.mask; head++)
+        for (uint32_t *at = &pair_buckets.heads[head]; *at;) {
             uint32_t index = *at;
             struct hs_pair *pair = hs_pairs__at(index);
             if (is_kept(pair)) {
@@ -59,47 +58,47 @@ static void sweep(void)
             }
             *at = pair->next;
             *pair = (struct hs_pair){0}; // copy_pairs() sees that it shows nothing
-            pairs.buckets.used--;
-            hs_pool__release(&pairs.pool, sizeof(struct hs_pair), index);
+            pair_buckets.used--;
+            hs_pool__release(HS_FAR_AT(pair_pool), sizeof(struct hs_pair), index);
         }
 }
 
 static void grow(void)
 {
-    if (pairs.buckets.heads && pairs.buckets.used > pairs.buckets.mask)
+    if (pair_buckets.heads && pair_buckets.used > pair_buckets.mask)
         sweep();
     struct hs_buckets larger;
-    if (pairs.buckets.used < pairs.buckets.mask / 4 * 3 || !hs_buckets__outgrown(&pairs.buckets, &larger))
+    if (pair_buckets.used < pair_buckets.mask / 4 * 3 || !hs_buckets__outgrown(&pair_buckets, &larger))
         return;
-    for (uint32_t head = 0; pairs.buckets.heads && head <= pairs.buckets.mask; head++)
-        for (uint32_t i = pairs.buckets.heads[head], next; i; i = next) {
+    for (uint32_t head = 0; pair_buckets.heads && head <= pair_buckets.mask; head++)
+        for (uint32_t i = pair_buckets.heads[head], next; i; i = next) {
             next = hs_pairs__at(i)->next;
             link(&larger, i);
         }
-    hs_buckets__unmap(&pairs.buckets);
-    pairs.buckets = larger;
+    hs_buckets__unmap(&pair_buckets);
+    pair_buckets = larger;
 }
 
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record)
 {
     uint32_t hash = hash_of(stack, thread);
-    uint32_t index = pairs.buckets.heads ? *hs_buckets__head(&pairs.buckets, hash) : 0;
+    uint32_t index = pair_buckets.heads ? *hs_buckets__head(&pair_buckets, hash) : 0;
     for (; index; index = hs_pairs__at(index)->next)
         if (hs_pairs__at(index)->stack == stack && hs_pairs__at(index)->thread == thread)
             return index;
     grow();
-    if (!pairs.buckets.heads || !(index = hs_pool__allocate(&pairs.pool, sizeof(struct hs_pair))))
+    if (!pair_buckets.heads || !(index = hs_pool__allocate(HS_FAR_AT(pair_pool), sizeof(struct hs_pair))))
         return 0;
     *hs_pairs__at(index) = (struct hs_pair){.stack = stack, .thread = thread, .record = record};
-    link(&pairs.buckets, index);
-    pairs.buckets.used++;
+    link(&pair_buckets, index);
+    pair_buckets.used++;
     return index;
 }
 
 void hs_pairs__forget(void)
 {
-    hs_buckets__unmap(&pairs.buckets);
-    hs_pool__empty(&pairs.pool, sizeof(struct hs_pair));
+    hs_buckets__unmap(&pair_buckets);
+    hs_pool__empty(HS_FAR_AT(pair_pool), sizeof(struct hs_pair));
 }
 
 // ---- what is written ------------------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ static bool is_shown(const struct hs_pair *pair, bool with_total)
 static uint32_t copy_pairs(struct hs_pair *to, uint32_t limit, bool with_total)
 {
     uint32_t count = 0;
-    for (uint32_t i = 1; i <= pairs.pool.count && count < limit; i++)
+    for (uint32_t i = 1; i <= HS_FAR_AT(pair_pool)->count && count < limit; i++)
         if (is_shown(hs_pairs__at(i), with_total))
             to[count++] = *hs_pairs__at(i);
     return count;
@@ -163,7 +162,7 @@ static bool measure(struct hs_snapshot *snapshot)
 {
     if (!hs_table__lock())
         return false;
-    snapshot->pair_count = pairs.buckets.used;
+    snapshot->pair_count = pair_buckets.used;
     snapshot->thread_count = hs_sampler__thread_count();
     hs_table__unlock();
     return true;
@@ -173,7 +172,7 @@ static bool copy(struct hs_snapshot *snapshot, bool with_total)
 {
     if (!hs_table__lock())
         return false;
-    bool fits = pairs.buckets.used <= snapshot->pair_count && hs_sampler__thread_count() <= snapshot->thread_count;
+    bool fits = pair_buckets.used <= snapshot->pair_count && hs_sampler__thread_count() <= snapshot->thread_count;
     if (fits) {
         snapshot->pair_count = copy_pairs(snapshot->pairs, snapshot->pair_count, with_total);
         snapshot->thread_count = copy_threads(snapshot->threads, snapshot->thread_count, with_total);

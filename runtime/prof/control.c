@@ -330,6 +330,10 @@ void hs_control__start(void)
 {
     if (!hs_prof_options.control || control.wanted)
         return;
+    if (hs_control_place__is_in_valgrind()) { // which ends a program that starts such a thread
+        hs_prof_options_message("heapsonde: no control from outside: valgrind runs no hidden threads\n");
+        return;
+    }
     control.wanted = true;
     hs_control_place__remember();
     start_thread(false);

@@ -17,10 +17,10 @@
 #include "runtime/text.h"
 
 struct hs_control_answer {
-    char text[6144];
     struct hs_text writer;
     int body; // an open file, -1: none
     uint64_t body_length;
+    char text[6144];
 };
 
 #pragma GCC visibility push(hidden)

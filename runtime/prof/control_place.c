@@ -36,6 +36,20 @@ void hs_control_place__remember(void)
     }
 }
 
+bool hs_control_place__is_in_valgrind(void)
+{
+    if (!&environ || !environ)
+        return false;
+    for (char **entry = environ; *entry; entry++) {
+        if (!hs_text__starts_with(*entry, "LD_PRELOAD="))
+            continue;
+        for (const char *at = *entry; *at; at++)
+            if (hs_text__starts_with(at, "/vgpreload_"))
+                return true;
+    }
+    return false;
+}
+
 // ---- the folder -----------------------------------------------------------------------------------------------------
 
 static bool is_private(const char *path, uint32_t user)

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_PLACE_H
 #define HEAPSONDE_RUNTIME_PROF_CONTROL_PLACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HS_CONTROL_PATH = 108 }; // of struct sockaddr_un
@@ -11,6 +12,9 @@ enum { HS_CONTROL_PATH = 108 }; // of struct sockaddr_un
 #pragma GCC visibility push(hidden)
 // Reads the environment. Once, before hs_control_place__bind().
 void hs_control_place__remember(void);
+
+// Whether the program runs under valgrind, which preloads something of its own.
+bool hs_control_place__is_in_valgrind(void);
 
 // Makes the socket that listens, for the calling thread's user; `path` (HS_CONTROL_PATH bytes) gets its name. Returns
 // its descriptor, or -errno: then there is no file.

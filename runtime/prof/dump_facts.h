@@ -36,15 +36,15 @@ struct hs_dump_facts {
     bool numbered;
     uint32_t pid;
     uint64_t monotonic_ns, resident_bytes;
-    char host[65];
-    char executable[HS_PROF_PATH];
-    char command[HS_DUMP_COMMAND_LIMIT]; // words with blanks between; cut
-    char line[HS_PROF_PATH + 256];       // scratch
-    char *map;                           // /proc/self/maps, terminated; NULL: could not be read
+    char *map; // /proc/self/maps, terminated; NULL: could not be read
     uint64_t map_length, map_memory;
     struct hs_dump_module *modules; // by address
     uint32_t module_count;
     uint64_t module_memory;
+    char host[65];
+    char executable[HS_PROF_PATH];
+    char command[HS_DUMP_COMMAND_LIMIT];    // words with blanks between; cut
+    char line[HS_PROF_PATH + 256];          // scratch
     uintptr_t frames[HS_DUMP_FRAMES_LIMIT]; // room for one stack, touched as far as used
 };
 

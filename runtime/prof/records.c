@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/prof/records.h"
 
+#include "arch/far.h"
 #include "arch/system.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/pool.h"
 
-static struct hs_pool pool;
+static struct hs_pool pool HS_FAR;
 
 struct hs_record *hs_records__at(uint32_t index)
 {
-    return hs_pool__at(&pool, sizeof(struct hs_record), index);
+    return hs_pool__at(HS_FAR_AT(pool), sizeof(struct hs_record), index);
 }
 
 uint64_t hs_records__now(void)
@@ -30,7 +31,7 @@ static void fill_side(struct hs_record_side *side, const struct hs_sampler_threa
 uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,
                                uint32_t stack)
 {
-    uint32_t index = hs_pool__allocate(&pool, sizeof(struct hs_record));
+    uint32_t index = hs_pool__allocate(HS_FAR_AT(pool), sizeof(struct hs_record));
     if (!index)
         return 0;
     struct hs_record *record = hs_records__at(index);
@@ -49,7 +50,7 @@ void hs_records__let_go(uint32_t index)
     if (!record->used || record->live || record->recent || record->logged)
         return;
     record->used = false;
-    hs_pool__release(&pool, sizeof(struct hs_record), index);
+    hs_pool__release(HS_FAR_AT(pool), sizeof(struct hs_record), index);
 }
 
 void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
@@ -64,7 +65,7 @@ void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread
 
 void hs_records__forget(void)
 {
-    for (uint32_t i = 1; i <= pool.count; i++) {
+    for (uint32_t i = 1; i <= HS_FAR_AT(pool)->count; i++) {
         struct hs_record *record = hs_records__at(i);
         if (!record->used || !record->live)
             continue;

@@ -5,6 +5,7 @@
 // written.
 #include "runtime/prof/stack_frames.h"
 
+#include "arch/far.h"
 #include "format/trace_format.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
@@ -21,7 +22,12 @@ struct frame {
 };
 
 // Written under the stack table's lock, before the number is given to anybody.
-static struct frame *_Atomic segments[SEGMENTS];
+static struct frame *_Atomic segments[SEGMENTS] HS_FAR;
+
+static struct frame *_Atomic *segment_at(uint32_t number)
+{
+    return *HS_FAR_AT(segments) + number;
+}
 
 void hs_journal__node_ends(uint32_t id)
 {
@@ -32,12 +38,12 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
     if (id >> SEGMENT_BITS >= SEGMENTS)
         return false;
-    struct frame *segment = atomic_load_explicit(&segments[id >> SEGMENT_BITS], memory_order_relaxed);
+    struct frame *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     if (!segment) {
         segment = hs_memory__map(sizeof *segment << SEGMENT_BITS);
         if (!segment)
             return false;
-        atomic_store_explicit(&segments[id >> SEGMENT_BITS], segment, memory_order_release);
+        atomic_store_explicit(segment_at(id >> SEGMENT_BITS), segment, memory_order_release);
     }
     segment[id & ((1u << SEGMENT_BITS) - 1)] = (struct frame){pc, parent};
     return true;
@@ -47,7 +53,7 @@ static const struct frame *frame_of(uint32_t stack)
 {
     if (stack == 0 || stack >> SEGMENT_BITS >= SEGMENTS)
         return NULL;
-    const struct frame *segment = atomic_load_explicit(&segments[stack >> SEGMENT_BITS], memory_order_acquire);
+    const struct frame *segment = atomic_load_explicit(segment_at(stack >> SEGMENT_BITS), memory_order_acquire);
     return segment ? &segment[stack & ((1u << SEGMENT_BITS) - 1)] : NULL;
 }
 

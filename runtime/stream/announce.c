@@ -6,13 +6,14 @@
 #include "runtime/config.h"
 #include "runtime/stream/address.h"
 #include "runtime/stream/link.h"
+#include "runtime/text.h"
 
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { INTERFACES = 16 };
+enum { INTERFACES = 64, IPV6_DIGITS = 32, IPV6_LINE = 64 };
 
 static void send_to(int socket, const uint8_t *datagram, size_t size, const struct hs_address *address)
 {
@@ -45,22 +46,31 @@ static void send_to_networks(int socket, const uint8_t *datagram, size_t size)
         struct ifreq *request = &requests[i];
         HS_SYSTEM5(SYS_setsockopt, socket, IPPROTO_IP, IP_MULTICAST_IF, (const uint8_t *)&request->ifr_addr + 4, 4);
         send_to_ipv4(socket, datagram, size, 0xefff4853); // 239.255.72.83
-        if (HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFFLAGS, request) == 0 && request->ifr_flags & IFF_BROADCAST &&
-            HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFBRDADDR, request) == 0)
+        if (HS_SYSTEM3(SYS_ioctl, socket, SIOCGIFBRDADDR, request) == 0 && address_of(request))
             send_to_ipv4(socket, datagram, size, address_of(request));
     }
 }
 
+// A line of /proc/net/if_inet6 for each address: its 32 digits, then the interface's number, both hexadecimal.
 static void send_to_ipv6(const uint8_t *datagram, size_t size)
 {
     static const uint8_t group[16] = {0xff, 0x02, [14] = 0x48, 0x53};
+    char lines[INTERFACES * IPV6_LINE];
+    uint32_t last = 0;
     struct hs_address address;
     long socket = HS_SYSTEM3(SYS_socket, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket < 0)
         return;
-    for (uint32_t interface = 1; interface <= INTERFACES; interface++) {
+    const char *end = lines + HS_TEXT_READ_OWN("net/if_inet6", lines, sizeof lines);
+    for (const char *at = lines; end - at > IPV6_DIGITS;) {
+        at += IPV6_DIGITS + 1;
+        uint32_t interface = (uint32_t)hs_text__parse(&at, 16);
         hs_address__ipv6(&address, group, interface, HS_ANNOUNCE_PORT);
-        send_to((int)socket, datagram, size, &address);
+        if (interface != last)
+            send_to((int)socket, datagram, size, &address);
+        last = interface;
+        while (at < end && *at++ != '\n')
+            ;
     }
     hs_system_close((int)socket);
 }

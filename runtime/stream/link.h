@@ -22,8 +22,6 @@ struct hs_link {
     enum hs_link_state state;
     int socket;
     uint64_t began_ns, heard_ns;
-    uint8_t hello[HS_WIRE_HELLO_SIZE];
-    struct hs_wire_direction in, out;
     uint8_t *received; // HS_WIRE_FRAME_MAX bytes
     uint8_t *frame;    // the one that is being sent, HS_WIRE_FRAME_MAX bytes
     uint32_t received_length, frame_length, frame_sent;
@@ -36,10 +34,13 @@ struct hs_link {
     // The answer that is to be sent; a request is read only when there is none.
     bool answer_due;
     uint32_t answer_to;
-    struct hs_answer answer;
     uint64_t body_sent;
     // Why there is no stream.
     const char *refusal;
+
+    struct hs_wire_direction in, out;
+    struct hs_answer answer;
+    uint8_t hello[HS_WIRE_HELLO_SIZE];
 };
 
 // Takes a socket: connecting, or connected.

@@ -391,17 +391,20 @@ static bool has_much_to_send(void)
     return sender.owner && (sender.owner->sent != head() || hs_sender__ends_at(sender.owner->sent));
 }
 
-// With a socket that is full it waits for the socket, else for bytes; requests then wait a little.
+// With a socket that is full it waits for the socket, with a ring that is full for what acknowledges, else for bytes;
+// requests then wait a little.
 static void rest(uint32_t head_seen)
 {
     struct pollfd files[LINKS];
     unsigned count = 0;
-    bool young = false;
+    bool young = false, ring_is_full = atomic_load(&hs_stream.blocked) && !has_much_to_send();
     for (unsigned i = 0; i < LINKS; i++) {
         const struct hs_link *link = &sender.links[i];
         young |= link->state != HS_LINK_NONE && link->state != HS_LINK_OPEN;
         if (hs_link__is_full(link))
             files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN | POLLOUT};
+        else if (ring_is_full && link == sender.owner)
+            files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN};
     }
     if (count)
         hs_system_poll(files, count, FULL_NS);

@@ -27,8 +27,7 @@ long hs_real__result(long result)
     return -1;
 }
 
-// ---- before the real functions are known
-// ------------------------------------------------------------------------------
+// ---- before the real functions are known ---------------------------------------------------------------------------
 
 static void *early_malloc(size_t size)
 {
@@ -82,8 +81,7 @@ struct hs_real hs_real = {
     .malloc_usable_size = early_usable_size,
 };
 
-// ---- the search
-// ---------------------------------------------------------------------------------------------------------
+// ---- the search ----------------------------------------------------------------------------------------------------
 
 void *hs_real__find(const char *name)
 {

@@ -2,10 +2,10 @@
 #include "shims/common/symbols.h"
 
 #include "arch/system.h"
+#include "runtime/memory.h"
 #include "runtime/text.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,22 +22,7 @@ struct module_tables {
     const uint16_t *versions;
 };
 
-// ---- the list of loaded modules
-// ---------------------------------------------------------------------------------------
-
-static uintptr_t auxiliary(unsigned long wanted)
-{
-    unsigned long pair[2];
-    uintptr_t value = 0;
-    long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    while (hs_system_read((int)fd, pair, sizeof pair) == (long)sizeof pair)
-        if (pair[0] == wanted)
-            value = pair[1];
-    hs_system_close((int)fd);
-    return value;
-}
+// ---- the list of loaded modules ------------------------------------------------------------------------------------
 
 #ifndef DT_MIPS_RLD_MAP_REL
 #define DT_MIPS_RLD_MAP_REL 0x70000035
@@ -64,8 +49,8 @@ static const struct r_debug *search_debug(void)
         return &_r_debug;
     if (&_dl_debug_addr && _dl_debug_addr && _dl_debug_addr->r_map)
         return _dl_debug_addr;
-    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)auxiliary(AT_PHDR);
-    unsigned long count = auxiliary(AT_PHNUM);
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)hs_memory__auxiliary(AT_PHDR);
+    unsigned long count = hs_memory__auxiliary(AT_PHNUM);
     uintptr_t bias = 0;
     for (unsigned long i = 0; headers && i < count; i++)
         if (headers[i].p_type == PT_PHDR)
@@ -118,8 +103,7 @@ static struct module_tables read_tables(const struct link_map *module)
     return tables;
 }
 
-// ---- one module's symbols
-// -----------------------------------------------------------------------------------------------
+// ---- one module's symbols ------------------------------------------------------------------------------------------
 
 enum { NO_MATCH, OLD_VERSION, MATCH, HIDDEN_VERSION = 0x8000 };
 

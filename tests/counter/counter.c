@@ -45,8 +45,7 @@ static void (*next_free)(void *);
 static struct counter before_file; // used until the file is mapped, and when it cannot be
 static struct counter *counter = &before_file;
 
-// ---- table of live blocks: open addressing, grows by mapping a new one
-// -------------------------------------------------
+// ---- table of live blocks: open addressing, grows by mapping a new one ---------------------------------------------
 
 struct block {
     uintptr_t address; // 0: empty, 1: deleted
@@ -101,8 +100,7 @@ static struct block *block_find(uintptr_t address)
     return NULL;
 }
 
-// ---- the lock
-// ----------------------------------------------------------------------------------------------------------
+// ---- the lock ------------------------------------------------------------------------------------------------------
 
 // Signals stay out while it is held, so that a handler that allocates, or a thread that is cancelled, cannot stop here.
 static atomic_int locked;
@@ -122,8 +120,7 @@ static void unlock(const sigset_t *before)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, KERNEL_SIGSET_SIZE);
 }
 
-// ---- the file
-// ----------------------------------------------------------------------------------------------------------
+// ---- the file ------------------------------------------------------------------------------------------------------
 
 static char output_prefix[4096];
 static bool output_known;
@@ -201,8 +198,7 @@ static void file_open(void)
     }
 }
 
-// ---- fork: the child counts into its own file, from zero, and knows the blocks that it inherited
-// --------------------------
+// ---- fork: the child counts into its own file, from zero, and knows the blocks that it inherited -------------------
 
 static sigset_t fork_mask;
 static uint64_t fork_live_count,
@@ -236,8 +232,7 @@ static void fork_child(void)
     unlock(&fork_mask);
 }
 
-// ---- start
-// -------------------------------------------------------------------------------------------------------------
+// ---- start ---------------------------------------------------------------------------------------------------------
 
 static atomic_int ready;
 static char bootstrap[64 << 10] __attribute__((aligned(16)));
@@ -299,8 +294,7 @@ __attribute__((constructor)) static void construct_counter(void)
     __asm__ volatile(""); // not the last thing, or it would be a jump and this function in no stack
 }
 
-// ---- counting
-// ----------------------------------------------------------------------------------------------------------
+// ---- counting ------------------------------------------------------------------------------------------------------
 
 static void gained(const void *pointer, size_t size)
 {

@@ -18,6 +18,7 @@ unsigned long fake_dump_bytes;
 _Atomic int fake_dump_pause;
 
 struct hs_prof_options hs_prof_options = {.control = true, .prefix = "fake"};
+void (*hs_prof_options_message)(const char *message);
 struct hs_sampler hs_sampler = {.sample_bytes = 524288};
 __thread struct hs_sampler_thread *hs_sampler_self;
 static struct hs_sampler_thread nobody;

@@ -92,7 +92,7 @@ static void expect_flow(csh handle, const cs_insn *insn, struct oracle_view *vie
     else if (cs_insn_group(handle, insn, CS_GRP_JUMP) && branches)
         view->flow = HS_FLOW_BRANCH;
     else if (strcmp(name, "br") == 0)
-        view->flow = HS_FLOW_INDIRECT;
+        view->flow = strcmp(insn->op_str, "x30") == 0 ? HS_FLOW_RETURN : HS_FLOW_INDIRECT; // as longjmp() returns
     else if (strcmp(name, "ret") == 0 || strcmp(name, "eret") == 0)
         view->flow = HS_FLOW_RETURN;
     else if (is_one_of(name, stops))

@@ -177,6 +177,17 @@ START_TEST(test_no_perf_events)
 }
 END_TEST
 
+START_TEST(test_nothing_but_errors)
+{
+    static const int errors[] = {ENODEV, ENOENT, EOPNOTSUPP};
+    event_answers[HS_DOCTOR_TASK_CLOCK] = event_answers[HS_DOCTOR_CYCLES] = -errors[_i];
+    expect("perf-cpu", HS_DOCTOR_FAILS, strerror(errors[_i]), "gVisor");
+    expect("perf-cycles", HS_DOCTOR_FAILS, strerror(errors[_i]), "no such counter");
+    shell("rm '%s'/proc/sys/kernel/perf_event_*%s", "");
+    expect("perf-cpu", HS_DOCTOR_FAILS, strerror(errors[_i]), "CONFIG_PERF_EVENTS");
+}
+END_TEST
+
 START_TEST(test_small_ring)
 {
     put("/proc/sys/kernel/perf_event_mlock_kb", "64\n");
@@ -271,6 +282,7 @@ int main(void)
     tcase_add_test(cases, test_paranoid);
     tcase_add_test(cases, test_seccomp);
     tcase_add_test(cases, test_no_perf_events);
+    tcase_add_loop_test(cases, test_nothing_but_errors, 0, 3);
     tcase_add_test(cases, test_small_ring);
     tcase_add_test(cases, test_clocks);
     tcase_add_test(cases, test_folder);

@@ -5,6 +5,7 @@
 #include "format/event_codec.h"
 #include "format/event_model.h"
 #include "tests/format/check_random.h"
+#include "tests/rounds.h"
 #include "tests/store/trace_writer.h"
 #include "tests/suite.h"
 
@@ -104,7 +105,8 @@ static size_t round_trip(const struct hs_codec_target *target, size_t length, ui
 START_TEST(programs_survive)
 {
     uint64_t seed = test_seed("programs_survive");
-    for (unsigned round = 0; round < 24; round++) {
+    unsigned rounds = test_rounds(24);
+    for (unsigned round = 0; round < rounds; round++) {
         const struct hs_codec_target *target = &targets[round % 2];
         struct random_program program;
         size_t at = 0, used;
@@ -163,7 +165,8 @@ static size_t any_record(struct random_state *random, uint64_t *to, size_t room)
 START_TEST(any_records_survive)
 {
     struct random_state random = {test_seed("any_records_survive")};
-    for (unsigned round = 0; round < 600; round++) {
+    unsigned rounds = test_rounds(600);
+    for (unsigned round = 0; round < rounds; round++) {
         size_t length = 0, taken, limit = random_below(&random, 4) ? MAX_WORDS : random_below(&random, 40);
         while (length < limit && (taken = any_record(&random, words + length, limit - length)))
             length += taken;
@@ -175,7 +178,8 @@ END_TEST
 START_TEST(noise_is_read_as_far_as_it_makes_sense)
 {
     struct random_state random = {test_seed("noise")};
-    for (unsigned round = 0; round < 200; round++) {
+    unsigned rounds = test_rounds(200);
+    for (unsigned round = 0; round < rounds; round++) {
         for (size_t i = 0; i < MAX_WORDS; i++)
             words[i] = random_next(&random) & (round % 2 ? UINT64_MAX : 0xffff0000ffff);
         round_trip(&targets[round % 4], MAX_WORDS, 0);
@@ -243,7 +247,8 @@ START_TEST(flipped_bits_stay_within_bounds)
     random_program__make(&program, 7, 1500, 1, true, 8);
     size_t length = trace_records(&targets[0], program.event, 1500, 0, words, MAX_WORDS, &used);
     hs_events_encode(&targets[0], words, length, 0, scratch, output, &result);
-    for (unsigned round = 0; round < 8000; round++) {
+    unsigned rounds = test_rounds(8000);
+    for (unsigned round = 0; round < rounds; round++) {
         uint8_t *exact = malloc(result.length);
         memcpy(exact, output, result.length);
         for (uint64_t flips = 1 + random_below(&random, 4); flips; flips--)
@@ -293,7 +298,8 @@ START_TEST(entropy_stage_survives)
     static struct hs_entropy_scratch entropy;
     static uint8_t symbols[32 * 600], back[32 * 600], coded[200000];
     struct random_state random = {test_seed("entropy_stage")};
-    for (unsigned round = 0; round < 1000; round++) {
+    unsigned rounds = test_rounds(1000);
+    for (unsigned round = 0; round < rounds; round++) {
         struct hs_symbols in[32], out[32];
         uint8_t *at = symbols;
         unsigned columns = 1 + (unsigned)random_below(&random, 32);

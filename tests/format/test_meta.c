@@ -4,6 +4,7 @@
 #include "format/meta.h"
 #include "format/meta_codec.h"
 #include "tests/format/check_random.h"
+#include "tests/rounds.h"
 #include "tests/store/trace_writer.h"
 #include "tests/suite.h"
 
@@ -126,7 +127,8 @@ static size_t random_nodes(struct random_state *random, uint64_t addresses)
 START_TEST(packing_survives)
 {
     struct random_state random = {test_seed("packing_survives")};
-    for (unsigned round = 0; round < 300; round++) {
+    unsigned rounds = test_rounds(300);
+    for (unsigned round = 0; round < rounds; round++) {
         size_t taken, length = random_nodes(&random, round % 2 ? 60 : 1000000);
         size_t size = hs_meta_pack(memory, sizeof memory, scratch, packed, sizeof packed, &taken);
         ck_assert_uint_eq(taken, length);
@@ -150,7 +152,8 @@ START_TEST(noise_is_refused)
     struct random_state random = {test_seed("noise_is_refused")};
     struct hs_meta_reader reader;
     struct hs_meta_record record;
-    for (unsigned round = 0; round < 20000; round++) {
+    unsigned rounds = test_rounds(20000);
+    for (unsigned round = 0; round < rounds; round++) {
         uint8_t noise[64];
         size_t taken, length = random_below(&random, sizeof noise);
         for (size_t i = 0; i < length; i++)

@@ -12,6 +12,7 @@
 #include "host/store/attach.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct hs_event events[HS_CODEC_MAX_EVENTS];
+static struct hs_event events[HS_CODEC_MAX_EVENTS], wide[HS_CODEC_MAX_EVENTS + 1];
+static struct hs_brief_event briefs[HS_CODEC_MAX_EVENTS];
 static _Alignas(64) uint8_t scratch[HS_CODEC_SCRATCH_SIZE];
 static uint8_t plain[1 << 16];
 
@@ -97,6 +99,34 @@ static void read_file(const uint8_t *data, size_t size, int full)
     free(copy);
 }
 
+static bool is_same(const struct hs_brief_event *brief, const struct hs_event *event)
+{
+    return brief->time == event->time && brief->address == event->address && brief->size == event->size &&
+           brief->usable == event->usable && brief->stack == event->stack && brief->kind == event->kind;
+}
+
+// Both ways of decoding find the same.
+static void decode(const struct hs_codec_target *target, const uint8_t *data, size_t size)
+{
+    int damaged, brief_damaged;
+    size_t wides, used = 0;
+    size_t count = hs_events_decode(target, data, size, scratch, events, HS_CODEC_MAX_EVENTS, &damaged);
+    if (hs_events_decode_brief(target, data, size, scratch, briefs, HS_CODEC_MAX_EVENTS, wide, &wides,
+                               &brief_damaged) != count ||
+        damaged != brief_damaged)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        bool is_wide = briefs[i].kind == HS_BRIEF_WIDE;
+        if (is_wide != hs_event_is_wide(&events[i]))
+            abort();
+        if (is_wide ? briefs[i].size != used || memcmp(&wide[used++], &events[i], sizeof *events) != 0
+                    : !is_same(&briefs[i], &events[i]))
+            abort();
+    }
+    if (used != wides)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2 || size > (1 << 18))
@@ -108,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     data += 2, size -= 2;
     switch (mode % 7) {
     case 0:
-        hs_events_decode(&target, data, size, scratch, events, HS_CODEC_MAX_EVENTS, &damaged);
+        decode(&target, data, size);
         break;
     case 1:
         hs_records_decode(&target, data, size / 8, 0, events, HS_CODEC_MAX_EVENTS, &damaged);

@@ -4,12 +4,14 @@
 // the kernel says what is in memory. odd_code CASE; prints what is true.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,31 +45,53 @@ NOT_INLINE static unsigned long spin(unsigned long rounds)
     return rounds;
 }
 
-static int run_generated_code(uint64_t until)
+enum { CODE_PAGE = 4096, CODE_SIZE = 128, CODE_ROUNDS = 8 };
+typedef unsigned long (*spinning)(unsigned long);
+
+static spinning copy_code(char *to)
 {
-    enum { SIZE = 4096, CODE = 128 };
-    char *code = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (code == MAP_FAILED)
-        return 1;
     uintptr_t thumb = (uintptr_t)spin % 2;
-    memcpy(code, (const char *)(uintptr_t)spin - thumb, CODE);
-    __builtin___clear_cache(code, code + CODE);
-    unsigned long (*copy)(unsigned long) = (unsigned long (*)(unsigned long))(uintptr_t)(code + thumb);
-    while (cpu_ns() < until)
-        copy(1000000);
-    return munmap(code, SIZE);
+    memcpy(to, (const char *)(uintptr_t)spin - thumb, CODE_SIZE);
+    __builtin___clear_cache(to, to + CODE_SIZE);
+    return (spinning)(uintptr_t)(to + thumb);
+}
+
+static void spin_for(spinning copy, uint64_t ns)
+{
+    for (uint64_t end = cpu_ns() + ns; cpu_ns() < end;)
+        copy(100000);
+}
+
+// Code is gone without a word while samples of it wait in the rings: its page was looked at before, these places in it
+// were not.
+static int run_generated_code(void)
+{
+    for (int round = 0; round < CODE_ROUNDS; round++) {
+        char *code = mmap(NULL, CODE_PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (code == MAP_FAILED)
+            return 1;
+        spin_for(copy_code(code), 120000000);
+        spin_for(copy_code(code + CODE_PAGE / 2), 15000000);
+        if (syscall(SYS_mprotect, code, CODE_PAGE, PROT_NONE))
+            return 1;
+    }
+    return 0;
+}
+
+static void load_use_and_unload(void)
+{
+    void *library = dlopen("libm.so.6", RTLD_NOW);
+    double (*function)(double) = library ? (double (*)(double))(uintptr_t)dlsym(library, "lgamma") : NULL;
+    for (int i = 0; function && i < 1000; i++)
+        sink += function(i);
+    if (library)
+        dlclose(library);
 }
 
 static int load_and_unload(uint64_t until)
 {
-    while (cpu_ns() < until) {
-        void *library = dlopen("libm.so.6", RTLD_NOW);
-        double (*function)(double) = library ? (double (*)(double))(uintptr_t)dlsym(library, "lgamma") : NULL;
-        for (int i = 0; function && i < 1000; i++)
-            sink += function(i);
-        if (library)
-            dlclose(library);
-    }
+    while (cpu_ns() < until)
+        load_use_and_unload();
     return 0;
 }
 
@@ -95,18 +119,93 @@ static int fork_often(int children)
     return 0;
 }
 
-// Resident bytes of the process as /proc/self/smaps has them.
-static long long resident(void)
+// ---- executions: the same process, again and again -----------------------------------------------------------------
+
+static int execute_again(const char *self, int left)
 {
-    char line[256];
-    long long sum = 0, kilobytes;
-    FILE *smaps = fopen("/proc/self/smaps", "re");
-    while (smaps && fgets(line, sizeof line, smaps))
-        if (sscanf(line, "Rss: %lld kB", &kilobytes) == 1)
-            sum += kilobytes << 10;
-    if (smaps)
-        fclose(smaps);
-    return sum;
+    char number[16];
+    spin_for(spin, 3000000);
+    free(kept);
+    if (count_descriptors() != 3)
+        return 1;
+    if (!left) {
+        printf("descriptors 0\n");
+        return 0;
+    }
+    snprintf(number, sizeof number, "%d", left - 1);
+    execl(self, self, "executions", number, (char *)NULL);
+    return 99;
+}
+
+// ---- loading: code comes and goes in a second thread ---------------------------------------------------------------
+
+enum { LOADING_NS = 700000000 };
+static uint64_t loading_ns;
+static unsigned loading_rounds;
+
+NOT_INLINE static void load_again(uint64_t until)
+{
+    for (; cpu_ns() < until; loading_rounds++)
+        load_use_and_unload();
+}
+
+static void *loading_thread(void *unused)
+{
+    uint64_t before = cpu_ns();
+    load_again(before + LOADING_NS);
+    loading_ns = cpu_ns() - before;
+    return unused;
+}
+
+NOT_INLINE static uint64_t work_meanwhile(void)
+{
+    uint64_t before = cpu_ns();
+    spin_for(spin, LOADING_NS);
+    return cpu_ns() - before;
+}
+
+static int load_in_thread(void)
+{
+    pthread_t thread;
+    int before = count_descriptors();
+    if (pthread_create(&thread, NULL, loading_thread, NULL))
+        return 1;
+    uint64_t worked = work_meanwhile();
+    pthread_join(thread, NULL);
+    printf("load_again %llu work_meanwhile %llu rounds %u descriptors %d\n", (unsigned long long)loading_ns,
+           (unsigned long long)worked, loading_rounds, count_descriptors() - before);
+    return 0;
+}
+
+// Resident bytes of the block as /proc/self/pagemap has them: pages that have a frame.
+static long long resident(const char *block, size_t size)
+{
+    enum { AT_ONCE = 4096 };
+    static uint64_t entries[AT_ONCE];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t first = (uintptr_t)block / page, end = ((uintptr_t)block + size + page - 1) / page, found = 0;
+    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    while (first < end) {
+        size_t count = end - first < AT_ONCE ? end - first : AT_ONCE;
+        if (pread(pagemap, entries, count * sizeof *entries, (off_t)(first * sizeof *entries)) !=
+            (ssize_t)(count * sizeof *entries))
+            return -1;
+        for (size_t i = 0; i < count; i++)
+            found += entries[i] >> 63;
+        first += count;
+    }
+    close(pagemap);
+    return (long long)(found * page);
+}
+
+static bool in_huge_pages;
+
+static char *allocate(size_t size)
+{
+    char *block = malloc(size);
+    uintptr_t first = ((uintptr_t)block + 4095) & ~(uintptr_t)4095;
+    madvise((void *)first, size - 4096, in_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    return block;
 }
 
 static void touch(char *block, size_t from, size_t to, size_t step)
@@ -117,26 +216,26 @@ static void touch(char *block, size_t from, size_t to, size_t step)
 
 NOT_INLINE static char *allocate_half(size_t size)
 {
-    char *block = malloc(size);
+    char *block = allocate(size);
     touch(block, 0, size / 2, 4096);
     return block;
 }
 
 NOT_INLINE static char *allocate_every_tenth(size_t size)
 {
-    char *block = malloc(size);
+    char *block = allocate(size);
     touch(block, 0, size, 40960);
     return block;
 }
 
 NOT_INLINE static char *allocate_untouched(size_t size)
 {
-    return malloc(size);
+    return allocate(size);
 }
 
 NOT_INLINE static char *allocate_whole(size_t size)
 {
-    char *block = malloc(size);
+    char *block = allocate(size);
     touch(block, 0, size, 4096);
     return block;
 }
@@ -147,12 +246,10 @@ static int allocate_gigabyte(void)
     static char *(*const functions[BLOCKS])(size_t) = {allocate_half, allocate_every_tenth, allocate_untouched,
                                                        allocate_whole};
     long long found[BLOCKS];
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    resident(); // its own memory
     for (int i = 0; i < BLOCKS; i++) {
-        long long before = resident();
-        kept = functions[i](SIZE);
-        found[i] = resident() - before;
+        char *block = functions[i](SIZE);
+        kept = block;
+        found[i] = resident(block, SIZE);
     }
     printf("allocate_half %lld allocate_every_tenth %lld allocate_untouched %lld allocate_whole %lld\n", found[0],
            found[1], found[2], found[3]);
@@ -167,10 +264,15 @@ int main(int count, char **arguments)
     if (!strcmp(what, "vdso"))
         return ask_the_vdso(until);
     if (!strcmp(what, "generated"))
-        return run_generated_code(until);
+        return run_generated_code();
     if (!strcmp(what, "unloaded"))
         return load_and_unload(until);
+    if (!strcmp(what, "executions"))
+        return execute_again(arguments[0], count > 2 ? atoi(arguments[2]) : 500);
+    if (!strcmp(what, "loading"))
+        return load_in_thread();
     if (!strcmp(what, "forks"))
         return fork_often(count > 2 ? atoi(arguments[2]) : 500);
-    return strcmp(what, "gigabyte") ? 2 : allocate_gigabyte();
+    in_huge_pages = !strcmp(what, "huge-gigabyte");
+    return in_huge_pages || !strcmp(what, "gigabyte") ? allocate_gigabyte() : 2;
 }

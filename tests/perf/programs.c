@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,8 +56,7 @@ NOT_INLINE static uint64_t burn(uint64_t ns)
     return now - start;
 }
 
-// ---- split: three stacks with 70, 20 and 10 percent
-// ---------------------------------------------------------------------
+// ---- split: three stacks with 70, 20 and 10 percent ----------------------------------------------------------------
 
 static uint64_t spent[3];
 
@@ -108,30 +108,35 @@ static int split(uint64_t ns, uint64_t before)
     return 0;
 }
 
-// ---- wait: three stacks off the processor for 70, 20 and 10 percent, in many pieces
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- wait: three stacks off the processor for 70, 20 and 10 percent, in many pieces --------------------------------
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// A difference of two is what the thread was off the processor: the calls themselves take time on it.
+static uint64_t off_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 NOT_INLINE static void sleep_seventy(uint64_t ns)
 {
-    uint64_t start = now_ns();
+    uint64_t start = off_ns();
     struct timespec piece = {0, (long)(ns * 70 / 100)};
     nanosleep(&piece, NULL);
-    spent[0] += now_ns() - start;
+    spent[0] += off_ns() - start;
 }
 
 NOT_INLINE static void poll_twenty(uint64_t ns)
 {
-    uint64_t start = now_ns();
+    uint64_t start = off_ns();
     struct timespec piece = {0, (long)(ns * 20 / 100)};
     ppoll(NULL, 0, &piece, NULL);
-    spent[1] += now_ns() - start;
+    spent[1] += off_ns() - start;
 }
 
 // Another thread wakes it.
@@ -151,11 +156,11 @@ static void *answer_later(void *unused)
 
 NOT_INLINE static void read_ten(uint64_t ns)
 {
-    uint64_t start = now_ns(), piece = ns * 10 / 100;
+    uint64_t start = off_ns(), piece = ns * 10 / 100;
     if (write(asked[1], &piece, sizeof piece) != sizeof piece ||
         read(answered[0], &piece, sizeof piece) != sizeof piece)
         exit(1);
-    spent[2] += now_ns() - start;
+    spent[2] += off_ns() - start;
 }
 
 static void wait_in_rounds(uint64_t ns)
@@ -181,8 +186,7 @@ static int wait_in_pieces(uint64_t ns, uint64_t before)
     return 0;
 }
 
-// ---- touch: known parts of big blocks
-// -----------------------------------------------------------------------------------
+// ---- touch: known parts of big blocks ------------------------------------------------------------------------------
 
 // What the kernel says: bytes of the block's pages that are in memory.
 static unsigned long long resident(char *block, size_t size)
@@ -248,6 +252,16 @@ NOT_INLINE static char *allocate_mapping(size_t size)
     return block;
 }
 
+// This thread, not the recorder's: each processor has rings of its own.
+static void stay_here(void)
+{
+    cpu_set_t here;
+    allocate();
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof here, &here);
+}
+
 static int touch_blocks(const char *mebibytes)
 {
     size_t size = (size_t)strtoull(mebibytes, NULL, 10) << 20;
@@ -263,8 +277,7 @@ static int touch_blocks(const char *mebibytes)
     return 0;
 }
 
-// ---- threads: many that come and go, each touching a page of its own
-// ----------------------------------------------------
+// ---- threads: many that come and go, each touching a page of its own -----------------------------------------------
 
 enum { THREADS = 1000, AT_ONCE = 8, PAGE = 4096 };
 static char *pages;
@@ -305,8 +318,7 @@ static int threads(void)
     return 0;
 }
 
-// ---- mapped: code of two files, mapped over each other without the loader
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- mapped: code of two files, mapped over each other without the loader ------------------------------------------
 
 // Needs nothing of where it is but itself.
 NOT_INLINE static unsigned long spin(unsigned long rounds)
@@ -366,8 +378,7 @@ static int mapped(const char *first, const char *second)
     return 0;
 }
 
-// ---- children: forked ones have samples of their own, executed ones none of ours
-// ------------------------------------------
+// ---- children: forked ones have samples of their own, executed ones none of ours -----------------------------------
 
 NOT_INLINE static uint64_t of_the_child(uint64_t ns)
 {
@@ -413,8 +424,19 @@ static int descriptors(void)
     return count_descriptors() > 3;
 }
 
-// ---- refuse: the rest of the arguments without perf_event_open
-// -------------------------------------------------------------
+// ---- refuse: the rest of the arguments without perf_event_open -----------------------------------------------------
+
+static int error_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number; // not the same on each architecture
+    } errors[] = {{"EPERM", EPERM}, {"ENOENT", ENOENT}, {"ENODEV", ENODEV}, {"ENOSYS", ENOSYS}};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (!strcmp(errors[i].name, name))
+            return errors[i].number;
+    exit(2);
+}
 
 static int refuse(int error, const char *preload, char **arguments)
 {
@@ -430,6 +452,45 @@ static int refuse(int error, const char *preload, char **arguments)
     setenv("LD_PRELOAD", preload, 1);
     execv(arguments[0], arguments);
     return 99;
+}
+
+// ---- paranoid: the rest of the arguments without the right to use perf_event, with the kernel's setting as given ---
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+static void put_paranoid(const char *level)
+{
+    FILE *file = fopen(PARANOID, "we");
+    if (!file || fprintf(file, "%s\n", level) < 0 || fclose(file))
+        exit(77);
+}
+
+// Root has all rights that the bounding set leaves, also after an exec.
+static void execute_without_rights(const char *preload, char **arguments)
+{
+    enum { SYS_ADMIN = 21, PERFMON = 38 };
+    if (prctl(PR_CAPBSET_DROP, SYS_ADMIN, 0, 0, 0) || prctl(PR_CAPBSET_DROP, PERFMON, 0, 0, 0))
+        _exit(77);
+    setenv("LD_PRELOAD", preload, 1);
+    execv(arguments[0], arguments);
+    _exit(99);
+}
+
+static int paranoid(const char *level, const char *preload, char **arguments)
+{
+    char before[16] = "";
+    int status = 0;
+    FILE *file = fopen(PARANOID, "re");
+    if (!file || !fgets(before, sizeof before, file) || fclose(file))
+        return 77;
+    put_paranoid(level);
+    pid_t child = fork();
+    if (!child)
+        execute_without_rights(preload, arguments);
+    waitpid(child, &status, 0);
+    before[strcspn(before, "\n")] = 0;
+    put_paranoid(before);
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
 static uint64_t milliseconds(const char *argument)
@@ -450,6 +511,10 @@ int main(int count, char **arguments)
         in_huge_pages = true;
         return touch_blocks(arguments[2]);
     }
+    if (count > 2 && !strcmp(what, "touch_here")) {
+        stay_here();
+        return touch_blocks(arguments[2]);
+    }
     if (count > 3 && !strcmp(what, "mapped"))
         return mapped(arguments[2], arguments[3]);
     if (!strcmp(what, "threads"))
@@ -459,12 +524,14 @@ int main(int count, char **arguments)
     if (!strcmp(what, "descriptors"))
         return descriptors();
     if (count > 4 && !strcmp(what, "refuse"))
-        return refuse(atoi(arguments[2]), arguments[3], arguments + 4);
+        return refuse(error_of(arguments[2]), arguments[3], arguments + 4);
+    if (count > 4 && !strcmp(what, "paranoid"))
+        return paranoid(arguments[2], arguments[3], arguments + 4);
     fprintf(stderr,
-            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | huge MIB | mapped FIRST SECOND | threads | "
+            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | huge MIB | touch_here MIB | mapped FIRST "
+            "SECOND | threads | "
             "children | "
-            "refuse ERRNO PRELOAD "
-            "PROGRAM...\n",
+            "refuse ERROR PRELOAD PROGRAM... | paranoid LEVEL PRELOAD PROGRAM...\n",
             arguments[0]);
     return 2;
 }

@@ -30,8 +30,7 @@ static int failures;
 
 extern char **environ;
 
-// ---- saying what happened
-// ----------------------------------------------------------------------------------------------
+// ---- saying what happened ------------------------------------------------------------------------------------------
 
 static void put(const char *kind, const char *format, va_list list)
 {
@@ -161,8 +160,7 @@ uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-// ---- running programs
-// --------------------------------------------------------------------------------------------------
+// ---- running programs ----------------------------------------------------------------------------------------------
 
 static char *preload_of(int how)
 {
@@ -325,8 +323,7 @@ void wait_for_socket(const char *path, pid_t server)
     }
 }
 
-// ---- files
-// -------------------------------------------------------------------------------------------------------------
+// ---- files ---------------------------------------------------------------------------------------------------------
 
 static int compare_versions(const void *left, const void *right)
 {
@@ -423,8 +420,7 @@ uint64_t report_allocations_below(const json_t *report, const char *function)
     return sum;
 }
 
-// ---- comparing
-// ---------------------------------------------------------------------------------------------------------
+// ---- comparing -----------------------------------------------------------------------------------------------------
 
 static void compare_number(const char *trace, const json_t *report, const char *key, uint64_t counted)
 {

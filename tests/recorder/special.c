@@ -18,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// ---- kill -9
-// -------------------------------------------------------------------------------------------------------------
+// ---- kill -9 -------------------------------------------------------------------------------------------------------
 
 // Kills the program once it has made a random number of blocks. Whatever it had been given by then has to be in the
 // trace; what the counter saw last may not be, for it was killed on the way from there to the recorder.
@@ -94,8 +93,7 @@ static void special_kill_inline(void)
     kill_rounds(2, 9, variables);
 }
 
-// ---- full disk
-// -----------------------------------------------------------------------------------------------------------
+// ---- full disk -----------------------------------------------------------------------------------------------------
 
 // Recording stops, the program does not, and the file says what happened and keeps what it has.
 static void disk_full(char *const variables[])
@@ -157,8 +155,7 @@ static void special_no_output(void)
     }
 }
 
-// ---- programs that cannot be recorded
-// --------------------------------------------------------------------------------------
+// ---- programs that cannot be recorded ------------------------------------------------------------------------------
 
 static void must_be_refused(char *const command[], const char *const words[])
 {
@@ -198,8 +195,7 @@ static void special_setuid_copy(void)
     must_be_refused(command, words);
 }
 
-// ---- exit status and summary of `heapsonde run`
-// ------------------------------------------------------------------------------
+// ---- exit status and summary of `heapsonde run` --------------------------------------------------------------------
 
 static void special_run(void)
 {
@@ -226,8 +222,7 @@ static void special_run(void)
         wrong("a program that is not there: %s, and the message does not name it", status_text(missing.status));
 }
 
-// ---- redis
-// -------------------------------------------------------------------------------------------------------------------
+// ---- redis ---------------------------------------------------------------------------------------------------------
 
 static void special_redis(void)
 {
@@ -262,8 +257,7 @@ static void special_redis(void)
     compare_folder(folder, &expectation);
 }
 
-// ---- damaged traces
-// ------------------------------------------------------------------------------------------------------------
+// ---- damaged traces ------------------------------------------------------------------------------------------------
 
 // Cut short or overwritten anywhere: a reader says so in one line or reads what it can, and never crashes.
 static void special_damage(void)

@@ -37,8 +37,7 @@ static void setup(void)
     hs_config.cull_pending = 1u << 20;
 }
 
-// ---- writing slots
-// ----------------------------------------------------------------------------------------------------
+// ---- writing slots -------------------------------------------------------------------------------------------------
 
 struct pen {
     struct hs_slot *slot;
@@ -93,8 +92,7 @@ static void put_wide(struct pen *pen, uint64_t kind, uint64_t now, unsigned coun
     put(pen, HS_RECORD_WIDE, kind | (uint64_t)count << 8, now, count, words);
 }
 
-// ---- reading what is left
-// ---------------------------------------------------------------------------------------------
+// ---- reading what is left ------------------------------------------------------------------------------------------
 
 static struct hs_event *left;
 static size_t left_count;
@@ -147,8 +145,7 @@ static void finish_reading(void)
     hs_cull__report(add_culled);
 }
 
-// ---- the model
-// --------------------------------------------------------------------------------------------------------
+// ---- the model -----------------------------------------------------------------------------------------------------
 
 // Per stack: allocations, their sizes, and the lifetimes of those that ended. Culled or not, the sums are the same.
 struct sums {
@@ -222,8 +219,7 @@ static void expect_same(struct sums *input)
     ck_assert_uint_eq(output.ended + gone, input->ended);
 }
 
-// ---- random histories
-// -------------------------------------------------------------------------------------------------
+// ---- random histories ----------------------------------------------------------------------------------------------
 
 struct history {
     struct random_numbers random;
@@ -359,8 +355,7 @@ START_TEST(held_slots_have_a_limit)
 }
 END_TEST
 
-// ---- single cases
-// -----------------------------------------------------------------------------------------------------
+// ---- single cases --------------------------------------------------------------------------------------------------
 
 static void hold_and_finish(struct pen *pen)
 {

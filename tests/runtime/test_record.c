@@ -160,8 +160,7 @@ static void expect_trace(size_t sealed_at_least)
     trace_free(&trace);
 }
 
-// ---- single records
-// ---------------------------------------------------------------------------------------------------
+// ---- single records ------------------------------------------------------------------------------------------------
 
 START_TEST(every_kind_and_every_edge)
 {
@@ -209,8 +208,7 @@ START_TEST(gaps_and_steps_back_in_time)
 }
 END_TEST
 
-// ---- many records
-// -----------------------------------------------------------------------------------------------------
+// ---- many records --------------------------------------------------------------------------------------------------
 
 static uint64_t random_address(struct random_numbers *random)
 {
@@ -254,8 +252,7 @@ START_TEST(random_records_through_many_slots)
 }
 END_TEST
 
-// ---- hooks inside hooks
-// -----------------------------------------------------------------------------------------------
+// ---- hooks inside hooks --------------------------------------------------------------------------------------------
 
 START_TEST(hooks_are_refused_inside)
 {

@@ -9,6 +9,7 @@
 #include "runtime/journal.h"
 #include "runtime/stacks.h"
 #include "runtime/wide_nodes.h"
+#include "tests/rounds.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -17,8 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// ---- the journal, kept in memory
-// --------------------------------------------------------------------------------------
+// ---- the journal, kept in memory -----------------------------------------------------------------------------------
 
 enum { NODES_MOST = 8 << 20, DEPTH_MOST = 512 };
 
@@ -78,8 +78,7 @@ bool hs_memo_guessed_from(const struct hs_memo *memo, uint32_t frame)
     return frame && frame == guessed_frame;
 }
 
-// ---- stacks by hand
-// ---------------------------------------------------------------------------------------------------
+// ---- stacks by hand ------------------------------------------------------------------------------------------------
 
 struct walker {
     struct hs_memo memo;
@@ -157,8 +156,7 @@ static void setup(void)
     ck_assert_ptr_ne(nodes, MAP_FAILED);
 }
 
-// ---- one thread
-// -------------------------------------------------------------------------------------------------------
+// ---- one thread ----------------------------------------------------------------------------------------------------
 
 START_TEST(stack_gets_the_id_that_spells_it)
 {
@@ -167,7 +165,8 @@ START_TEST(stack_gets_the_id_that_spells_it)
     struct walker *walker = new_walker((uint32_t)gettid());
     uintptr_t pcs[DEPTH_MOST];
     uint32_t depth = 0;
-    for (int i = 0; i < 30000; i++) {
+    int rounds = (int)test_rounds(30000);
+    for (int i = 0; i < rounds; i++) {
         depth = next_stack(&random, pcs, depth, 200, widths[_i]);
         uint32_t id = identify(walker, pcs, depth, HS_END_ROOT);
         expect_meaning(id, pcs, depth, 0);
@@ -231,17 +230,17 @@ END_TEST
 // One parent with very many children, and children of those: the list, its end, the hash and its growth.
 START_TEST(parent_with_millions_of_children)
 {
-    enum { CHILDREN = 1000000 };
+    const int children = (int)test_rounds(1000000);
     struct walker *walker = new_walker((uint32_t)gettid());
     uintptr_t pcs[3] = {code_start + 0x1001, 0, code_start + 0x3001};
-    uint32_t *ids = malloc(CHILDREN * sizeof *ids);
-    for (int i = 0; i < CHILDREN; i++) {
+    uint32_t *ids = malloc((size_t)children * sizeof *ids);
+    for (int i = 0; i < children; i++) {
         pcs[1] = code_start + 0x1001 + (uintptr_t)i * 8;
         ids[i] = identify(walker, pcs, i % 5 ? 2 : 3, HS_END_ROOT);
         expect_meaning(ids[i], pcs, i % 5 ? 2 : 3, 0);
     }
     uint32_t count = node_count;
-    for (int i = 0; i < CHILDREN; i++) {
+    for (int i = 0; i < children; i++) {
         pcs[1] = code_start + 0x1001 + (uintptr_t)i * 8;
         walker->memo.depth = 0;
         if (identify(walker, pcs, i % 5 ? 2 : 3, HS_END_ROOT) != ids[i])
@@ -276,8 +275,7 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
 }
 END_TEST
 
-// ---- cut stacks
-// -------------------------------------------------------------------------------------------------------
+// ---- cut stacks ----------------------------------------------------------------------------------------------------
 
 START_TEST(cut_stack_hangs_below_its_marker)
 {
@@ -334,8 +332,7 @@ START_TEST(refused_node_leaves_no_trace)
 }
 END_TEST
 
-// ---- code that goes
-// ---------------------------------------------------------------------------------------------------
+// ---- code that goes ------------------------------------------------------------------------------------------------
 
 enum { CODE_SIZE = 1 << 16 };
 
@@ -416,10 +413,9 @@ START_TEST(modules_are_announced_once)
 }
 END_TEST
 
-// ---- many threads
-// -----------------------------------------------------------------------------------------------------
+// ---- many threads --------------------------------------------------------------------------------------------------
 
-enum { THREADS = 6, ROUNDS = 5000 };
+enum { THREADS = 6, MOST_ROUNDS = 5000 };
 
 struct worker {
     pthread_t thread;
@@ -435,7 +431,8 @@ static void *same_stacks(void *argument)
     struct walker *walker = new_walker((uint32_t)gettid());
     uintptr_t pcs[DEPTH_MOST];
     uint32_t depth = 0;
-    for (int i = 0; i < ROUNDS; i++) {
+    const int rounds = (int)test_rounds(MOST_ROUNDS);
+    for (int i = 0; i < rounds; i++) {
         depth = next_stack(&random, pcs, depth, 60, 200);
         worker->ids[i] = identify(walker, pcs, depth, HS_END_ROOT);
         worker->refused += worker->ids[i] == 0;
@@ -449,8 +446,9 @@ START_TEST(threads_agree_on_ids)
     struct worker workers[THREADS] = {0};
     struct random_numbers random = random_from(41);
     uint64_t seed = random.state;
+    const int rounds = (int)test_rounds(MOST_ROUNDS);
     for (int t = 0; t < THREADS; t++) {
-        workers[t].ids = calloc(ROUNDS, sizeof(uint32_t));
+        workers[t].ids = calloc(MOST_ROUNDS, sizeof(uint32_t));
         workers[t].seed = seed;
         ck_assert_int_eq(pthread_create(&workers[t].thread, NULL, same_stacks, &workers[t]), 0);
     }
@@ -458,7 +456,7 @@ START_TEST(threads_agree_on_ids)
         ck_assert_int_eq(pthread_join(workers[t].thread, NULL), 0);
     uintptr_t pcs[DEPTH_MOST];
     uint32_t depth = 0;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         depth = next_stack(&random, pcs, depth, 60, 200);
         for (int t = 0; t < THREADS; t++)
             expect_meaning(workers[t].ids[i], pcs, depth, 0);
@@ -490,9 +488,10 @@ START_TEST(threads_go_on_while_code_is_forgotten)
     struct worker workers[THREADS] = {0};
     pthread_t forgetter;
     struct random_numbers random = random_from(51);
+    const int rounds = (int)test_rounds(MOST_ROUNDS);
     ck_assert_int_eq(pthread_create(&forgetter, NULL, forget_often, NULL), 0);
     for (int t = 0; t < THREADS; t++) {
-        workers[t].ids = calloc(ROUNDS, sizeof(uint32_t));
+        workers[t].ids = calloc(MOST_ROUNDS, sizeof(uint32_t));
         workers[t].seed = random_next(&random);
         ck_assert_int_eq(pthread_create(&workers[t].thread, NULL, same_stacks, &workers[t]), 0);
     }
@@ -503,7 +502,7 @@ START_TEST(threads_go_on_while_code_is_forgotten)
         uintptr_t pcs[DEPTH_MOST];
         uint32_t depth = 0;
         struct random_numbers again = {workers[t].seed};
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < rounds; i++) {
             depth = next_stack(&again, pcs, depth, 60, 200);
             expect_meaning(workers[t].ids[i], pcs, depth, 0);
         }
@@ -516,7 +515,8 @@ START_TEST(reset_starts_from_nothing)
 {
     struct walker *walker = new_walker((uint32_t)gettid());
     uintptr_t pcs[] = {code_start + 0x1001, code_start + 0x2001};
-    for (uintptr_t i = 0; i < 300000; i++) {
+    const uintptr_t children = test_rounds(300000);
+    for (uintptr_t i = 0; i < children; i++) {
         pcs[1] = code_start + 0x2001 + i * 4;
         identify(walker, pcs, 2, HS_END_ROOT);
     }

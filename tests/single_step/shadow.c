@@ -66,7 +66,7 @@ static void remember(struct shadow *shadow, const struct hs_snapshot *at)
 void shadow_begin(struct shadow *shadow, const struct hs_snapshot *at)
 {
     *shadow = (struct shadow){.depth = 0};
-    push(shadow, (struct shadow_entry){return_address(at), at->registers.values[HS_DWARF_SP], 0});
+    push(shadow, (struct shadow_entry){return_address(at), at->registers.values[HS_DWARF_SP], 0, false});
     remember(shadow, at);
 }
 
@@ -83,9 +83,24 @@ static bool jumped_back(const struct shadow *shadow, uintptr_t pc, uintptr_t sp)
 // The call may have kept the stack pointer.
 static bool has_left(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
 {
-    return entry->sp < sp || (entry->sp == sp && (pc == entry->return_address || jumped_back(shadow, pc, sp)));
+    bool returned = pc == entry->return_address && !entry->jumps;
+    return entry->sp < sp || (entry->sp == sp && (returned || jumped_back(shadow, pc, sp)));
+}
+
+// What longjmp() has done once the stack pointer is that of calls that are open: those have ended, and it will return
+// to where the return address register leads.
+static void jump(struct shadow *shadow, uintptr_t sp)
+{
+    while (shadow->depth && shadow->entries[shadow->depth - 1].sp == sp)
+        shadow->depth--;
+    push(shadow, (struct shadow_entry){.sp = sp, .jumps = true});
 }
 #else
+static void jump(struct shadow *shadow, uintptr_t sp)
+{
+    (void)shadow, (void)sp;
+}
+
 static bool has_left(const struct shadow *shadow, const struct shadow_entry *entry, uintptr_t pc, uintptr_t sp)
 {
     (void)shadow, (void)pc;
@@ -113,6 +128,20 @@ static void end_handler(struct shadow *shadow, uintptr_t pc)
         shadow->depth--;
 }
 
+#if defined(__arm__)
+// Code that the kernel has for programs to call returns; QEMU executes what comes next with it.
+static bool kernel_returned(uintptr_t before, uintptr_t pc)
+{
+    return HS_ARCH_IS_LEAF(before) && !HS_ARCH_IS_LEAF(pc);
+}
+#else
+static bool kernel_returned(uintptr_t before, uintptr_t pc)
+{
+    (void)before, (void)pc;
+    return false;
+}
+#endif
+
 static void end_call(struct shadow *shadow, uintptr_t pc)
 {
     const struct shadow_entry *entry = &shadow->entries[--shadow->depth];
@@ -124,13 +153,18 @@ void shadow_step(struct shadow *shadow, const struct hs_snapshot *at, bool handl
 {
     uintptr_t pc = at->registers.values[HS_DWARF_PC], sp = at->registers.values[HS_DWARF_SP];
     if (handler) {
-        push(shadow, (struct shadow_entry){return_address(at), sp, shadow->pc});
+        push(shadow, (struct shadow_entry){return_address(at), sp, shadow->pc, false});
     } else {
         end_handler(shadow, pc);
-        while (shadow->depth && has_ended(shadow, &shadow->entries[shadow->depth - 1], pc, sp))
-            end_call(shadow, pc);
+        if (kernel_returned(shadow->pc, pc))
+            end_call(shadow, shadow->entries[shadow->depth - 1].return_address);
+        bool out_of = false;
+        for (; shadow->depth && has_ended(shadow, &shadow->entries[shadow->depth - 1], pc, sp); end_call(shadow, pc))
+            out_of = out_of || shadow->entries[shadow->depth - 1].sp < sp;
+        if (out_of && shadow->depth)
+            jump(shadow, sp);
         if (shadow->depth && was_call(shadow, at))
-            push(shadow, (struct shadow_entry){return_address(at), sp, 0});
+            push(shadow, (struct shadow_entry){return_address(at), sp, 0, false});
     }
     remember(shadow, at);
 }
@@ -145,7 +179,7 @@ unsigned shadow_stack(const struct shadow *shadow, const struct hs_snapshot *at,
         const struct shadow_entry *entry = &shadow->entries[i];
         at_return = i + 1 == shadow->depth && in_trampoline(entry, pc);
         if (!at_return)
-            frames[count++] = entry->return_address;
+            frames[count++] = entry->jumps ? return_address(at) : entry->return_address;
         if (entry->interrupted)
             frames[count++] = hs_rule_key(entry->interrupted, true);
     }

@@ -13,6 +13,7 @@ struct shadow_entry {
     uintptr_t return_address;
     uintptr_t sp;          // where the call left it
     uintptr_t interrupted; // where a signal came; 0: a call
+    bool jumps;            // what jumps to where a call came back: there it will return to
 };
 
 struct shadow {

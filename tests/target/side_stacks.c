@@ -4,6 +4,7 @@
 // in handlers of signals and over jumps. side_stack.c checks the stacks.
 #define _GNU_SOURCE
 #include "side_stack.h"
+#include "tests/rounds.h"
 
 #include <alloca.h>
 #include <pthread.h>
@@ -365,7 +366,7 @@ static void run_rounds(void)
 {
     use_alternate_stack();
     for (int round = 0; round < ROUNDS; round++)
-        for (calls_left = CALLS_PER_ROUND; calls_left > 0;)
+        for (calls_left = (int)test_rounds(CALLS_PER_ROUND); calls_left > 0;)
             sink = (sink + NEXT(round)) & 63;
 }
 

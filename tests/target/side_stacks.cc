@@ -3,6 +3,7 @@
 // As side_stacks.c, with what C++ adds: virtual calls, function objects called out of the library's templates,
 // constructors and destructors, and exceptions over any number of frames, whose landing pads and destructors call on.
 #include "side_stack.h"
+#include "tests/rounds.h"
 
 #include <algorithm>
 #include <functional>
@@ -196,7 +197,7 @@ shape next_shape()
 void run_rounds()
 {
     for (long round = 0; round < rounds; round++)
-        for (calls_left = calls_per_round; calls_left > 0;)
+        for (calls_left = static_cast<int>(test_rounds(calls_per_round)); calls_left > 0;)
             catches(round);
 }
 } // namespace

@@ -3,7 +3,8 @@
 // Unwinds the snapshots of tests/target/snapshots.c, which standard input has, on this machine:
 //   walk_offline MACHINE POINTER_SIZE big|little [FILE=DEBUG_FILE | FILE=]...
 // The stacks have to be those that were found there. FILE= leaves a file out: then all stacks have to end in it.
-// --damaged SEED ROUNDS behind that: bytes are changed at random, and all that has to come is an end.
+// --most BYTES behind that: no more of code and tables may be looked at. --damaged SEED ROUNDS: bytes are changed at
+// random, and all that has to come is an end.
 #include "host/unwind/offline.h"
 
 #include <fcntl.h>
@@ -26,6 +27,8 @@ static char name[64];
 static int failures, stacks;
 static bool left_out;
 static unsigned seed, rounds;
+static uint64_t most_looked_at = UINT64_MAX;
+static uint64_t walks, given_up;
 
 static void fail(const char *what)
 {
@@ -96,6 +99,8 @@ static void compare(char *line)
     long end = strtol(next, &next, 10);
     unsigned long depth = strtoul(next, &next, 10);
     hs_offline__walk(session, &snapshot, &stack);
+    walks++;
+    given_up += stack.end == HS_OFFLINE_TOO_DEAR;
     stacks++;
     printf("%s: depth %u of %lu, ends with %d\n", name, stack.depth, depth, stack.end);
     if (left_out ? stack.end != HS_OFFLINE_NO_FILE : stack.end != end)
@@ -130,11 +135,27 @@ static void damage(void)
                 module->start + (uint64_t)rand_r(&seed) % (module->end - module->start);
         }
         hs_offline__walk(session, &snapshot, &stack);
-        if (!stack.depth || stack.depth > HS_OFFLINE_FRAMES || stack.end < 0 || stack.end > HS_OFFLINE_NO_FILE)
+        walks++;
+        given_up += stack.end == HS_OFFLINE_TOO_DEAR;
+        if (!stack.depth || stack.depth > HS_OFFLINE_FRAMES || stack.end < 0 || stack.end > HS_OFFLINE_TOO_DEAR)
             fail("no end");
         memcpy(copy, whole, sizeof copy);
         snapshot = before;
     }
+}
+
+// However bad the stacks are, what is done for them has its bounds.
+static void check_work(void)
+{
+    uint64_t most = HS_OFFLINE_WORK_FIRST + (walks - 1) * HS_OFFLINE_WORK_EACH, bytes = hs_offline__looked_at(session);
+    printf("%" PRIu64 " walks looked at %" PRIu64 " bytes, at most %" PRIu64 "; %" PRIu64 " were given up\n", walks,
+           bytes, most, given_up);
+    if (bytes > most)
+        fail("too much work");
+    if (bytes > most_looked_at)
+        fail("tables were there, and more than they was looked at");
+    if (given_up && !rounds)
+        fail("stacks that are well were given up");
 }
 
 int main(int count, char **arguments)
@@ -144,6 +165,11 @@ int main(int count, char **arguments)
     if (count < 4)
         return 2;
     int given = count - 4;
+    if (count > 5 && !strcmp(arguments[count - 2], "--most")) {
+        most_looked_at = strtoull(arguments[count - 1], NULL, 10);
+        count -= 2;
+        given -= 2;
+    }
     for (int i = 4; i + 2 < count; i++)
         if (!strcmp(arguments[i], "--damaged")) {
             given = i - 4;
@@ -170,6 +196,7 @@ int main(int count, char **arguments)
         else if (!strncmp(line, "stack ", 6))
             compare(line);
     }
+    check_work();
     hs_offline__destroy(session);
     if (stacks != 4)
         fail("stacks are missing");

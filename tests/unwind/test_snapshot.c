@@ -4,14 +4,20 @@
 #include "unwind/include/heapsonde/unwind.h"
 #include "unwind/rule_cache.h"
 #include "unwind/snapshot.h"
+#include "unwind/stack_memory.h"
 
 #include "support.h"
+#include "tests/rounds.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { CAPACITY = 256, COPY = 65536, DEPTH = 20 };
+enum { CAPACITY = 256, COPY = 65536, DEPTH = 20, PAGE = 65536 };
 
 extern char **environ;
 
@@ -133,6 +139,45 @@ START_TEST(without_a_copy_there_is_the_innermost_frame)
 }
 END_TEST
 
+static char *page;
+
+static void *come_and_go(void *rounds)
+{
+    for (unsigned i = 0; i < *(unsigned *)rounds; i++)
+        if (mprotect(page, PAGE, i % 2 ? PROT_READ : PROT_NONE))
+            return page;
+    return NULL;
+}
+
+// Code that is generated may go between any two instructions.
+START_TEST(memory_that_goes_is_copied_or_not)
+{
+    unsigned rounds = test_rounds(40000), whole = 0;
+    char bytes[8];
+    void *failed;
+    pthread_t thread;
+    page = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(page, MAP_FAILED);
+    ck_assert_int_eq(mprotect(page + PAGE, PAGE, PROT_NONE), 0);
+    bool can_read =
+        syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0) == 0; // QEMU's user mode has no such call
+    for (int may_go = 0; may_go < 1 + can_read; may_go++) {
+        ck_assert(
+            hs_memory_copy((uintptr_t)page + PAGE - 32, bytes, sizeof bytes, may_go)); // a page is tried by 16 bytes
+        ck_assert(!hs_memory_copy((uintptr_t)page + PAGE - sizeof bytes + 1, bytes, sizeof bytes, may_go));
+        ck_assert(!hs_memory_copy((uintptr_t)page + PAGE, bytes, sizeof bytes, may_go));
+    }
+    if (!can_read)
+        return;
+    ck_assert_int_eq(pthread_create(&thread, NULL, come_and_go, &rounds), 0);
+    for (unsigned i = 0; i < rounds; i++)
+        whole += hs_memory_copy((uintptr_t)page, bytes, sizeof bytes, true);
+    ck_assert_int_eq(pthread_join(thread, &failed), 0);
+    ck_assert_ptr_null(failed);
+    printf("%u of %u copies\n", whole, rounds);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("snapshot");
@@ -144,6 +189,7 @@ int main(void)
     tcase_add_test(cases, a_cut_copy_gives_the_inner_frames);
     tcase_add_test(cases, damaged_copies_end);
     tcase_add_test(cases, without_a_copy_there_is_the_innermost_frame);
+    tcase_add_test(cases, memory_that_goes_is_copied_or_not);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

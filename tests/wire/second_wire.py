@@ -262,6 +262,8 @@ def chunks(stream):
 def dumps(stream):
     """Number -> letter of its kind and bytes, of every dump that is whole; and how many are said to be missing."""
     found, missing, parts, last = {}, 0, b'', None
+    if len(stream) < HEADER_SIZE:
+        return found, missing
     order = '<' if stream[12] == 1 else '>'
     for kind, flags, number, letter, sequence, payload in chunks(stream):
         if kind == 7:
