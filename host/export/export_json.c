@@ -16,23 +16,6 @@ struct numbering {
     uint32_t next;
 };
 
-static void write_frame(struct hs_json *json, const struct hs_frame *frame)
-{
-    char address[32];
-    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)frame->address);
-    hs_json__open_object(json, NULL);
-    hs_json__string(json, "function", frame->function);
-    hs_json__string(json, "file", frame->file);
-    if (frame->line)
-        hs_json__number(json, "line", frame->line);
-    else
-        hs_json__null(json, "line");
-    hs_json__string(json, "module", frame->module);
-    hs_json__string(json, "address", address);
-    hs_json__boolean(json, "inlined", frame->inlined);
-    hs_json__close_object(json);
-}
-
 static void write_frames(struct hs_json *json, const struct hs_subject *subject, struct numbering *numbering)
 {
     hs_json__open_array(json, "frames");
@@ -43,7 +26,7 @@ static void write_frames(struct hs_json *json, const struct hs_subject *subject,
             numbering->first[node] = numbering->next + 1;
             numbering->next += frames->count;
             for (uint32_t k = 0; k < frames->count; k++)
-                write_frame(json, &frames->frame[k]);
+                hs_report__frame_json(json, &frames->frame[k]);
             node = hs_trace_symbols__parent(subject->symbols, node);
         }
     }

@@ -10,6 +10,70 @@
 #define STREAM_LIMIT (1u << 22) // a larger stream number is damage; threads are numbered from 0
 #define POOL_LIMIT   (1u << 20)
 
+// ---- blocks of rows, on the thread that writes ---------------------------------------------------------------------
+
+static void widen(uint64_t *least, uint64_t *most, const uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *least = values[i] < *least ? values[i] : *least;
+        *most = values[i] > *most ? values[i] : *most;
+    }
+}
+
+static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
+{
+    uint64_t number = row / HS_ZONE_ROWS;
+    if (number < builder->zones.count)
+        return (struct hs_zone *)builder->zones.data + number;
+    struct hs_zone *zone = hs_array__add(&builder->zones, sizeof *zone);
+    if (zone)
+        *zone = (struct hs_zone){.time_min = UINT64_MAX,
+                                 .free_min = UINT64_MAX,
+                                 .size_min = UINT64_MAX,
+                                 .address_min = UINT64_MAX,
+                                 .lifetime_min = UINT64_MAX,
+                                 .stack_min = UINT32_MAX};
+    return zone;
+}
+
+// To how it is stored.
+static void pack_slack(struct staged *staged, unsigned pointer_size)
+{
+    for (size_t i = 0; i < staged->count; i++) {
+        uint64_t unexpected = staged->slack[i] - hs_row__expected_slack(staged->size[i], pointer_size);
+        staged->slack[i] = unexpected << 1 ^ (0 - (unexpected >> 63));
+    }
+}
+
+static int write_block(void *context, struct staged *staged)
+{
+    struct builder *builder = context;
+    size_t count = staged->count;
+    struct hs_zone *zone = zone_of(builder, staged->first);
+    if (!zone)
+        return -ENOMEM;
+    uint64_t stack_min = zone->stack_min, stack_max = zone->stack_max;
+    widen(&zone->size_min, &zone->size_max, staged->size, count);
+    widen(&zone->address_min, &zone->address_max, staged->address, count);
+    widen(&stack_min, &stack_max, staged->stack, count);
+    zone->stack_min = (uint32_t)stack_min;
+    zone->stack_max = (uint32_t)stack_max;
+    // Time never goes back.
+    zone->time_min = staged->time[0] < zone->time_min ? staged->time[0] : zone->time_min;
+    zone->time_max = staged->time[count - 1];
+    pack_slack(staged, builder->summary->pointer_size);
+    hs_packed_writer__add(&builder->time, staged->time, count);
+    hs_packed_writer__add(&builder->address, staged->address, count);
+    hs_packed_writer__add(&builder->size, staged->size, count);
+    hs_packed_writer__add(&builder->slack, staged->slack, count);
+    hs_packed_writer__add(&builder->stack, staged->stack, count);
+    hs_packed_writer__add(&builder->stream, staged->stream, count);
+    hs_packed_writer__add(&builder->detail, staged->detail, count);
+    return builder->time.failed;
+}
+
+// ---- from beginning to end -----------------------------------------------------------------------------------------
+
 int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns)
 {
     builder->directory_fd = directory_fd;
@@ -17,8 +81,8 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
     int failed = hs_live_map__create(&builder->live);
     if (!failed)
         failed = timeline__create(&builder->timeline, end_ns);
-    builder->staged = malloc(sizeof *builder->staged);
-    if (!failed && !builder->staged)
+    builder->behind = write_behind__create(write_block, builder);
+    if (!failed && !builder->behind)
         failed = -ENOMEM;
 #define CREATE(name)                                                                                                   \
     builder->name.fd = -1;                                                                                             \
@@ -37,6 +101,7 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
 
 void builder__free(struct builder *builder)
 {
+    write_behind__free(builder->behind);
 #define ABANDON(name) hs_packed_writer__abandon(&builder->name);
     HS_STORE_COLUMNS(ABANDON)
 #undef ABANDON
@@ -46,7 +111,6 @@ void builder__free(struct builder *builder)
     stack_peaks__free(&builder->stack_peaks);
     hs_growing__free(&builder->ends.row);
     hs_growing__free(&builder->ends.state);
-    free(builder->staged);
     free(builder->streams.data);
     free(builder->zones.data);
     free(builder->links.data);
@@ -60,8 +124,7 @@ void builder__free(struct builder *builder)
     free(builder->at_peak.data);
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// ---- rows ----------------------------------------------------------------------------------------------------------
 
 static int make_room(struct builder *builder)
 {
@@ -74,56 +137,6 @@ static int make_room(struct builder *builder)
     if (!failed)
         builder->room = room;
     return failed;
-}
-
-static void widen(uint64_t *least, uint64_t *most, const uint64_t *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        *least = values[i] < *least ? values[i] : *least;
-        *most = values[i] > *most ? values[i] : *most;
-    }
-}
-
-static struct hs_zone *zone_of_last_row(struct builder *builder)
-{
-    uint64_t number = (builder->rows - 1) / HS_ZONE_ROWS;
-    if (number < builder->zones.count)
-        return (struct hs_zone *)builder->zones.data + number;
-    struct hs_zone *zone = hs_array__add(&builder->zones, sizeof *zone);
-    if (zone)
-        *zone = (struct hs_zone){.time_min = UINT64_MAX,
-                                 .free_min = UINT64_MAX,
-                                 .size_min = UINT64_MAX,
-                                 .address_min = UINT64_MAX,
-                                 .lifetime_min = UINT64_MAX,
-                                 .stack_min = UINT32_MAX};
-    return zone;
-}
-
-int builder__write_block(struct builder *builder)
-{
-    struct staged *staged = builder->staged;
-    size_t count = builder->rows ? (builder->rows - 1) % HS_PACKED_BLOCK + 1 : 0;
-    struct hs_zone *zone = count ? zone_of_last_row(builder) : NULL;
-    if (!zone)
-        return count ? -ENOMEM : 0;
-    uint64_t stack_min = zone->stack_min, stack_max = zone->stack_max;
-    widen(&zone->size_min, &zone->size_max, staged->size, count);
-    widen(&zone->address_min, &zone->address_max, staged->address, count);
-    widen(&stack_min, &stack_max, staged->stack, count);
-    zone->stack_min = (uint32_t)stack_min;
-    zone->stack_max = (uint32_t)stack_max;
-    // Time never goes back.
-    zone->time_min = staged->time[0] < zone->time_min ? staged->time[0] : zone->time_min;
-    zone->time_max = staged->time[count - 1];
-    hs_packed_writer__add(&builder->time, staged->time, count);
-    hs_packed_writer__add(&builder->address, staged->address, count);
-    hs_packed_writer__add(&builder->size, staged->size, count);
-    hs_packed_writer__add(&builder->slack, staged->slack, count);
-    hs_packed_writer__add(&builder->stack, staged->stack, count);
-    hs_packed_writer__add(&builder->stream, staged->stream, count);
-    hs_packed_writer__add(&builder->detail, staged->detail, count);
-    return builder->time.failed;
 }
 
 // The word that end_row reads: 26 bits of size, 14 of slack, 22 of stream; or the number of a large block.
@@ -158,11 +171,38 @@ static inline struct large_block live_block(const struct builder *builder, uint6
                                 .stream = word & ((1u << STREAM_BITS) - 1)};
 }
 
+// Hands the staged rows over.
+static int hand_over(struct builder *builder)
+{
+    struct staged *staged = builder->staged;
+    builder->staged = NULL;
+    if (!staged)
+        return 0;
+    staged->count = (size_t)(builder->rows - staged->first);
+    return write_behind__hand_over(builder->behind, staged);
+}
+
+static int start_block(struct builder *builder)
+{
+    int failed = hand_over(builder);
+    builder->staged = failed ? NULL : write_behind__empty_block(builder->behind);
+    if (!builder->staged)
+        return failed ? failed : -ENOMEM;
+    builder->staged->first = builder->rows;
+    return 0;
+}
+
+int builder__write_rest(struct builder *builder)
+{
+    int failed = hand_over(builder), result = write_behind__finish(builder->behind);
+    return failed ? failed : result;
+}
+
 static inline __attribute__((always_inline)) int64_t add_row(struct builder *builder, const struct new_row *row)
 {
     size_t place = builder->rows % HS_PACKED_BLOCK;
-    if (!place && builder->rows) {
-        int failed = builder__write_block(builder);
+    if (!place) {
+        int failed = start_block(builder);
         if (failed)
             return failed;
     }
@@ -174,11 +214,10 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
     struct staged *staged = builder->staged;
     uint64_t number = builder->rows++;
     uint32_t slack = slack_of(row->size, row->usable);
-    uint64_t unexpected = slack - hs_row__expected_slack(row->size, builder->summary->pointer_size);
     staged->time[place] = builder->now;
     staged->address[place] = row->address;
     staged->size[place] = row->size;
-    staged->slack[place] = unexpected << 1 ^ (0 - (unexpected >> 63));
+    staged->slack[place] = slack;
     staged->stack[place] = row->stack;
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
@@ -256,8 +295,7 @@ static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t
     const struct large_block block = end_row(builder, row, stream, stack, flags, &by);
     if (space)
         return block.size;
-    const struct recent_block ended = {.size = block.size, .row = row, .stack = by};
-    stack_peaks__end(&builder->stack_peaks, builder->now, &ended);
+    stack_peaks__end(&builder->stack_peaks, builder->now, row, block.size, by);
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
     note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
     builder->live_total.bytes -= block.size;
@@ -304,8 +342,7 @@ int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint
     return add_link(builder, next, number, chain->length++);
 }
 
-// ---- heap and pools
-// ------------------------------------------------------------------------------------------------------
+// ---- heap and pools ------------------------------------------------------------------------------------------------
 
 static struct stream_state *stream_state(struct builder *builder, uint32_t stream)
 {
@@ -361,8 +398,7 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     if (space)
         return number;
     add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
-    const struct recent_block begun = {.size = row.size, .row = (uint32_t)number, .stack = row.stack};
-    int failed = stack_peaks__begin(&builder->stack_peaks, builder->now, &begun);
+    int failed = stack_peaks__begin(&builder->stack_peaks, builder->now, (uint32_t)number, row.size, row.stack);
     return failed ? failed : number;
 }
 
@@ -459,8 +495,7 @@ static int pool_event(struct builder *builder, const struct hs_step *step)
     return row < 0 ? (int)row : 0;
 }
 
-// ---- side events
-// -----------------------------------------------------------------------------------------------------
+// ---- side events ---------------------------------------------------------------------------------------------------
 
 static int side_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
 {

@@ -13,6 +13,7 @@
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
 #include "host/import/trace.h"
+#include "host/import/write_behind.h"
 #include "host/store/column_file.h"
 #include "host/store/layout.h"
 
@@ -38,12 +39,6 @@ struct live_mapping {
     uint32_t row, stack, stream, detail;
     uint32_t link; // + 1, or 0
     uint8_t kind;
-};
-
-// What of the rows is known when they start: packed and written block by block.
-struct staged {
-    uint64_t time[HS_PACKED_BLOCK], address[HS_PACKED_BLOCK], size[HS_PACKED_BLOCK], slack[HS_PACKED_BLOCK],
-        stack[HS_PACKED_BLOCK], stream[HS_PACKED_BLOCK], detail[HS_PACKED_BLOCK];
 };
 
 // What is to be known of a block that ends and does not fit into a word (struct ends).
@@ -72,7 +67,8 @@ struct builder {
 #define HS_WRITER(name) struct hs_packed_writer name;
     HS_STORE_COLUMNS(HS_WRITER)
 #undef HS_WRITER
-    struct staged *staged; // the rows of the block in progress
+    struct staged *staged; // the rows of the block in progress, from the first row on
+    struct write_behind *behind;
     struct ends ends;
     uint64_t rows, room; // room: rows that `ends` has space for
     int directory_fd;
@@ -82,7 +78,7 @@ struct builder {
     uint64_t last_time;
     struct hs_live_map live;
     struct hs_array streams;  // struct stream_state, by stream
-    struct hs_array zones;    // struct hs_zone
+    struct hs_array zones;    // struct hs_zone; while there are rows to come, of the thread that writes
     struct hs_array links;    // struct hs_link, in the order in which they were made
     struct hs_array chains;   // struct hs_chain
     struct hs_array pools;    // uint64_t
@@ -108,8 +104,7 @@ void builder__free(struct builder *builder);
 // Steps in the order of their times.
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count);
 
-// ---- between the files of the builder
-// ----------------------------------------------------------------------------------
+// ---- between the files of the builder ------------------------------------------------------------------------------
 
 struct new_row {
     uint64_t address, size, usable;
@@ -118,8 +113,8 @@ struct new_row {
 };
 // Appends a row that starts now. Returns its number or a negative errno.
 int64_t builder__add_row(struct builder *builder, const struct new_row *row);
-// Writes the staged rows.
-int builder__write_block(struct builder *builder);
+// Writes the staged rows, and waits for those before them.
+int builder__write_rest(struct builder *builder);
 
 // Ends a mapping's row now.
 void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags);

@@ -6,6 +6,7 @@
 #include "host/import/sample_weights.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -21,13 +22,12 @@ static uint64_t most(uint64_t a, uint64_t b)
 // The packed columns of the rows' starts, read back, and a block of each.
 struct reading {
     struct hs_columns columns;
-    uint64_t time[HS_PACKED_BLOCK];
-    uint64_t ends[HS_PACKED_BLOCK], other[HS_PACKED_BLOCK];
+    uint64_t time[HS_PACKED_BLOCK], ends[HS_PACKED_BLOCK];
 };
 
 static int finish_starts(struct builder *builder)
 {
-    int failed = builder__write_block(builder), result;
+    int failed = builder__write_rest(builder), result;
     struct hs_packed_writer *const writers[] = {&builder->time,  &builder->address, &builder->size,  &builder->slack,
                                                 &builder->stack, &builder->stream,  &builder->detail};
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
@@ -47,74 +47,109 @@ static int finish_ends(struct builder *builder)
     return failed;
 }
 
+static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
+{
+    return (struct hs_zone *)builder->zones.data + row / HS_ZONE_ROWS;
+}
+
 // The ends of a block: into its zone, and as distances from the block's first time, 0 for never.
 static void add_ends(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
-    struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
+    struct hs_zone *zone = zone_of(builder, first);
     const struct row_end *row = row_ends(builder) + first;
     const uint64_t *time = reading->time;
+    uint64_t free_min = zone->free_min, free_max = zone->free_max;
+    uint64_t lifetime_min = zone->lifetime_min, lifetime_max = zone->lifetime_max;
     for (size_t i = 0; i < count; i++) {
         uint64_t end = end_of_row(&row[i]);
-        zone->free_min = least(zone->free_min, end);
-        zone->free_max = most(zone->free_max, end);
-        if (end != HS_NEVER) {
-            zone->lifetime_min = least(zone->lifetime_min, end - time[i]);
-            zone->lifetime_max = most(zone->lifetime_max, end - time[i]);
-        }
-        reading->ends[i] = end == HS_NEVER ? 0 : end - time[0] + 1;
+        bool never = end == HS_NEVER;
+        free_min = least(free_min, end);
+        free_max = most(free_max, end);
+        lifetime_min = least(lifetime_min, never ? UINT64_MAX : end - time[i]);
+        lifetime_max = most(lifetime_max, never ? 0 : end - time[i]);
+        reading->ends[i] = never ? 0 : end - time[0] + 1;
     }
+    zone->free_min = free_min;
+    zone->free_max = free_max;
+    zone->lifetime_min = lifetime_min;
+    zone->lifetime_max = lifetime_max;
     hs_packed_writer__add(&builder->free_time, reading->ends, count);
 }
 
-static void add_states(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
+static void add_states(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
 {
-    struct hs_zone *zone = (struct hs_zone *)builder->zones.data + first / HS_ZONE_ROWS;
     const struct row_end *row = row_ends(builder) + first;
     const uint64_t peak_time = builder->summary->peak_time;
     const uint8_t *state = states(builder) + first;
+    uint32_t kinds = 0, flags = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = state[i];
         uint8_t kind = word & 7;
         if (first + i < builder->peak_rows && end_of_row(&row[i]) > peak_time && hs_kind_domain(kind) == HS_DOMAIN_HEAP)
             word |= HS_ROW_AT_PEAK << 3;
-        zone->kinds |= 1u << kind;
-        zone->flags |= (uint32_t)(word >> 3);
-        reading->other[i] = word;
+        kinds |= 1u << kind;
+        flags |= (uint32_t)(word >> 3);
+        values[i] = word;
     }
-    hs_packed_writer__add(&builder->state, reading->other, count);
+    zone_of(builder, first)->kinds |= kinds;
+    zone_of(builder, first)->flags |= flags;
+    hs_packed_writer__add(&builder->state, values, count);
 }
 
-static void add_free_stacks(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
+static void add_free_stacks(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
 {
     const struct row_end *row = row_ends(builder) + first;
     for (size_t i = 0; i < count; i++)
-        reading->other[i] = row[i].time & ROW_IS_LIVE ? 0 : row[i].stack;
-    hs_packed_writer__add(&builder->free_stack, reading->other, count);
+        values[i] = row[i].time & ROW_IS_LIVE ? 0 : row[i].stack;
+    hs_packed_writer__add(&builder->free_stack, values, count);
 }
 
-static void add_free_streams(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
+static void add_free_streams(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
 {
     const struct row_end *row = row_ends(builder) + first;
     for (size_t i = 0; i < count; i++)
-        reading->other[i] = row[i].stream;
-    hs_packed_writer__add(&builder->free_stream, reading->other, count);
+        values[i] = row[i].stream;
+    hs_packed_writer__add(&builder->free_stream, values, count);
+}
+
+static void note_rows_at_peak(struct builder *builder)
+{
+    const uint32_t *at_peak = builder->at_peak.data;
+    for (size_t i = 0; i < builder->at_peak.count; i++)
+        states(builder)[at_peak[i]] |= HS_ROW_AT_PEAK << 3;
+}
+
+// What needs no times. Of the zones it touches kinds and flags alone.
+static void *build_others(void *argument)
+{
+    struct builder *builder = argument;
+    uint64_t values[HS_PACKED_BLOCK];
+    for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
+        size_t count = (size_t)least(builder->rows - first, HS_PACKED_BLOCK);
+        add_states(builder, values, first, count);
+        add_free_stacks(builder, values, first, count);
+        add_free_streams(builder, values, first, count);
+    }
+    return NULL;
 }
 
 static int build_ends(struct builder *builder, struct reading *reading)
 {
+    pthread_t thread;
     int failed = hs_packed__open(&reading->columns.time, builder->directory_fd, "time", builder->rows);
     if (failed)
         return failed;
-    const uint32_t *at_peak = builder->at_peak.data;
-    for (size_t i = 0; i < builder->at_peak.count; i++)
-        states(builder)[at_peak[i]] |= HS_ROW_AT_PEAK << 3;
+    note_rows_at_peak(builder);
+    // For few rows it is not worth it.
+    bool threaded = builder->rows > HS_ZONE_ROWS && !pthread_create(&thread, NULL, build_others, builder);
     for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
         size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
         add_ends(builder, reading, first, count);
-        add_states(builder, reading, first, count);
-        add_free_stacks(builder, reading, first, count);
-        add_free_streams(builder, reading, first, count);
     }
+    if (threaded)
+        pthread_join(thread, NULL);
+    else
+        build_others(builder);
     return 0;
 }
 

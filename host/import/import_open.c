@@ -43,8 +43,7 @@ static bool matches(const char *directory, const struct wanted *wanted)
            (!head.unwound_with || head.unwound_with == snapshots__found_files(directory, wanted->symbols));
 }
 
-// ---- places, best first
-// ------------------------------------------------------------------------------------------------
+// ---- places, best first --------------------------------------------------------------------------------------------
 
 static bool beside(const char *path, struct place *place)
 {
@@ -79,8 +78,7 @@ static bool in_cache(const struct hs_store_key *key, struct place *place)
     return inside(parent, key, place);
 }
 
-// ---- making
-// --------------------------------------------------------------------------------------------------------------
+// ---- making --------------------------------------------------------------------------------------------------------
 
 static int add_totals(const char *directory, int directory_fd)
 {
@@ -207,8 +205,7 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
     return options && options->store ? failed : make_temporary(trace, options, store, error);
 }
 
-// ---- opening
-// -----------------------------------------------------------------------------------------------------------
+// ---- opening -------------------------------------------------------------------------------------------------------
 
 static int read_embedded(void *context, uint64_t chunk_offset, void *to, uint64_t length, struct hs_error *error)
 {

@@ -321,8 +321,7 @@ int hs_trace__replay_steps(const struct hs_trace *trace, hs_step_visitor visit, 
     return result;
 }
 
-// ---- whole events
-// -------------------------------------------------------------------------------------------------------
+// ---- whole events --------------------------------------------------------------------------------------------------
 
 struct whole {
     hs_trace_visitor visit;

@@ -9,30 +9,17 @@
 int stack_peaks__create(struct stack_peaks *peaks, size_t stacks)
 {
     *peaks = (struct stack_peaks){.stacks = stacks ? stacks : 1};
-    peaks->state = calloc(peaks->stacks, sizeof *peaks->state);
-    return peaks->state ? 0 : -ENOMEM;
+    // Events go all over it: large pages.
+    int failed = hs_growing__reserve(&peaks->memory, peaks->stacks * sizeof *peaks->state);
+    peaks->state = peaks->memory.data;
+    return failed;
 }
 
 void stack_peaks__free(struct stack_peaks *peaks)
 {
-    free(peaks->state);
+    hs_growing__free(&peaks->memory);
     free(peaks->recent.data);
     *peaks = (struct stack_peaks){0};
-}
-
-void stack_peaks__settle(struct stack_peaks *peaks)
-{
-    const struct recent_block *recent = peaks->recent.data;
-    for (size_t i = 0; i < peaks->recent.count; i++) {
-        struct stack_state *state = &peaks->state[recent[i].stack];
-        state->live += recent[i].size;
-        if (state->live >= state->most_plus_1) {
-            state->most_plus_1 = state->live + 1;
-            state->time = peaks->now;
-        }
-        state->live -= recent[i].ended ? recent[i].size : 0;
-    }
-    peaks->recent.count = 0;
 }
 
 bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row)

@@ -7,6 +7,7 @@
 #define HEAPSONDE_IMPORT_STACK_PEAKS_H
 
 #include "host/import/array.h"
+#include "host/import/growing.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -27,8 +28,9 @@ struct recent_block {
 };
 
 struct stack_peaks {
-    struct stack_state *state; // by stack
+    struct stack_state *state; // by stack, in `memory`
     size_t stacks;
+    struct hs_growing memory;
     uint64_t now;
     struct hs_array recent; // struct recent_block, by row
 };
@@ -37,10 +39,24 @@ struct stack_peaks {
 int stack_peaks__create(struct stack_peaks *peaks, size_t stacks);
 void stack_peaks__free(struct stack_peaks *peaks);
 
-// The nanosecond in progress is over.
-void stack_peaks__settle(struct stack_peaks *peaks);
 // Whether the row began in it: then it also ended in it.
 bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row);
+
+// The nanosecond in progress is over.
+static inline void stack_peaks__settle(struct stack_peaks *peaks)
+{
+    const struct recent_block *recent = peaks->recent.data;
+    for (size_t i = 0; i < peaks->recent.count; i++) {
+        struct stack_state *state = &peaks->state[recent[i].stack];
+        state->live += recent[i].size;
+        if (state->live >= state->most_plus_1) {
+            state->most_plus_1 = state->live + 1;
+            state->time = peaks->now;
+        }
+        state->live -= recent[i].ended ? recent[i].size : 0;
+    }
+    peaks->recent.count = 0;
+}
 
 static inline void stack_peaks__move_to(struct stack_peaks *peaks, uint64_t now)
 {
@@ -50,21 +66,27 @@ static inline void stack_peaks__move_to(struct stack_peaks *peaks, uint64_t now)
 }
 
 // Rows come in order, and times never go back. `stack` is one of the stacks.
-static inline int stack_peaks__begin(struct stack_peaks *peaks, uint64_t now, const struct recent_block *block)
+static inline int stack_peaks__begin(struct stack_peaks *peaks, uint64_t now, uint32_t row, uint64_t size,
+                                     uint32_t stack)
 {
     stack_peaks__move_to(peaks, now);
     struct recent_block *recent = hs_array__add(&peaks->recent, sizeof *recent);
     if (!recent)
         return -ENOMEM;
-    *recent = *block;
+    // Field by field: put together elsewhere and copied as a whole it would wait for its parts.
+    recent->size = size;
+    recent->row = row;
+    recent->stack = stack;
+    recent->ended = false;
     return 0;
 }
 
-static inline void stack_peaks__end(struct stack_peaks *peaks, uint64_t now, const struct recent_block *block)
+static inline void stack_peaks__end(struct stack_peaks *peaks, uint64_t now, uint32_t row, uint64_t size,
+                                    uint32_t stack)
 {
     stack_peaks__move_to(peaks, now);
-    if (!peaks->recent.count || !stack_peaks__end_recent(peaks, block->row))
-        peaks->state[block->stack].live -= block->size;
+    if (!peaks->recent.count || !stack_peaks__end_recent(peaks, row))
+        peaks->state[stack].live -= size;
 }
 
 // Writes the table that hs_store__stack_peaks maps. Returns 0 or a negative errno.

@@ -82,8 +82,7 @@ const char *tables__info(const struct tables *tables, const char *key)
     return NULL;
 }
 
-// ---- records
-// ---------------------------------------------------------------------------------------------------------
+// ---- records -------------------------------------------------------------------------------------------------------
 
 static int add_node(struct tables *tables, const struct hs_meta_record *record)
 {
@@ -242,8 +241,7 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
     }
 }
 
-// ---- chunks
-// ----------------------------------------------------------------------------------------------------------
+// ---- chunks --------------------------------------------------------------------------------------------------------
 
 static void count_damage(struct tables *tables, enum hs_damage reason, const struct hs_trace_chunk *chunk)
 {
@@ -333,8 +331,7 @@ int tables__load(struct tables *tables, const struct hs_trace *trace)
     return failed;
 }
 
-// ---- conversion and writing
-// ------------------------------------------------------------------------------------------
+// ---- conversion and writing ----------------------------------------------------------------------------------------
 
 static uint64_t to_ns(struct hs_clock_map *clock, uint64_t time)
 {

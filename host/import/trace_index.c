@@ -31,8 +31,7 @@ static struct hs_trace_chunk describe(uint64_t offset, const struct hs_chunk_hea
     };
 }
 
-// ---- footer
-// ----------------------------------------------------------------------------------------------------------
+// ---- footer --------------------------------------------------------------------------------------------------------
 
 static int add_footer_entries(struct hs_trace *trace, const uint8_t *entries, size_t count, uint64_t footer)
 {
@@ -86,8 +85,7 @@ static int read_footer(struct hs_trace *trace)
     return 0;
 }
 
-// ---- scanning
-// --------------------------------------------------------------------------------------------------------
+// ---- scanning ------------------------------------------------------------------------------------------------------
 
 // A window of the file, so that headers close together are one read.
 struct window {
@@ -170,8 +168,7 @@ static int scan(struct hs_trace *trace)
     return failed;
 }
 
-// ---- live slots
-// ------------------------------------------------------------------------------------------------------
+// ---- live slots ----------------------------------------------------------------------------------------------------
 
 static int compare_sequences(const void *left, const void *right)
 {

@@ -75,7 +75,8 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
         return hs_error__set(error, EBADMSG, "%s: the file header makes no sense", path);
     if (header->content == HS_CONTENT_DUMPS)
         return hs_error__set(error, ENOTSUP,
-                             "%s: what came from a process that takes samples; its dumps are in the folder beside it",
+                             "%s: the stream of a process that takes samples; `gather` has put its dumps into the "
+                             "folder beside it, of another file `heapsonde extract -o DIR FILE` writes them",
                              path);
     return 0;
 }

@@ -52,8 +52,7 @@ static size_t point_of(const struct hs_timeline *timeline, struct cursor *cursor
     return cursor->point;
 }
 
-// ---- first: sums, and which rows end in later zones
-// ---------------------------------------------------------------------
+// ---- first: sums, and which rows end in later zones ----------------------------------------------------------------
 
 static int sum_block(struct making *making, unsigned number, size_t zone)
 {
@@ -106,8 +105,7 @@ static int sum_zone(void *argument, unsigned number, uint64_t first, uint64_t en
     return failed;
 }
 
-// ---- second: the steps of each zone
-// ---------------------------------------------------------------------------------------
+// ---- second: the steps of each zone --------------------------------------------------------------------------------
 
 static int add_summit(struct zone_history *zone, const struct summit *summit)
 {
@@ -177,8 +175,7 @@ static int walk_zone(void *argument, unsigned number, uint64_t first, uint64_t e
     return walk(making, &making->worker[number], making->stepping.steps[number], &making->zone[zone_number]);
 }
 
-// ---- third: from the zones to the timeline
-// ---------------------------------------------------------------------------------
+// ---- third: from the zones to the timeline -------------------------------------------------------------------------
 
 static void sum_points(const struct making *making, struct hs_history *history)
 {
@@ -263,8 +260,8 @@ int hs_history__make(struct hs_history *history, const struct hs_store *store, c
                             .timeline = history->timeline};
     int failed = make_room(&making) ? hs_error__set(error, ENOMEM, "query: out of memory") : 0;
     const unsigned workers = making.stepping.workers;
-    const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making};
-    const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making};
+    const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making, false};
+    const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making, false};
     if (!failed)
         failed = hs_scan__run(&sum, error);
     if (!failed)

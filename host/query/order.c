@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- keys
-// ---------------------------------------------------------------------------------------------------------------
+// ---- keys ----------------------------------------------------------------------------------------------------------
 
 static const uint64_t *lifetimes(struct hs_matcher *matcher, uint64_t *key)
 {
@@ -92,8 +91,7 @@ struct hs_bounds hs_order__zone(const struct hs_zone *zone, enum hs_row_key by, 
     }
 }
 
-// ---- sorting
-// ------------------------------------------------------------------------------------------------------------
+// ---- sorting -------------------------------------------------------------------------------------------------------
 
 static int compare(const void *left, const void *right)
 {
@@ -162,8 +160,7 @@ void hs_keyed_rows__select(struct hs_keyed_row *rows, size_t count, size_t wante
     }
 }
 
-// ---- the first and the last ones
-// ----------------------------------------------------------------------------------------
+// ---- the first and the last ones -----------------------------------------------------------------------------------
 
 // Turned around, the last ones are the first.
 struct best {
@@ -354,7 +351,7 @@ int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filt
     int failed = make_room(&search, workers) ? 0 : hs_error__set(error, ENOMEM, "query: out of memory");
     if (!failed) {
         order_zones(&search);
-        const struct hs_scan scan = {store, NULL, control, workers, look_at_zone, &search};
+        const struct hs_scan scan = {store, NULL, control, workers, look_at_zone, &search, false};
         failed = hs_scan__run(&scan, error);
     }
     if (!failed && merge(&search, workers, rows, count))

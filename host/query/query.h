@@ -66,16 +66,18 @@ struct hs_filter {
 void hs_filter__init(struct hs_filter *filter);
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
+struct hs_cells;
+
 // How a question runs. NULL means: all processors, no progress, not cancellable.
 struct hs_query_control {
     unsigned threads;  // 0: as many as the machine has
     const int *cancel; // the question ends with -ECANCELED soon after this becomes not 0; may be NULL
     void (*progress)(void *context, uint64_t rows_done, uint64_t rows); // called from the asking thread; may be NULL
     void *context;
+    const struct hs_cells *cells; // sums made beforehand (host/query/cells.h), of this or another store; may be NULL
 };
 
-// ---- per-stack totals
-// ------------------------------------------------------------------------------------------------
+// ---- per-stack totals ----------------------------------------------------------------------------------------------
 
 // Sums over matching rows. live: not freed at the end of the trace. peak: live at the heap's global peak.
 struct hs_total {
@@ -121,8 +123,7 @@ uint64_t hs_total__value(const struct hs_total *total, enum hs_total_key key);
 // Largest first (HS_TOTAL_STACK: smallest id first); ties by stack id.
 void hs_totals__sort(struct hs_totals *totals, enum hs_total_key key);
 
-// ---- rows
-// ------------------------------------------------------------------------------------------------------------
+// ---- rows ----------------------------------------------------------------------------------------------------------
 
 int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
                     const struct hs_query_control *control, uint64_t *count, struct hs_error *error);
@@ -145,12 +146,11 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
                    int (*visit)(void *context, const struct hs_store *store, uint64_t row), void *context,
                    struct hs_error *error);
 
-// ---- over time
-// -------------------------------------------------------------------------------------------------------
+// ---- over time -----------------------------------------------------------------------------------------------------
 
 // `points` equal intervals of [from, to]; point i covers from + i * width .. The maxima are exact.
 // Without a filter (NULL) and with a coarse enough width the store's pyramid answers at once: then the width is rounded
-// up, and the begin of a long part is rounded down, by at most a thirty-second of the width.
+// up, and the begin of a long part is rounded down, by at most an eighth of the width.
 struct hs_timeline {
     uint64_t from;
     uint64_t width;

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- matching rows in their own order
-// -------------------------------------------------------------------------------
+// ---- matching rows in their own order ------------------------------------------------------------------------------
 
 enum { DIGITS = 4096 };
 
@@ -107,8 +106,8 @@ static int collect_rows(void *argument, unsigned worker, uint64_t first, uint64_
 
 static int run(struct choosing *choosing, hs_scan_work work, struct hs_error *error)
 {
-    const struct hs_scan scan = {choosing->store, choosing->filter, choosing->control, choosing->workers, work,
-                                 choosing};
+    const struct hs_scan scan = {
+        choosing->store, choosing->filter, choosing->control, choosing->workers, work, choosing, false};
     return hs_scan__run(&scan, error);
 }
 
@@ -176,8 +175,7 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
     return failed;
 }
 
-// ---- in the order of a key
-// ------------------------------------------------------------------------------------------
+// ---- in the order of a key -----------------------------------------------------------------------------------------
 
 struct hs_order_limits hs_order_limits = {(uint64_t)1 << 20, (uint64_t)1 << 22, (uint64_t)1 << 20};
 
@@ -412,8 +410,7 @@ void hs_rows__free(struct hs_rows *rows)
     *rows = (struct hs_rows){0};
 }
 
-// ---- one after another
-// -------------------------------------------------------------------------------------------------
+// ---- one after another ---------------------------------------------------------------------------------------------
 
 struct each {
     const struct hs_store *store;
@@ -446,14 +443,13 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
     struct each each = {store, hs_matcher__create(store, filter), visit, context};
     if (!each.matcher)
         return hs_error__set(error, ENOMEM, "query: out of memory");
-    const struct hs_scan scan = {store, filter, control, 1, visit_rows, &each};
+    const struct hs_scan scan = {store, filter, control, 1, visit_rows, &each, .may_wait = true};
     int result = hs_scan__run(&scan, error);
     hs_matcher__destroy(each.matcher);
     return result;
 }
 
-// ---- histograms
-// --------------------------------------------------------------------------------------------------------
+// ---- histograms ----------------------------------------------------------------------------------------------------
 
 struct filling {
     enum hs_row_key by;
@@ -494,7 +490,7 @@ static int histogram_of(const struct hs_store *store, const struct hs_filter *fi
     filter = hs_filter__or_heap(filter, &heap);
     struct filling filling = {key, hs_matchers__create(store, filter, workers),
                               calloc(workers, sizeof(*filling.partial))};
-    const struct hs_scan scan = {store, filter, control, workers, fill_histogram, &filling};
+    const struct hs_scan scan = {store, filter, control, workers, fill_histogram, &filling, false};
     int failed = filling.matchers && filling.partial ? hs_scan__run(&scan, error)
                                                      : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned w = 0; w < workers && !failed; w++)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
 
+#include "host/query/turns.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WORKERS_MAX           64
@@ -18,6 +21,7 @@ struct pool {
     atomic_size_t next;
     atomic_size_t done;
     atomic_int result;
+    atomic_ullong used; // ns of the processor
 };
 
 struct worker {
@@ -54,12 +58,31 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
 }
 
+static uint64_t used_by_thread(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static int do_zone_in_turn(struct pool *pool, unsigned worker, size_t zone)
+{
+    if (pool->scan->may_wait)
+        return do_zone(pool, worker, zone);
+    hs_turn__take(atomic_load(&pool->used));
+    uint64_t before = used_by_thread();
+    int result = do_zone(pool, worker, zone);
+    atomic_fetch_add(&pool->used, used_by_thread() - before);
+    hs_turn__give_back();
+    return result;
+}
+
 static void work(struct pool *pool, unsigned worker)
 {
     size_t zone;
     while (!atomic_load_explicit(&pool->result, memory_order_relaxed) &&
            (zone = atomic_fetch_add(&pool->next, 1)) < pool->zone_count) {
-        int result = do_zone(pool, worker, zone), none = 0;
+        int result = do_zone_in_turn(pool, worker, zone), none = 0;
         if (result)
             atomic_compare_exchange_strong(&pool->result, &none, result);
         uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;

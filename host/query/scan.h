@@ -16,6 +16,7 @@ struct hs_scan {
     unsigned workers; // from hs_scan__workers
     hs_scan_work work;
     void *context;
+    bool may_wait; // the work may wait for something: it takes no turns
 };
 
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);

@@ -24,8 +24,7 @@ void hs_time_index__make(struct hs_time_index *index, uint64_t *time, size_t cou
         time[count + i] = UINT64_MAX;
 }
 
-// ---- beginning and end
-// ----------------------------------------------------------------------------------------------
+// ---- beginning and end ---------------------------------------------------------------------------------------------
 
 static int index_zones(struct hs_zone_times *times, const struct hs_store *store)
 {
@@ -104,8 +103,7 @@ int hs_later__add(struct hs_later_rows *rows, uint64_t row)
     return 0;
 }
 
-// ---- a zone
-// --------------------------------------------------------------------------------------------------------
+// ---- a zone --------------------------------------------------------------------------------------------------------
 
 static int make_room(struct hs_steps *steps, size_t wanted)
 {

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- peak
-// --------------------------------------------------------------------------------------------------------------
+// ---- peak ----------------------------------------------------------------------------------------------------------
 
 // Of stacks nothing is known between the ticks, so theirs is what they had at the highest tick of all.
 static int peak_of_sums(const struct hs_store *store, const struct hs_filter *filter, struct hs_live_total *peak,
@@ -63,7 +62,7 @@ static int sum_instant(const struct hs_store *store, const struct hs_filter *fil
     unsigned workers = hs_scan__workers(store, control);
     struct instant instant = {row, hs_row__time(hs_store__columns(store), row),
                               hs_matchers__create(store, filter, workers), calloc(workers, sizeof(*instant.there))};
-    const struct hs_scan scan = {store, filter, control, workers, add_there, &instant};
+    const struct hs_scan scan = {store, filter, control, workers, add_there, &instant, false};
     int failed = instant.matchers && instant.there ? hs_scan__run(&scan, error)
                                                    : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned i = 0; !failed && i < workers; i++) {
@@ -106,8 +105,7 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
     return find_peak(store, filter, control, peak, time, error);
 }
 
-// ---- timeline
-// ----------------------------------------------------------------------------------------------------------
+// ---- timeline ------------------------------------------------------------------------------------------------------
 
 struct progress {
     struct hs_timeline *timeline;
@@ -140,8 +138,10 @@ static void advance(struct progress *progress, uint64_t time)
     }
 }
 
-// A point of the answer is made from at least so many, so that rounding its width up to whole ones changes little.
-#define LEAST_PARTS 32
+// A point of the answer is made from so many of the pyramid, so that rounding its width up to whole ones changes
+// little.
+#define PARTS       32 // where there is a choice
+#define LEAST_PARTS 8  // where there is none
 
 // Whether a part of the time is worked out from its rows: not too many were allocated there.
 static bool is_short(const struct hs_store *store, uint64_t from, uint64_t to)
@@ -164,7 +164,7 @@ static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timel
     if (timeline->from && is_short(store, timeline->from, to))
         return false;
     size_t level = 0;
-    while (level + 1 < count && levels[level + 1].interval * LEAST_PARTS <= timeline->width)
+    while (level + 1 < count && levels[level + 1].interval * PARTS <= timeline->width)
         level++;
     // Whole intervals only: the begin is rounded down to them, and the width up.
     const struct hs_timeline_level *from = &levels[level];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/cells.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/query/totals_table.h"
@@ -28,6 +29,7 @@ struct context {
     struct partial *partial;
     struct hs_matcher **matchers;
     size_t stacks;
+    const struct hs_cells *cells; // that know all that is asked; NULL: none
 };
 
 static void start_total(struct hs_total *total, uint32_t stack)
@@ -169,12 +171,31 @@ static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t en
     const struct context *context = argument;
     struct hs_matcher *matcher = context->matchers[worker];
     int failed = 0;
+    if (context->cells && hs_slice__is_whole(hs_cells__slice_of(context->cells, first), context->filter))
+        return 0;
     for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
         size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
         failed = count > FEW ? sum_many(context, &context->partial[worker], matcher)
                              : sum_few(context, &context->partial[worker], matcher);
     }
     return failed;
+}
+
+static int sum_cells(const struct context *context, struct partial *partial)
+{
+    for (size_t i = 0; context->cells && i < hs_cells__slices(context->cells); i++) {
+        const struct hs_slice *slice = hs_cells__slice(context->cells, i);
+        bool whole = hs_slice__is_whole(slice, context->filter);
+        for (size_t k = 0; whole && k < slice->count; k++) {
+            if (!hs_cell__matches(&slice->cell[k], context->filter))
+                continue;
+            struct hs_total *total = total_of(partial, slice->cell[k].stack);
+            if (!total)
+                return -ENOMEM;
+            hs_cell__add(&slice->cell[k], total);
+        }
+    }
+    return 0;
 }
 
 void hs_total__add(struct hs_total *to, const struct hs_total *from)
@@ -329,12 +350,15 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     unsigned workers = hs_scan__workers(store, control);
     hs_store__nodes(store, &context.stacks);
     context.stacks += !context.stacks;
+    context.cells = control && hs_cells__know(control->cells, store, filter) ? control->cells : NULL;
     failed = create_partials(&context, workers);
     if (failed)
         hs_error__set(error, -failed, "query: %s", strerror(-failed));
-    const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context};
+    const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context, false};
     if (!failed)
         failed = hs_scan__run(&scan, error);
+    if (!failed)
+        failed = sum_cells(&context, &context.partial[0]);
     if (!failed)
         failed = add_culled(&context, &context.partial[0]);
     if (!failed)

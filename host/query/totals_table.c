@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/totals_table.h"
 
+#include "host/query/large_pages.h"
 #include "host/query/scan.h"
+#include "host/query/stack_sums.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 // Runs of so many totals as a block of each field. A run that is not full ends in totals without allocations.
 #define RUN HS_PACKED_BLOCK
+
+// Between two fields of a total in memory: not whole pages, or all fields would want the same lines of the cache.
+#define FIELD_STEP (RUN + 8)
 
 // What is not stored follows from the rest: what was freed, and times where there is nothing to have one.
 enum field {
@@ -69,12 +74,12 @@ static void take_apart(const struct hs_total *total, uint64_t *field)
         [LIFETIME_SUM] = total->lifetime_sum - total->lifetime_max,
     };
     for (unsigned i = 0; i < FIELDS; i++)
-        field[(size_t)i * RUN] = values[i];
+        field[(size_t)i * FIELD_STEP] = values[i];
 }
 
 static void put_together(const uint64_t *field, struct hs_total *total)
 {
-#define FIELD(name) field[(size_t)(name)*RUN]
+#define FIELD(name) field[(size_t)(name)*FIELD_STEP]
     uint64_t allocated = FIELD(ALLOCATED_BYTES), live = FIELD(LIVE_BYTES), peak = FIELD(PEAK_BYTES);
     uint64_t freed_count = FIELD(ALLOCATED_COUNT) - FIELD(LIVE_COUNT);
     bool has_rows = FIELD(ALLOCATED_COUNT) > FIELD(CULLED_COUNT);
@@ -108,47 +113,124 @@ static void put_together(const uint64_t *field, struct hs_total *total)
 #undef FIELD
 }
 
-static int write_totals(const struct hs_totals *totals, int directory_fd)
+// Totals on their way into the table, a run at a time.
+struct table_writer {
+    struct hs_packed_writer packed;
+    uint64_t *fields; // of the run in progress
+    size_t count;     // totals in it
+};
+
+static int create_writer(struct table_writer *writer, int directory_fd)
 {
-    struct hs_packed_writer writer;
-    uint64_t *fields = malloc(FIELDS * RUN * sizeof *fields);
-    int failed = hs_packed_writer__create(&writer, directory_fd, "totals");
-    if (!fields)
-        failed = -ENOMEM;
-    for (size_t first = 0; !failed && first < totals->count; first += RUN) {
-        memset(fields, 0, FIELDS * RUN * sizeof *fields);
-        for (size_t i = 0; i < RUN && first + i < totals->count; i++)
-            take_apart(&totals->total[first + i], fields + i);
-        for (unsigned i = 0; i < FIELDS; i++)
-            hs_packed_writer__add(&writer, fields + (size_t)i * RUN, RUN);
-    }
-    free(fields);
+    writer->count = 0;
+    writer->fields = calloc(FIELDS * FIELD_STEP, sizeof *writer->fields);
+    int failed = hs_packed_writer__create(&writer->packed, directory_fd, "totals");
+    return writer->fields ? failed : -ENOMEM;
+}
+
+static void write_run(struct table_writer *writer)
+{
+    for (unsigned i = 0; i < FIELDS; i++)
+        hs_packed_writer__add(&writer->packed, writer->fields + (size_t)i * FIELD_STEP, RUN);
+    memset(writer->fields, 0, FIELDS * FIELD_STEP * sizeof *writer->fields);
+    writer->count = 0;
+}
+
+static void write_total(struct table_writer *writer, const struct hs_total *total)
+{
+    take_apart(total, writer->fields + writer->count);
+    if (++writer->count == RUN)
+        write_run(writer);
+}
+
+static int finish_writer(struct table_writer *writer, int failed)
+{
+    if (!failed && writer->count)
+        write_run(writer);
+    free(writer->fields);
     if (!failed)
-        return hs_packed_writer__finish(&writer);
-    hs_packed_writer__abandon(&writer);
+        return hs_packed_writer__finish(&writer->packed);
+    hs_packed_writer__abandon(&writer->packed);
     return failed;
 }
 
-int hs_totals__write_table(const struct hs_store *store, int directory_fd)
+// What the recorder has summed up is added to what the rows say.
+static int write_with_culled(const struct hs_store *store, struct table_writer *writer)
 {
     struct hs_totals totals;
     int failed = hs_query__totals(store, NULL, NULL, &totals, NULL);
     if (failed)
         return failed;
-    failed = write_totals(&totals, directory_fd);
+    for (size_t i = 0; i < totals.count; i++)
+        write_total(writer, &totals.total[i]);
     hs_totals__free(&totals);
+    return 0;
+}
+
+// A half of the rows, which is added up on a thread of its own.
+struct half {
+    const struct hs_store *store;
+    uint64_t first, end;
+    struct stack_sums sums;
+    int failed;
+};
+
+static void *add_half(void *argument)
+{
+    struct half *half = argument;
+    half->failed = stack_sums__create(&half->sums, half->store, half->first, half->end);
+    return NULL;
+}
+
+static int add_halves(const struct hs_store *store, struct half *half)
+{
+    pthread_t thread;
+    uint64_t rows = hs_store__columns(store)->rows, middle = rows / 2 / HS_PACKED_BLOCK * HS_PACKED_BLOCK;
+    half[0] = (struct half){.store = store, .end = middle};
+    half[1] = (struct half){.store = store, .first = middle, .end = rows};
+    bool threaded = middle && !pthread_create(&thread, NULL, add_half, &half[0]);
+    add_half(&half[1]);
+    if (threaded)
+        pthread_join(thread, NULL);
+    else
+        add_half(&half[0]);
+    return half[0].failed ? half[0].failed : half[1].failed;
+}
+
+static void write_stack(struct table_writer *writer, const struct half *half, uint32_t stack)
+{
+    struct hs_total total, other;
+    bool first = half[0].sums.place[stack], second = half[1].sums.place[stack];
+    if (!first && !second)
+        return;
+    stack_sums__total(&half[!first].sums, stack, &total);
+    if (first && second) {
+        stack_sums__total(&half[1].sums, stack, &other);
+        hs_total__add(&total, &other);
+    }
+    write_total(writer, &total);
+}
+
+static int write_rows(const struct hs_store *store, struct table_writer *writer)
+{
+    struct half half[2];
+    int failed = add_halves(store, half);
+    for (size_t stack = 0; !failed && stack < half[0].sums.stacks; stack++)
+        write_stack(writer, half, (uint32_t)stack);
+    stack_sums__free(&half[0].sums);
+    stack_sums__free(&half[1].sums);
     return failed;
 }
 
-// Large pages: much memory is written at once.
-static struct hs_total *room_for(size_t count)
+int hs_totals__write_table(const struct hs_store *store, int directory_fd)
 {
-    const size_t page = (size_t)2 << 20;
-    size_t size = (count * sizeof(struct hs_total) + page) & ~(page - 1);
-    struct hs_total *room = aligned_alloc(page, size);
-    if (room)
-        madvise(room, size, MADV_HUGEPAGE);
-    return room;
+    struct table_writer writer;
+    size_t culled;
+    hs_store__culled(store, &culled);
+    int failed = create_writer(&writer, directory_fd);
+    if (!failed)
+        failed = culled ? write_with_culled(store, &writer) : write_rows(store, &writer);
+    return finish_writer(&writer, failed);
 }
 
 int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals)
@@ -157,17 +239,17 @@ int hs_totals__read_table(const struct hs_store *store, const struct hs_set *sta
     if (!table)
         return -ENOENT;
     uint64_t runs = table->count / (FIELDS * RUN);
-    uint64_t *fields = malloc(FIELDS * RUN * sizeof *fields);
-    totals->total = room_for(runs * RUN);
+    uint64_t *fields = malloc(FIELDS * FIELD_STEP * sizeof *fields);
+    totals->total = hs_large_pages__get(runs * RUN * sizeof *totals->total);
     if (!fields || !totals->total) {
         free(fields);
         return -ENOMEM;
     }
     for (uint64_t run = 0; run < runs; run++) {
         for (unsigned i = 0; i < FIELDS; i++)
-            hs_packed__read_block(table, run * FIELDS + i, fields + (size_t)i * RUN);
-        for (size_t i = 0; i < RUN && fields[(size_t)ALLOCATED_COUNT * RUN + i]; i++) {
-            if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * RUN + i]))
+            hs_packed__read_block(table, run * FIELDS + i, fields + (size_t)i * FIELD_STEP);
+        for (size_t i = 0; i < RUN && fields[(size_t)ALLOCATED_COUNT * FIELD_STEP + i]; i++) {
+            if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * FIELD_STEP + i]))
                 continue;
             struct hs_total *total = &totals->total[totals->count++];
             put_together(fields + i, total);

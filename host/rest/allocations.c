@@ -3,6 +3,7 @@
 // /allocations: single blocks; /raw_allocations: the addresses of the stack of each.
 #include "host/filter/allocator.h"
 #include "host/rest/answers.h"
+#include "host/rest/ranked_page.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -10,10 +11,11 @@
 #include <string.h>
 
 // Pages beside the one that was asked for are likely next: so many rows are worked out and kept together. At the
-// beginning of the list the fewest rows are found fastest, further in the number makes no difference.
-static uint64_t window_at(uint64_t skip)
+// beginning of the list and where it is there the fewest rows are found fastest, elsewhere the number makes no
+// difference.
+static uint64_t window_at(bool is_ranked, uint64_t skip)
 {
-    return skip < 8192 ? 1024 : 65536;
+    return is_ranked || skip < 8192 ? 1024 : 65536;
 }
 
 const struct hs_rest_parameter hs_allocations_parameters[] = {
@@ -44,15 +46,18 @@ static enum hs_row_key key_of(const char *word)
 
 struct asking {
     struct hs_question *question;
+    struct hs_ranked_page ranked;
     uint64_t skip, limit;
 };
 
-static int ask_rows(struct hs_question *question, uint64_t skip, uint64_t limit, struct hs_rows *rows,
-                    struct hs_error *error)
+static int ask_rows(const struct asking *asking, struct hs_rows *rows, struct hs_error *error)
 {
+    struct hs_question *question = asking->question;
+    const bool descending = !strcmp(hs_question__text(question, "order"), "dsc");
+    if (hs_ranked_page__is_there(&asking->ranked))
+        return hs_ranked_page__rows(&asking->ranked, descending, asking->skip, asking->limit, rows, error);
     return hs_query__rows(question->store, &question->filter, key_of(hs_question__text(question, "sort_by")),
-                          !strcmp(hs_question__text(question, "order"), "dsc"), skip, limit, &question->control, rows,
-                          error);
+                          descending, asking->skip, asking->limit, &question->control, rows, error);
 }
 
 static void free_rows(void *value)
@@ -67,7 +72,7 @@ static int make_window(void *context, void **value, size_t *bytes, struct hs_err
     struct hs_rows *rows = calloc(1, sizeof(*rows));
     if (!rows)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result = ask_rows(asking->question, asking->skip, asking->limit, rows, error);
+    int result = ask_rows(asking, rows, error);
     if (result) {
         free(rows);
         return result;
@@ -77,21 +82,23 @@ static int make_window(void *context, void **value, size_t *bytes, struct hs_err
     return 0;
 }
 
-static int find_window(struct hs_question *question, struct page *page, uint64_t skip)
+static int find_window(struct asking *asking, struct page *page, uint64_t skip)
 {
+    struct hs_question *question = asking->question;
     char *key = NULL;
     void *value = NULL;
-    const uint64_t window = window_at(skip);
-    struct asking asking = {question, skip / window * window, 2 * window};
-    const struct hs_cache_maker maker = {make_window, &asking, free_rows};
+    const uint64_t window = window_at(hs_ranked_page__is_there(&asking->ranked), skip);
+    asking->skip = skip / window * window;
+    asking->limit = 2 * window;
+    const struct hs_cache_maker maker = {make_window, asking, free_rows};
     if (asprintf(&key, "rows?%s&%s&%llu&%llu&%s", hs_question__text(question, "sort_by"),
-                 hs_question__text(question, "order"), (unsigned long long)asking.skip,
-                 (unsigned long long)asking.limit, question->filter_text) < 0)
+                 hs_question__text(question, "order"), (unsigned long long)asking->skip,
+                 (unsigned long long)asking->limit, question->filter_text) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     int result = hs_question__cached(question, question->state, key, &maker, &value);
     free(key);
     page->rows = value;
-    page->first = skip - asking.skip;
+    page->first = skip - asking->skip;
     return result;
 }
 
@@ -113,11 +120,14 @@ int hs_prepare__allocations(struct hs_question *question)
     question->free_work = free_page;
     page->allocator = hs_allocator__of(question->store);
     hs_main_heap__find(question->store, &page->heap);
-    int result;
-    if (count <= window_at(skip)) {
-        result = find_window(question, page, skip);
+    struct asking asking = {.question = question, .skip = skip, .limit = count};
+    int result = hs_ranked_page__find(&asking.ranked, question, key_of(hs_question__text(question, "sort_by")));
+    if (result)
+        return result;
+    if (count <= window_at(hs_ranked_page__is_there(&asking.ranked), skip)) {
+        result = find_window(&asking, page, skip);
     } else {
-        result = ask_rows(question, skip, count, &page->own, &question->error);
+        result = ask_rows(&asking, &page->own, &question->error);
         page->rows = &page->own;
     }
     if (result)

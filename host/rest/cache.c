@@ -42,8 +42,7 @@ struct hs_cache *hs_cache__create(size_t most_bytes)
     return cache;
 }
 
-// ---- the table, under the lock
-// ----------------------------------------------------------------------------------------
+// ---- the table, under the lock -------------------------------------------------------------------------------------
 
 static struct hs_cached **bucket_of(struct hs_cache *cache, const char *key)
 {
@@ -139,8 +138,7 @@ static void account(struct hs_cache *cache, struct hs_cached *cached, size_t byt
     make_room(cache);
 }
 
-// ---- values
-// -----------------------------------------------------------------------------------------------------------
+// ---- values --------------------------------------------------------------------------------------------------------
 
 static void release(struct hs_cache *cache, struct hs_cached *cached)
 {

@@ -159,6 +159,7 @@ static int find_state(struct hs_question *question)
         return result;
     question->store = question->state->store;
     question->symbols = question->state->symbols;
+    question->control.cells = hs_beforehand__cells(question->state->beforehand);
     return 0;
 }
 

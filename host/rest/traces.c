@@ -28,6 +28,7 @@ struct state {
     struct hs_rest_trace *trace;
     pthread_mutex_t counts_lock;
     uint64_t *frame_counts; // NULL: not worked out yet
+    struct hs_beforehand *beforehand;
 };
 
 struct hs_rest_trace {
@@ -61,6 +62,7 @@ static void close_state(struct state *state)
 {
     if (!state)
         return;
+    hs_beforehand__stop(state->beforehand);
     hs_filter_scope__destroy(state->public.scope);
     hs_trace_symbols__destroy(state->public.symbols);
     hs_store__close(state->store);
@@ -90,7 +92,10 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     state->public.symbols = hs_trace_symbols__create(state->store, trace->symbols);
     if (state->public.symbols)
         state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
-    return state->public.scope ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+    if (!state->public.scope)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+    state->public.beforehand = state->beforehand = hs_beforehand__start(state->store);
+    return 0;
 }
 
 bool hs_rest_state__grows(const struct hs_rest_state *state)
@@ -133,8 +138,7 @@ uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t
     return state->frame_counts && node < count ? state->frame_counts[node] : 0;
 }
 
-// ---- files that change
-// -----------------------------------------------------------------------------------------------
+// ---- files that change ---------------------------------------------------------------------------------------------
 
 static int take_stamp(const char *path, struct stamp *stamp)
 {
@@ -233,8 +237,7 @@ int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state
     return is_stale(trace, error, "its store was cut short while it was read; ask again");
 }
 
-// ---- all of them
-// ------------------------------------------------------------------------------------------------------
+// ---- all of them ---------------------------------------------------------------------------------------------------
 
 struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols)
 {

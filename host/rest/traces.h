@@ -6,6 +6,7 @@
 #define HEAPSONDE_HOST_REST_TRACES_H
 
 #include "host/filter/filter.h"
+#include "host/rest/beforehand.h"
 #include "host/store/store.h"
 #include "host/symbols/trace_symbols.h"
 
@@ -13,8 +14,9 @@ struct hs_rest_state {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     struct hs_filter_scope *scope;
-    const char *path; // of the trace
-    char key[64];     // begins what is cached of it
+    const struct hs_beforehand *beforehand; // NULL: none
+    const char *path;                       // of the trace
+    char key[64];                           // begins what is cached of it
 };
 
 // How many allocations pass through a return address, by node of the stack table.

@@ -67,8 +67,7 @@ static size_t rows_of(const struct hs_packed *packed, uint64_t block)
     return left < HS_PACKED_BLOCK ? (size_t)left : HS_PACKED_BLOCK;
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------------------------
 
 static uint64_t exception_value(const struct hs_packed_block *block, const uint8_t *places, uint32_t index)
 {
@@ -210,8 +209,7 @@ void hs_packed__close(struct hs_packed *packed)
     *packed = (struct hs_packed){0};
 }
 
-// ---- writing
-// ---------------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 int hs_packed_writer__create(struct hs_packed_writer *writer, int directory_fd, const char *name)
 {

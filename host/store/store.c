@@ -35,8 +35,7 @@ struct hs_store {
     struct hs_store_files files; // only when it was opened from a directory
 };
 
-// ---- opening
-// ---------------------------------------------------------------------------------------------------------
+// ---- opening -------------------------------------------------------------------------------------------------------
 
 int hs_store__read_head(const char *directory, struct hs_store_head *head)
 {
@@ -247,8 +246,7 @@ bool hs_store__is_whole(const struct hs_store *store)
     return hs_store_files__are_whole(&store->files);
 }
 
-// ---- tables from elsewhere
-// ------------------------------------------------------------------------------------------------------
+// ---- tables from elsewhere -----------------------------------------------------------------------------------------
 
 static int copy_column(struct hs_column_file *file, const void *elements, size_t count, size_t element)
 {
@@ -329,8 +327,7 @@ int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **
     return 0;
 }
 
-// ---- attaching and removing
-// --------------------------------------------------------------------------------------------
+// ---- attaching and removing ----------------------------------------------------------------------------------------
 
 void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close_reader)(void *context),
                       void *context)
@@ -381,8 +378,7 @@ void hs_store__remove(const char *directory)
     rmdir(directory);
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------------------------
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store)
 {

@@ -3,8 +3,10 @@
 // Questions to random traces of several zones, against answers that come from looking at one row after another and
 // sorting what happened. Times are coarse, so that much happens at once.
 #include "host/import/import.h"
+#include "host/query/cells.h"
 #include "host/query/order.h"
 #include "host/query/query.h"
+#include "host/query/ranking.h"
 #include "host/query/scan.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
@@ -70,12 +72,12 @@ static bool is_third(void *context, const struct hs_store *of, uint64_t row)
     return row % 3 == 0;
 }
 
-static void add_condition(struct hs_filter *filter, struct random_state *random)
+static void add_this_condition(struct hs_filter *filter, struct random_state *random, unsigned number)
 {
     static struct hs_time_range times[2];
     uint64_t a = hs_row__time(columns, some_row(random)), b = hs_row__time(columns, some_row(random));
     uint64_t first = a < b ? a : b, last = a < b ? b : a;
-    switch (random_below(random, 17)) {
+    switch (number) {
     case 0:
         filter->time_min = first;
         filter->time_max = last;
@@ -140,6 +142,11 @@ static void add_condition(struct hs_filter *filter, struct random_state *random)
     default:
         filter->accept = is_third;
     }
+}
+
+static void add_condition(struct hs_filter *filter, struct random_state *random)
+{
+    add_this_condition(filter, random, (unsigned)random_below(random, 17));
 }
 
 static void choose_filter(struct hs_filter *filter, struct random_state *random)
@@ -233,6 +240,97 @@ START_TEST(pages_are_those_of_the_sorted_rows)
         check_pages(&filter, row, slow_rows(&filter, row), &random);
     }
     hs_order_limits = usual;
+    free(row);
+    hs_store__close(store);
+}
+END_TEST
+
+// ---- rankings ------------------------------------------------------------------------------------------------------
+
+static void check_ranked_page(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
+                              bool descending, uint64_t skip, uint64_t limit, const uint32_t *sorted, uint64_t total)
+{
+    struct hs_rows page;
+    struct hs_error error = {""};
+    ck_assert_msg(!hs_ranking__rows(ranking, set, before, descending, skip, limit, &page, &error), "%s", error.message);
+    uint64_t begin = skip < total ? skip : total, count = limit < total - begin ? limit : total - begin;
+    ck_assert_uint_eq(page.total, total);
+    ck_assert_uint_eq(page.count, count);
+    for (uint64_t i = 0; i < count; i++)
+        ck_assert_msg(page.row[i] == sorted[descending ? total - 1 - begin - i : begin + i],
+                      "descending %d, skip %llu, limit %llu: row %llu", descending, (unsigned long long)skip,
+                      (unsigned long long)limit, (unsigned long long)i);
+    hs_rows__free(&page);
+}
+
+static void check_set_pages(const struct hs_filter *filter, const uint32_t *row, uint64_t total,
+                            struct random_state *random)
+{
+    struct hs_row_set set;
+    struct hs_rows page;
+    ck_assert_int_eq(hs_row_set__make(&set, store, filter, NULL, NULL), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t skip = random_below(random, total + 2), limit = i < 4 ? UINT64_MAX : random_below(random, 200);
+        uint64_t begin = skip < total ? skip : total, count = limit < total - begin ? limit : total - begin;
+        ck_assert_int_eq(hs_row_set__rows(&set, i % 2, skip, limit, &page, NULL), 0);
+        ck_assert_uint_eq(page.total, total);
+        ck_assert_uint_eq(page.count, count);
+        for (uint64_t k = 0; k < count; k++)
+            ck_assert_uint_eq(page.row[k], row[i % 2 ? total - 1 - begin - k : begin + k]);
+        hs_rows__free(&page);
+    }
+    hs_row_set__free(&set);
+}
+
+static void check_ranking(enum hs_row_key by, const struct hs_filter *filter, uint32_t *row, uint64_t total,
+                          struct random_state *random)
+{
+    struct hs_ranking *ranking;
+    struct hs_row_set set = {0};
+    struct hs_error error = {""};
+    uint64_t *before = NULL;
+    ck_assert_msg(!hs_ranking__make(&ranking, store, by, NULL, &error), "%s", error.message);
+    if (filter) {
+        ck_assert_msg(!hs_row_set__make(&set, store, filter, NULL, &error), "%s", error.message);
+        ck_assert_uint_eq(set.count, total);
+        ck_assert_msg(!hs_ranking__count(ranking, &set, NULL, &before, &error), "%s", error.message);
+    }
+    qsort_r(row, total, sizeof(*row), compare_slow, &by);
+    for (unsigned i = 0; i < 20; i++) {
+        const uint64_t skip = random_below(random, total + 1), few = 1 + random_below(random, 40);
+        check_ranked_page(ranking, filter ? &set : NULL, before, i % 2, skip, few, row, total);
+    }
+    check_ranked_page(ranking, filter ? &set : NULL, before, false, 0, 10, row, total);
+    check_ranked_page(ranking, filter ? &set : NULL, before, true, 0, 10, row, total);
+    check_ranked_page(ranking, filter ? &set : NULL, before, true, total > 5 ? total - 5 : 0, 10, row, total);
+    check_ranked_page(ranking, filter ? &set : NULL, before, false, total, 10, row, total);
+    check_ranked_page(ranking, filter ? &set : NULL, before, true, total + 9, UINT64_MAX, row, total);
+    check_ranked_page(ranking, filter ? &set : NULL, before, false, 0, UINT64_MAX, row, total);
+    free(before);
+    hs_row_set__free(&set);
+    hs_ranking__destroy(ranking);
+}
+
+START_TEST(rankings_are_the_sorted_rows)
+{
+    static const struct hs_ranking_limits limits[] = {{16384, 1 << 25}, {64, 1 << 25}, {1000, 3000}, {1, 5000}};
+    const struct hs_ranking_limits usual = hs_ranking_limits;
+    struct random_state random = {test_seed(__func__)};
+    open_trace(random_next(&random), 1000);
+    uint32_t *row = malloc((rows + 1) * sizeof(*row));
+    for (unsigned round = 0; round < 8; round++) {
+        struct hs_filter filter;
+        if (round < 4)
+            hs_filter__init(&filter);
+        else
+            choose_filter(&filter, &random);
+        uint64_t total = slow_rows(&filter, row);
+        check_set_pages(&filter, row, total, &random);
+        hs_ranking_limits = limits[round % 4];
+        for (enum hs_row_key by = HS_ROW_BY_ADDRESS; by <= HS_ROW_BY_LIFETIME; by++)
+            check_ranking(by, round < 4 ? NULL : &filter, row, total, &random);
+    }
+    hs_ranking_limits = usual;
     free(row);
     hs_store__close(store);
 }
@@ -433,6 +531,8 @@ static void add_culled(const struct hs_filter *filter, struct hs_total *expected
     for (size_t i = 0; i < count && hs_filter__asks_only_stacks(filter); i++) {
         if (filter->stacks.words && !hs_set__has(&filter->stacks, culled[i].stack))
             continue;
+        if (!(filter->domains >> culled[i].domain & 1))
+            continue;
         struct hs_total *totals[] = {&expected[culled[i].stack], sum};
         for (unsigned k = 0; k < 2; k++) {
             totals[k]->allocated_bytes += culled[i].size;
@@ -443,7 +543,8 @@ static void add_culled(const struct hs_filter *filter, struct hs_total *expected
     }
 }
 
-static void check_totals(const struct hs_filter *filter, const uint32_t *row, uint64_t count)
+static void check_totals(const struct hs_filter *filter, const struct hs_query_control *control, const uint32_t *row,
+                         uint64_t count)
 {
     size_t stacks, seen = 0;
     struct hs_totals totals;
@@ -454,7 +555,7 @@ static void check_totals(const struct hs_filter *filter, const uint32_t *row, ui
         add_slowly(&sum, row[i]);
     }
     add_culled(filter, expected, &sum);
-    ck_assert_int_eq(hs_query__totals(store, filter, NULL, &totals, NULL), 0);
+    ck_assert_int_eq(hs_query__totals(store, filter, control, &totals, NULL), 0);
     for (size_t stack = 0; stack < stacks; stack++) {
         if (!expected[stack].allocated_count)
             continue;
@@ -519,9 +620,50 @@ START_TEST(sums_are_those_of_all_rows)
         ck_assert_uint_eq(counted, count);
         ck_assert_int_eq(hs_query__each(store, &filter, NULL, visit, &visiting, NULL), 0);
         ck_assert_uint_eq(visiting.at, count);
-        check_totals(&filter, row, count);
+        check_totals(&filter, NULL, row, count);
         check_histogram(&filter, row, count);
     }
+    free(row);
+    hs_store__close(store);
+}
+END_TEST
+
+// What cells know, alone and together.
+static void choose_known_filter(struct hs_filter *filter, struct random_state *random)
+{
+    static const unsigned known[] = {0, 2, 3, 9, 10, 11, 13};
+    hs_filter__init(filter);
+    filter->domains = 1 + (uint32_t)random_below(random, 7);
+    if (random_below(random, 4) == 0)
+        filter->kinds = (uint32_t)random_below(random, 1u << HS_KIND_COUNT);
+    for (uint64_t n = random_below(random, 4); n; n--)
+        add_this_condition(filter, random, known[random_below(random, sizeof(known) / sizeof(*known))]);
+}
+
+START_TEST(sums_of_cells_are_those_of_all_rows)
+{
+    const struct hs_cells_limits usual = hs_cells_limits;
+    struct random_state random = {test_seed(__func__)};
+    struct hs_cells *cells;
+    struct hs_query_control control = {0};
+    open_trace(random_next(&random), 100);
+    uint32_t *row = malloc((rows + 1) * sizeof(*row));
+    for (unsigned round = 0; round < 40; round++) {
+        struct hs_filter filter;
+        hs_cells_limits = (struct hs_cells_limits){round % 2 + 1, 1};
+        ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), 0);
+        choose_known_filter(&filter, &random);
+        ck_assert(hs_cells__know(cells, store, &filter));
+        control.cells = cells;
+        check_totals(&filter, &control, row, slow_rows(&filter, row));
+        // Others are not answered from cells.
+        choose_filter(&filter, &random);
+        check_totals(&filter, &control, row, slow_rows(&filter, row));
+        hs_cells__destroy(cells);
+    }
+    hs_cells_limits = (struct hs_cells_limits){1, 1u << 20};
+    ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), -E2BIG);
+    hs_cells_limits = usual;
     free(row);
     hs_store__close(store);
 }
@@ -568,6 +710,9 @@ START_TEST(every_question_can_be_cancelled)
     struct hs_live_total peak;
     struct hs_stack_peaks peaks;
     struct hs_histogram histogram;
+    struct hs_ranking *ranking;
+    struct hs_row_set set;
+    struct hs_cells *cells;
     uint64_t number;
     open_trace(random_next(&random), 1);
     hs_filter__init(&filter);
@@ -580,6 +725,9 @@ START_TEST(every_question_can_be_cancelled)
     ck_assert_int_eq(hs_query__count(store, &filter, &control, &number, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__size_histogram(store, &filter, &control, &histogram, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__each(store, &filter, &control, visit, NULL, NULL), -ECANCELED);
+    ck_assert_int_eq(hs_ranking__make(&ranking, store, HS_ROW_BY_SIZE, &control, NULL), -ECANCELED);
+    ck_assert_int_eq(hs_row_set__make(&set, store, &filter, &control, NULL), -ECANCELED);
+    ck_assert_int_eq(hs_cells__make(&cells, store, &control, NULL), -ECANCELED);
     hs_store__close(store);
 }
 END_TEST
@@ -590,9 +738,11 @@ int main(void)
     TCase *cases = tcase_create("questions");
     tcase_set_timeout(cases, 600);
     tcase_add_test(cases, pages_are_those_of_the_sorted_rows);
+    tcase_add_test(cases, rankings_are_the_sorted_rows);
     tcase_add_test(cases, peaks_and_timelines_are_those_of_what_happened);
     tcase_add_test(cases, parts_of_the_pyramid_are_exact);
     tcase_add_test(cases, sums_are_those_of_all_rows);
+    tcase_add_test(cases, sums_of_cells_are_those_of_all_rows);
     tcase_add_test(cases, stack_peaks_are_the_peaks_of_the_stacks);
     tcase_add_test(cases, every_question_can_be_cancelled);
     suite_add_tcase(suite, cases);

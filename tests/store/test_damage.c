@@ -227,8 +227,7 @@ START_TEST(errors_are_clear)
 }
 END_TEST
 
-// ---- golden files
-// ------------------------------------------------------------------------------------------------------
+// ---- golden files --------------------------------------------------------------------------------------------------
 
 static void describe(const struct hs_store *store, char *text, size_t size)
 {

@@ -36,8 +36,7 @@ static void remove_folder(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-// ---- the model
-// ---------------------------------------------------------------------------------------------------------
+// ---- the model -----------------------------------------------------------------------------------------------------
 
 struct model_row {
     uint64_t time, end, address, size, usable;
@@ -334,8 +333,7 @@ START_TEST(rows_are_the_models)
 }
 END_TEST
 
-// ---- mappings and pools
-// ------------------------------------------------------------------------------------------------
+// ---- mappings and pools --------------------------------------------------------------------------------------------
 
 static const struct hs_event map_events[] = {
     {.kind = HS_EVENT_MMAP, .time = 10, .address = 0x10000, .size = 0x8000, .protection = 3, .map_flags = 34, .fd = -1},
@@ -400,8 +398,7 @@ START_TEST(mappings_split_and_move)
 }
 END_TEST
 
-// ---- numbers that packed columns must not lose
-// -----------------------------------------------------------------------
+// ---- numbers that packed columns must not lose ---------------------------------------------------------------------
 
 // Many like each other, and among them sizes, lifetimes and addresses that are wider than all others; runs of equal
 // times; the largest values that there are.
@@ -494,8 +491,7 @@ START_TEST(nodes_know_their_time)
 }
 END_TEST
 
-// ---- where stores are
-// ------------------------------------------------------------------------------------------------
+// ---- where stores are ----------------------------------------------------------------------------------------------
 
 START_TEST(a_store_is_made_once_and_again_when_the_trace_changes)
 {
@@ -556,8 +552,7 @@ START_TEST(cancelling_stops_and_leaves_nothing)
 }
 END_TEST
 
-// ---- when the system says no
-// -------------------------------------------------------------------------------------------
+// ---- when the system says no ---------------------------------------------------------------------------------------
 
 static int entries_in_folder(void)
 {

@@ -18,8 +18,7 @@ uint64_t random_next(struct random_state *random)
     return z ^ z >> 31;
 }
 
-// ---- records
-// -----------------------------------------------------------------------------------------------------------
+// ---- records -------------------------------------------------------------------------------------------------------
 
 size_t trace_records(const struct hs_codec_target *target, const struct hs_event *events, size_t count, uint64_t base,
                      uint64_t *words, size_t max_words, size_t *used)
@@ -31,8 +30,7 @@ size_t trace_records(const struct hs_codec_target *target, const struct hs_event
     return at;
 }
 
-// ---- chunks
-// ------------------------------------------------------------------------------------------------------------
+// ---- chunks --------------------------------------------------------------------------------------------------------
 
 void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t byte_order, uint8_t pointer_size)
 {

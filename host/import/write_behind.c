@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/write_behind.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define BLOCKS 4 // one is filled, one is written, the others wait
+
+struct write_behind {
+    write_behind_work work;
+    void *context;
+    struct staged *block[BLOCKS];
+    size_t blocks;
+    struct staged *unused;
+    struct staged *first, **last; // to write
+    bool threaded, ending;
+    int failed;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+};
+
+struct write_behind *write_behind__create(write_behind_work work, void *context)
+{
+    struct write_behind *behind = calloc(1, sizeof *behind);
+    if (!behind)
+        return NULL;
+    behind->work = work;
+    behind->context = context;
+    behind->last = &behind->first;
+    pthread_mutex_init(&behind->mutex, NULL);
+    pthread_cond_init(&behind->changed, NULL);
+    return behind;
+}
+
+static void give_back(struct write_behind *behind, struct staged *block, int failed)
+{
+    behind->failed = behind->failed ? behind->failed : failed;
+    block->next = behind->unused;
+    behind->unused = block;
+}
+
+static void *write_blocks(void *argument)
+{
+    struct write_behind *behind = argument;
+    pthread_mutex_lock(&behind->mutex);
+    while (behind->first || !behind->ending) {
+        struct staged *block = behind->first;
+        if (!block) {
+            pthread_cond_wait(&behind->changed, &behind->mutex);
+            continue;
+        }
+        behind->first = block->next;
+        if (!behind->first)
+            behind->last = &behind->first;
+        pthread_mutex_unlock(&behind->mutex);
+        int failed = behind->work(behind->context, block);
+        pthread_mutex_lock(&behind->mutex);
+        give_back(behind, block, failed);
+        pthread_cond_signal(&behind->changed);
+    }
+    pthread_mutex_unlock(&behind->mutex);
+    return NULL;
+}
+
+// Takes one that is not in use, waiting for it when no more may be made.
+static struct staged *take_unused(struct write_behind *behind)
+{
+    pthread_mutex_lock(&behind->mutex);
+    while (!behind->unused && behind->blocks == BLOCKS)
+        pthread_cond_wait(&behind->changed, &behind->mutex);
+    struct staged *block = behind->unused;
+    if (block)
+        behind->unused = block->next;
+    pthread_mutex_unlock(&behind->mutex);
+    return block;
+}
+
+struct staged *write_behind__empty_block(struct write_behind *behind)
+{
+    struct staged *block = take_unused(behind);
+    if (block)
+        return block;
+    block = malloc(sizeof *block);
+    if (block)
+        behind->block[behind->blocks++] = block;
+    return block;
+}
+
+static int append(struct write_behind *behind, struct staged *block)
+{
+    pthread_mutex_lock(&behind->mutex);
+    block->next = NULL;
+    *behind->last = block;
+    behind->last = &block->next;
+    int failed = behind->failed;
+    pthread_cond_signal(&behind->changed);
+    pthread_mutex_unlock(&behind->mutex);
+    return failed;
+}
+
+int write_behind__hand_over(struct write_behind *behind, struct staged *block)
+{
+    if (!behind->threaded)
+        behind->threaded = !pthread_create(&behind->thread, NULL, write_blocks, behind);
+    if (behind->threaded)
+        return append(behind, block);
+    give_back(behind, block, behind->work(behind->context, block));
+    return behind->failed;
+}
+
+int write_behind__finish(struct write_behind *behind)
+{
+    if (!behind->threaded)
+        return behind->failed;
+    pthread_mutex_lock(&behind->mutex);
+    behind->ending = true;
+    pthread_cond_signal(&behind->changed);
+    pthread_mutex_unlock(&behind->mutex);
+    pthread_join(behind->thread, NULL);
+    behind->threaded = behind->ending = false;
+    return behind->failed;
+}
+
+void write_behind__free(struct write_behind *behind)
+{
+    if (!behind)
+        return;
+    write_behind__finish(behind);
+    for (size_t i = 0; i < behind->blocks; i++)
+        free(behind->block[i]);
+    pthread_cond_destroy(&behind->changed);
+    pthread_mutex_destroy(&behind->mutex);
+    free(behind);
+}

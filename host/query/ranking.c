@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/ranking.h"
+
+#include "host/query/match.h"
+#include "host/query/order.h"
+#include "host/query/scan.h"
+#include "host/query/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hs_ranking_limits hs_ranking_limits = {16384, (uint64_t)64 << 20};
+
+// Keys that are looked at for each part.
+enum { SAMPLES = 32 };
+
+struct hs_ranking {
+    const struct hs_store *store;
+    enum hs_row_key key;
+    uint64_t rows; // of the heap
+    size_t parts;
+    uint64_t *least;  // key of each part; the keys of a part are below the least of the next
+    uint64_t *before; // rows before each part; one more for the end
+    // The row at each rank as the difference to the one before it, from 0 in each block.
+    struct hs_packed gaps;
+};
+
+// ---- parts ---------------------------------------------------------------------------------------------------------
+
+struct making {
+    struct hs_ranking *ranking;
+    struct hs_matcher *matcher;
+    const struct hs_query_control *control;
+    struct hs_time_index index; // of `behind`
+    uint64_t *behind;           // the least key of each part but the first
+    uint64_t *sample;
+    size_t samples;
+    uint64_t every; // how many rows stand behind a sample
+    uint64_t skip;  // rows until the next one
+    // Those parts whose rows are collected, and where the next row of each goes.
+    size_t first, end;
+    uint64_t *next;
+    uint32_t *row;
+};
+
+static size_t part_of(const struct making *making, uint64_t key)
+{
+    return key == UINT64_MAX ? making->index.count : hs_time_index__find(&making->index, key + 1);
+}
+
+static void take_samples(struct making *making, const uint64_t *key, size_t count)
+{
+    uint64_t at = making->skip;
+    for (; at < count; at += making->every)
+        making->sample[making->samples++] = key[at];
+    making->skip = at - count;
+}
+
+static void count_keys(struct making *making, const uint64_t *key, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        making->ranking->before[part_of(making, key[i])]++;
+}
+
+static void collect_keys(struct making *making, const uint64_t *key, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t part = part_of(making, key[i]);
+        if (part >= making->first && part < making->end)
+            making->row[making->next[part - making->first]++] = (uint32_t)hs_matcher__row(making->matcher, i);
+    }
+}
+
+// Looks at the keys of all heap rows in the order of rows.
+static int pass(struct making *making, void (*look)(struct making *making, const uint64_t *key, size_t count))
+{
+    uint64_t room[HS_PACKED_BLOCK];
+    const uint64_t rows = hs_store__columns(making->ranking->store)->rows;
+    const int *cancel = making->control ? making->control->cancel : NULL;
+    for (uint64_t block = 0; block * HS_PACKED_BLOCK < rows; block++) {
+        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+            return -ECANCELED;
+        if (hs_matcher__match(making->matcher, block))
+            look(making, hs_order__keys(making->matcher, making->ranking->key, room), making->matcher->count);
+    }
+    return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+// Where a key is that of several parts, it becomes a part of its own, in which nothing is to be sorted.
+static size_t choose_parts(struct making *making)
+{
+    size_t count = 0;
+    uint64_t *behind = making->behind, before = 0;
+    bool any = false;
+    qsort(making->sample, making->samples, sizeof(*making->sample), compare);
+    for (size_t i = SAMPLES; i < making->samples; i += SAMPLES) {
+        uint64_t key = making->sample[i];
+        if (any && key == before && key < UINT64_MAX && (!count || behind[count - 1] <= key))
+            behind[count++] = key + 1;
+        else if (key && (!count || behind[count - 1] < key))
+            behind[count++] = key;
+        before = key;
+        any = true;
+    }
+    return count;
+}
+
+static int make_parts(struct making *making)
+{
+    struct hs_ranking *ranking = making->ranking;
+    const uint64_t rows = hs_store__columns(ranking->store)->rows;
+    making->every = hs_ranking_limits.part / SAMPLES + 1;
+    making->sample = malloc((rows / making->every + 2) * sizeof(*making->sample));
+    int failed = making->sample ? pass(making, take_samples) : -ENOMEM;
+    size_t most = making->samples / SAMPLES + 2;
+    making->behind = failed ? NULL : malloc((most + HS_TIMES_AT_ONCE) * sizeof(*making->behind));
+    ranking->least = calloc(most + 1, sizeof(*ranking->least));
+    ranking->before = calloc(most + 2, sizeof(*ranking->before));
+    if (!failed && (!making->behind || !ranking->least || !ranking->before))
+        failed = -ENOMEM;
+    if (failed)
+        return failed;
+    size_t count = choose_parts(making);
+    memcpy(ranking->least + 1, making->behind, count * sizeof(*ranking->least));
+    ranking->parts = count + 1;
+    hs_time_index__make(&making->index, making->behind, count);
+    failed = pass(making, count_keys);
+    for (size_t part = 0; part <= ranking->parts; part++) {
+        uint64_t here = part < ranking->parts ? ranking->before[part] : 0;
+        ranking->before[part] = ranking->rows;
+        ranking->rows += here;
+    }
+    return failed;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+struct writing {
+    struct hs_packed_writer writer;
+    uint64_t block[HS_PACKED_BLOCK];
+    size_t count;
+    uint32_t last;
+};
+
+static void write_row(struct writing *writing, uint32_t row)
+{
+    writing->block[writing->count] = writing->count ? (uint32_t)(row - writing->last) : row;
+    writing->last = row;
+    if (++writing->count < HS_PACKED_BLOCK)
+        return;
+    hs_packed_writer__add(&writing->writer, writing->block, writing->count);
+    writing->count = 0;
+}
+
+// As many parts as go into memory at once, at least one.
+static size_t end_of_round(const struct hs_ranking *ranking, size_t first)
+{
+    size_t end = first + 1;
+    while (end < ranking->parts && ranking->before[end + 1] - ranking->before[first] <= hs_ranking_limits.at_once)
+        end++;
+    return end;
+}
+
+static int write_round(struct making *making, struct writing *writing)
+{
+    const struct hs_ranking *ranking = making->ranking;
+    const uint64_t begin = ranking->before[making->first], count = ranking->before[making->end] - begin;
+    making->row = malloc((count + 1) * sizeof(*making->row));
+    making->next = malloc((making->end - making->first) * sizeof(*making->next));
+    int failed = making->row && making->next ? 0 : -ENOMEM;
+    for (size_t part = making->first; !failed && part < making->end; part++)
+        making->next[part - making->first] = ranking->before[part] - begin;
+    if (!failed)
+        failed = pass(making, collect_keys);
+    for (uint64_t i = 0; !failed && i < count; i++)
+        write_row(writing, making->row[i]);
+    free(making->row);
+    free(making->next);
+    return failed;
+}
+
+static int write_rows(struct making *making, int directory_fd)
+{
+    struct writing *writing = calloc(1, sizeof(*writing));
+    int failed = writing ? hs_packed_writer__create(&writing->writer, directory_fd, "rows") : -ENOMEM;
+    if (failed) {
+        free(writing);
+        return failed;
+    }
+    for (making->first = 0; !failed && making->first < making->ranking->parts; making->first = making->end) {
+        making->end = end_of_round(making->ranking, making->first);
+        failed = write_round(making, writing);
+    }
+    if (!failed && writing->count)
+        hs_packed_writer__add(&writing->writer, writing->block, writing->count);
+    if (failed)
+        hs_packed_writer__abandon(&writing->writer);
+    else
+        failed = hs_packed_writer__finish(&writing->writer);
+    free(writing);
+    return failed;
+}
+
+// A directory of its own, which is gone again when this returns.
+static int make_file(struct making *making)
+{
+    char directory[4096];
+    const char *parent = getenv("TMPDIR");
+    if (snprintf(directory, sizeof(directory), "%s/heapsonde-ranking-XXXXXX", parent && *parent ? parent : "/tmp") >=
+        (int)sizeof(directory))
+        return -ENAMETOOLONG;
+    int fd = mkdtemp(directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int failed = fd < 0 ? -errno : write_rows(making, fd);
+    if (!failed)
+        failed = hs_packed__open(&making->ranking->gaps, fd, "rows", making->ranking->rows);
+    if (fd >= 0) {
+        unlinkat(fd, "rows", 0);
+        close(fd);
+    }
+    rmdir(directory);
+    return failed;
+}
+
+int hs_ranking__make(struct hs_ranking **result, const struct hs_store *store, enum hs_row_key key,
+                     const struct hs_query_control *control, struct hs_error *error)
+{
+    struct hs_filter heap;
+    hs_filter__init(&heap);
+    *result = NULL;
+    if (hs_store__summary(store)->has_sums)
+        return hs_query__refuse_sums(error);
+    struct hs_ranking *ranking = calloc(1, sizeof(*ranking));
+    struct making *making = calloc(1, sizeof(*making));
+    int failed = ranking && making ? 0 : -ENOMEM;
+    if (!failed) {
+        *ranking = (struct hs_ranking){.store = store, .key = key};
+        *making = (struct making){.ranking = ranking, .matcher = hs_matcher__create(store, &heap), .control = control};
+        failed = making->matcher ? make_parts(making) : -ENOMEM;
+    }
+    if (!failed && ranking->rows)
+        failed = make_file(making);
+    if (making) {
+        hs_matcher__destroy(making->matcher);
+        free(making->behind);
+        free(making->sample);
+    }
+    free(making);
+    if (!failed) {
+        *result = ranking;
+        return 0;
+    }
+    hs_ranking__destroy(ranking);
+    return hs_error__set(error, -failed, "ranking: %s", strerror(-failed));
+}
+
+void hs_ranking__destroy(struct hs_ranking *ranking)
+{
+    if (!ranking)
+        return;
+    if (ranking->gaps.bytes)
+        hs_packed__close(&ranking->gaps);
+    free(ranking->least);
+    free(ranking->before);
+    free(ranking);
+}
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+size_t hs_ranking__parts(const struct hs_ranking *ranking)
+{
+    return ranking->parts;
+}
+
+// The rows of a block of ranks; returns how many.
+static size_t read_block(const struct hs_ranking *ranking, uint64_t block, uint64_t *row)
+{
+    size_t count = hs_packed__read_block(&ranking->gaps, block, row);
+    uint32_t last = 0;
+    for (size_t i = 0; i < count; i++)
+        row[i] = last += (uint32_t)row[i];
+    return count;
+}
+
+// The last part that begins at or before the rank: `before` has one more than there are parts.
+static size_t part_at(const uint64_t *before, size_t parts, uint64_t rank)
+{
+    size_t low = 0, high = parts;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (before[middle] <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct counting {
+    const struct hs_ranking *ranking;
+    const struct hs_row_set *set;
+    uint64_t *count; // by part; one more
+};
+
+static void count_block(const struct counting *counting, uint64_t block)
+{
+    const struct hs_ranking *ranking = counting->ranking;
+    uint64_t row[HS_PACKED_BLOCK], rank = block * HS_PACKED_BLOCK;
+    size_t rows = read_block(ranking, block, row), part = part_at(ranking->before, ranking->parts, rank);
+    for (size_t i = 0; i < rows; part++) {
+        uint64_t end = ranking->before[part + 1] - rank, here = 0;
+        for (; i < rows && i < end; i++)
+            here += hs_row_set__has(counting->set, (uint32_t)row[i]);
+        __atomic_fetch_add(&counting->count[part], here, __ATOMIC_RELAXED);
+    }
+}
+
+// There are no more ranks than rows: the scan's rows are taken for ranks.
+static int count_ranks(void *argument, unsigned worker, uint64_t first, uint64_t end)
+{
+    const struct counting *counting = argument;
+    (void)worker;
+    for (uint64_t rank = first; rank < end && rank < counting->ranking->rows; rank += HS_PACKED_BLOCK)
+        count_block(counting, rank / HS_PACKED_BLOCK);
+    return 0;
+}
+
+int hs_ranking__count(const struct hs_ranking *ranking, const struct hs_row_set *set,
+                      const struct hs_query_control *control, uint64_t **before, struct hs_error *error)
+{
+    struct counting counting = {ranking, set, calloc(ranking->parts + 2, sizeof(*counting.count))};
+    const struct hs_scan scan = {ranking->store, NULL,      control, hs_scan__workers(ranking->store, control),
+                                 count_ranks,    &counting, false};
+    int failed = counting.count ? hs_scan__run(&scan, error) : hs_error__set(error, ENOMEM, "query: out of memory");
+    uint64_t sum = 0;
+    for (size_t part = 0; !failed && part <= ranking->parts; part++) {
+        uint64_t here = counting.count[part];
+        counting.count[part] = sum;
+        sum += here;
+    }
+    if (failed) {
+        free(counting.count);
+        counting.count = NULL;
+    }
+    *before = counting.count;
+    return failed;
+}
+
+static uint64_t key_of(const struct hs_ranking *ranking, uint32_t row)
+{
+    const struct hs_columns *columns = hs_store__columns(ranking->store);
+    if (ranking->key == HS_ROW_BY_ADDRESS)
+        return hs_row__address(columns, row);
+    if (ranking->key == HS_ROW_BY_SIZE)
+        return hs_row__size(columns, row);
+    uint64_t time = hs_row__time(columns, row);
+    if (ranking->key == HS_ROW_BY_TIME)
+        return time;
+    uint64_t end = hs_row__free_time(columns, row);
+    return (end == HS_NEVER ? hs_store__summary(ranking->store)->end_time : end) - time;
+}
+
+static bool has_one_key(const struct hs_ranking *ranking, size_t part)
+{
+    return part + 1 < ranking->parts && ranking->least[part + 1] - ranking->least[part] == 1;
+}
+
+// Those rows of a part that are in the set, with the numbers [first, end) in the order of rows.
+static void take_part(const struct hs_ranking *ranking, const struct hs_row_set *set, size_t part, uint64_t first,
+                      uint64_t end, struct hs_keyed_row *to)
+{
+    uint64_t row[HS_PACKED_BLOCK], number = 0, rank = ranking->before[part], behind = ranking->before[part + 1];
+    if (!set) { // each has its number
+        rank += first;
+        number = first;
+    }
+    while (rank < behind && number < end) {
+        size_t count = read_block(ranking, rank / HS_PACKED_BLOCK, row);
+        for (size_t i = rank % HS_PACKED_BLOCK; i < count && rank < behind && number < end; i++, rank++) {
+            if (set && !hs_row_set__has(set, (uint32_t)row[i]))
+                continue;
+            if (number++ >= first)
+                *to++ = (struct hs_keyed_row){0, (uint32_t)row[i]};
+        }
+    }
+}
+
+static int take_sorted(const struct hs_ranking *ranking, const struct hs_row_set *set, size_t part, uint64_t count,
+                       uint64_t first, uint64_t end, struct hs_keyed_row *to)
+{
+    struct hs_keyed_row *all = malloc((count + 1) * sizeof(*all));
+    if (!all)
+        return -ENOMEM;
+    take_part(ranking, set, part, 0, count, all);
+    for (uint64_t i = 0; i < count; i++)
+        all[i].key = key_of(ranking, all[i].row);
+    hs_keyed_rows__sort(all, count);
+    memcpy(to, all + first, (end - first) * sizeof(*all));
+    free(all);
+    return 0;
+}
+
+static int take_ranks(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
+                      uint64_t first, uint64_t end, struct hs_keyed_row *to)
+{
+    int failed = 0;
+    for (size_t part = part_at(before, ranking->parts, first); !failed && first < end; part++) {
+        const uint64_t begin = before[part], behind = before[part + 1], last = end < behind ? end : behind;
+        if (first >= last)
+            continue;
+        if (has_one_key(ranking, part))
+            take_part(ranking, set, part, first - begin, last - begin, to);
+        else
+            failed = take_sorted(ranking, set, part, behind - begin, first - begin, last - begin, to);
+        to += last - first;
+        first = last;
+    }
+    return failed;
+}
+
+int hs_ranking__rows(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
+                     bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows, struct hs_error *error)
+{
+    before = set ? before : ranking->before;
+    const uint64_t total = before[ranking->parts];
+    *rows = (struct hs_rows){.total = total};
+    skip = skip < total ? skip : total;
+    rows->count = limit < total - skip ? limit : total - skip;
+    const uint64_t first = descending ? total - skip - rows->count : skip;
+    struct hs_keyed_row *page = malloc((rows->count + 1) * sizeof(*page));
+    rows->row = malloc((rows->count + 1) * sizeof(*rows->row));
+    int failed = page && rows->row ? 0 : -ENOMEM;
+    if (!failed && rows->count)
+        failed = take_ranks(ranking, set, before, first, first + rows->count, page);
+    for (size_t i = 0; !failed && i < rows->count; i++)
+        rows->row[i] = page[descending ? rows->count - 1 - i : i].row;
+    free(page);
+    if (!failed)
+        return 0;
+    hs_rows__free(rows);
+    return hs_error__set(error, -failed, "query: out of memory");
+}

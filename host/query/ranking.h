@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// All heap rows in the order of a key, for pages anywhere in sorted lists. It is made once and takes about two bytes
+// for each row, in a temporary file that nobody else sees. The rows are parted by their keys; within a part, in which
+// only few rows have different keys, they are in the order of rows, so that a page sorts no more than a part.
+#ifndef HEAPSONDE_QUERY_RANKING_H
+#define HEAPSONDE_QUERY_RANKING_H
+
+#include "host/query/query.h"
+#include "host/query/row_set.h"
+
+struct hs_ranking;
+
+// Takes a moment: a second for some ten million rows. One thread works at it.
+int hs_ranking__make(struct hs_ranking **ranking, const struct hs_store *store, enum hs_row_key key,
+                     const struct hs_query_control *control, struct hs_error *error);
+void hs_ranking__destroy(struct hs_ranking *ranking);
+
+// How many rows of a set come before each part, and in the end how many there are: hs_ranking__parts + 1 numbers, to be
+// freed.
+size_t hs_ranking__parts(const struct hs_ranking *ranking);
+int hs_ranking__count(const struct hs_ranking *ranking, const struct hs_row_set *set,
+                      const struct hs_query_control *control, uint64_t **before, struct hs_error *error);
+
+// As hs_query__rows with a filter that nothing but heap rows match: those of the set, of which hs_ranking__count told
+// the numbers; NULL and NULL: all rows of the heap.
+int hs_ranking__rows(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
+                     bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows, struct hs_error *error);
+
+// Tests change them.
+struct hs_ranking_limits {
+    uint64_t part;    // about so many rows with different keys are in a part
+    uint64_t at_once; // so many rows are in memory while it is made
+};
+extern struct hs_ranking_limits hs_ranking_limits;
+
+#endif

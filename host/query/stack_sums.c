@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/stack_sums.h"
+
+#include "host/query/block.h"
+#include "host/query/large_pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// The columns of a block that are added up.
+struct addends {
+    const uint64_t *time, *end, *size, *slack, *stack, *state;
+    unsigned pointer_size;
+};
+
+// Sums lie all over: they are fetched some rows before they are needed.
+#define AHEAD 8
+
+static bool is_in_heap(uint64_t state)
+{
+    return hs_kind_domain(hs_row__kind_of_state(state)) == HS_DOMAIN_HEAP;
+}
+
+static uint32_t new_place(struct stack_sums *sums, uint32_t stack)
+{
+    sums->sum[++sums->count] =
+        (struct stack_sum){.size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
+    return sums->place[stack] = (uint32_t)sums->count;
+}
+
+// Where the rows' sums are; 0 for rows that are not in the heap.
+static void find_places(struct stack_sums *sums, const struct addends *addends, size_t count, uint32_t *place)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t next = i + AHEAD < count ? addends->stack[i + AHEAD] : 0;
+        __builtin_prefetch(&sums->place[next < sums->stacks ? next : 0]);
+        uint32_t stack = addends->stack[i] < sums->stacks ? (uint32_t)addends->stack[i] : 0;
+        place[i] = 0;
+        if (is_in_heap(addends->state[i]))
+            place[i] = sums->place[stack] ? sums->place[stack] : new_place(sums, stack);
+    }
+}
+
+static inline uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline void add_end(struct stack_sum *sum, uint64_t size, uint64_t slack, uint64_t time, uint64_t end)
+{
+    if (end == HS_NEVER) {
+        sum->live_bytes += size;
+        sum->live_slack += slack;
+        sum->live_count++;
+        return;
+    }
+    uint64_t lifetime = end - time;
+    sum->lifetime_sum += lifetime;
+    sum->lifetime_min = least(sum->lifetime_min, lifetime);
+    sum->lifetime_max = most(sum->lifetime_max, lifetime);
+}
+
+static inline void add_row(struct stack_sum *sum, const struct addends *addends, size_t i)
+{
+    uint64_t size = addends->size[i], slack = hs_row__stored_slack(addends->slack[i], size, addends->pointer_size);
+    unsigned flags = hs_row__flags_of_state(addends->state[i]);
+    uint64_t at_peak = (flags & HS_ROW_AT_PEAK) != 0, temporary = (flags & HS_ROW_TEMPORARY) != 0;
+    sum->allocated_bytes += size;
+    sum->allocated_slack += slack;
+    sum->allocated_count++;
+    sum->peak_bytes += size & (0 - at_peak);
+    sum->peak_slack += slack & (0 - at_peak);
+    sum->peak_count += (uint32_t)at_peak;
+    sum->temporary_bytes += size & (0 - temporary);
+    sum->temporary_count += (uint32_t)temporary;
+    sum->size_min = least(sum->size_min, size);
+    sum->size_max = most(sum->size_max, size);
+    sum->first_time = least(sum->first_time, addends->time[i]);
+    sum->last_time = most(sum->last_time, addends->time[i]);
+    add_end(sum, size, slack, addends->time[i], addends->end[i]);
+}
+
+static void add_rows(struct stack_sums *sums, const struct addends *addends, size_t count)
+{
+    uint32_t place[HS_PACKED_BLOCK + AHEAD] = {0};
+    find_places(sums, addends, count, place);
+    for (size_t i = 0; i < count; i++) {
+        const char *next = (const char *)&sums->sum[place[i + AHEAD]];
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch(next + 64, 1);
+        if (place[i])
+            add_row(&sums->sum[place[i]], addends, i);
+    }
+}
+
+static void add_block(struct stack_sums *sums, struct hs_block *block)
+{
+    const struct addends addends = {.time = hs_block__column(block, HS_BLOCK_TIME),
+                                    .end = hs_block__column(block, HS_BLOCK_FREE_TIME),
+                                    .size = hs_block__column(block, HS_BLOCK_SIZE),
+                                    .slack = hs_block__column(block, HS_BLOCK_SLACK),
+                                    .stack = hs_block__column(block, HS_BLOCK_STACK),
+                                    .state = hs_block__column(block, HS_BLOCK_STATE),
+                                    .pointer_size = block->columns->pointer_size};
+    add_rows(sums, &addends, block->count);
+}
+
+int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    struct hs_block block;
+    *sums = (struct stack_sums){0};
+    hs_store__nodes(store, &sums->stacks);
+    sums->stacks += !sums->stacks;
+    uint64_t most_places = least(end - first, sums->stacks) + 1;
+    sums->place = calloc(sums->stacks, sizeof *sums->place);
+    sums->sum = hs_large_pages__get(most_places * sizeof *sums->sum);
+    int failed = hs_block__create(&block, columns);
+    if (failed || !sums->place || !sums->sum) {
+        hs_block__free(&block);
+        stack_sums__free(sums);
+        return -ENOMEM;
+    }
+    for (; first < end; first += HS_PACKED_BLOCK) {
+        hs_block__move_to(&block, first / HS_PACKED_BLOCK);
+        add_block(sums, &block);
+    }
+    hs_block__free(&block);
+    return 0;
+}
+
+void stack_sums__free(struct stack_sums *sums)
+{
+    free(sums->place);
+    free(sums->sum);
+    *sums = (struct stack_sums){0};
+}
+
+void stack_sums__total(const struct stack_sums *sums, uint32_t stack, struct hs_total *total)
+{
+    const struct stack_sum *sum = &sums->sum[sums->place[stack]];
+    *total = (struct hs_total){.stack = stack,
+                               .allocated_bytes = sum->allocated_bytes,
+                               .allocated_usable = sum->allocated_bytes + sum->allocated_slack,
+                               .allocated_count = sum->allocated_count,
+                               .live_bytes = sum->live_bytes,
+                               .live_usable = sum->live_bytes + sum->live_slack,
+                               .live_count = sum->live_count,
+                               .peak_bytes = sum->peak_bytes,
+                               .peak_usable = sum->peak_bytes + sum->peak_slack,
+                               .peak_count = sum->peak_count,
+                               .temporary_bytes = sum->temporary_bytes,
+                               .temporary_count = sum->temporary_count,
+                               .freed_bytes = sum->allocated_bytes - sum->live_bytes,
+                               .freed_count = sum->allocated_count - sum->live_count,
+                               .size_min = sum->size_min,
+                               .size_max = sum->size_max,
+                               .first_time = sum->first_time,
+                               .last_time = sum->last_time,
+                               .lifetime_min = sum->lifetime_min,
+                               .lifetime_max = sum->lifetime_max,
+                               .lifetime_sum = sum->lifetime_sum};
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The sums of all heap rows by stack, for the table of totals: in one pass over the columns, in as little memory as
+// there are stacks for.
+#ifndef HEAPSONDE_QUERY_STACK_SUMS_H
+#define HEAPSONDE_QUERY_STACK_SUMS_H
+
+#include "host/query/query.h"
+
+// Two cache lines.
+struct stack_sum {
+    uint64_t allocated_bytes, allocated_slack;
+    uint64_t live_bytes, live_slack;
+    uint64_t peak_bytes, peak_slack;
+    uint64_t temporary_bytes;
+    uint64_t lifetime_sum;
+    uint64_t size_min, size_max;
+    uint64_t first_time, last_time;
+    uint64_t lifetime_min, lifetime_max;
+    uint32_t allocated_count, live_count, peak_count, temporary_count;
+};
+
+struct stack_sums {
+    uint32_t *place; // by stack: place in `sum`; 0: none
+    size_t stacks;
+    struct stack_sum *sum; // by first appearance; 0 is not used
+    size_t count;
+};
+
+// Of the rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
+int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
+void stack_sums__free(struct stack_sums *sums);
+
+// The totals of a stack that has a place.
+void stack_sums__total(const struct stack_sums *sums, uint32_t stack, struct hs_total *total);
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What makes answers fast: sums and sorted lists of a store, which a thread of their own makes one after another as
+// soon as the store is served. Until something is there, questions do without.
+#ifndef HEAPSONDE_HOST_REST_BEFOREHAND_H
+#define HEAPSONDE_HOST_REST_BEFOREHAND_H
+
+#include "host/query/cells.h"
+#include "host/query/ranking.h"
+
+struct hs_beforehand;
+
+// NULL: the store has too many rows or still grows, or memory is out. The store must outlive it.
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store);
+void hs_beforehand__stop(struct hs_beforehand *beforehand);
+
+// NULL: not there (yet). What is there stays until the stop.
+const struct hs_cells *hs_beforehand__cells(const struct hs_beforehand *beforehand);
+const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *beforehand, enum hs_row_key key);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Pages from the sorted lists of a trace, of what matches the question's filter.
+#ifndef HEAPSONDE_HOST_REST_RANKED_PAGE_H
+#define HEAPSONDE_HOST_REST_RANKED_PAGE_H
+
+#include "host/rest/question.h"
+
+struct hs_ranked_page {
+    const struct hs_ranking *ranking; // NULL: by time, or there is no list
+    const struct hs_row_set *set;     // that match; NULL: all of the heap
+    const uint64_t *before;           // as hs_ranking__count says of the set
+};
+
+// What a page takes, worked out once and kept until the question ends. 0 or a negative errno with the question's error.
+int hs_ranked_page__find(struct hs_ranked_page *page, struct hs_question *question, enum hs_row_key key);
+
+static inline bool hs_ranked_page__is_there(const struct hs_ranked_page *page)
+{
+    return page->ranking || page->set;
+}
+
+int hs_ranked_page__rows(const struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
+                         struct hs_rows *rows, struct hs_error *error);
+
+#endif
