@@ -175,11 +175,7 @@ static const struct hs_option options[] = {
      .help = "what to write; " HS_EXPORT_HELP
              "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for "
              "jeprof; of heap dumps also heap_v2 and its older form heap_profile; one of"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .help = "where to write it, standard output when not given"},
+    HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',
      .kind = HS_OPTION_CHOICE,

@@ -2,6 +2,7 @@
 #include "host/cli/commands.h"
 #include "host/cli/foreign.h"
 #include "host/cli/output.h"
+#include "host/cli/stream_dumps.h"
 #include "host/import/import.h"
 #include "host/symbols/given_names.h"
 
@@ -81,7 +82,9 @@ static int extract_all(const struct hs_arguments *arguments, const struct hs_sto
 
 static int extract(const struct hs_arguments *arguments)
 {
-    const char *path = arguments->operands[0];
+    const char *path = arguments->operands[0], *folder = hs_arguments__text(arguments, "output", ".");
+    if (hs_stream_dumps__recognise(path))
+        return hs_stream_dumps__extract(arguments->command, path, folder);
     struct hs_error error = {.message = ""};
     struct hs_store *store = NULL;
     enum hs_foreign foreign = hs_foreign__recognise(path);
@@ -90,7 +93,7 @@ static int extract(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }
-    int status = extract_all(arguments, store, hs_arguments__text(arguments, "output", "."));
+    int status = extract_all(arguments, store, folder);
     hs_store__close(store);
     return status;
 }
@@ -111,7 +114,9 @@ const struct hs_command hs_command_extract = {
     .description =
         "A trace may hold files of the machine that was recorded: programs and libraries, its maps, what was "
         "asked for. They are written by their names, without their folders; of several of one name the later "
-        "ones get .000, .001 and so on. Nothing is overwritten.",
+        "ones get .000, .001 and so on. Nothing is overwritten.\n\n"
+        "Of what a sampler wrote to a descriptor (HEAPSONDE_OUTPUT=fd:N) it writes the heap dumps, as "
+        "NUMBER.KIND.heap.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

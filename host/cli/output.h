@@ -8,6 +8,13 @@
 
 #include <stdio.h>
 
+// -o and --output, for a table of options.
+#define HS_OUTPUT_OPTION                                                                                               \
+    {                                                                                                                  \
+        .name = "output", .letter = 'o', .kind = HS_OPTION_FILE, .argument = "FILE",                                   \
+        .help = "where to write it, standard output when not given"                                                    \
+    }
+
 struct hs_output {
     FILE *out;
     const char *path;

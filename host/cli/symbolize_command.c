@@ -44,11 +44,7 @@ static int symbolize(const struct hs_arguments *arguments)
 }
 
 static const struct hs_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .help = "where to write it, standard output when not given"},
+    HS_OUTPUT_OPTION,
     HS_SYMBOL_OPTIONS,
     {0},
 };
