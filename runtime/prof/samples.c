@@ -6,7 +6,7 @@
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/pool.h"
 
-enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 19, SLOTS_PER_SAMPLE = 8, SATURATED = 255, HELD_LIMIT = 512 };
+enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 19, SLOTS_PER_SAMPLE = 32, SATURATED = 255, HELD_LIMIT = 512 };
 
 #define FILTER_SIZE(slots) (sizeof(struct hs_filter) + 2 * (slots))
 
