@@ -75,14 +75,19 @@ static void collect_keys(struct making *making, const uint64_t *key, size_t coun
     }
 }
 
+static bool is_cancelled(const struct making *making)
+{
+    const int *cancel = making->control ? making->control->cancel : NULL;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+}
+
 // Looks at the keys of all heap rows in the order of rows.
 static int pass(struct making *making, void (*look)(struct making *making, const uint64_t *key, size_t count))
 {
     uint64_t room[HS_PACKED_BLOCK];
     const uint64_t rows = hs_store__columns(making->ranking->store)->rows;
-    const int *cancel = making->control ? making->control->cancel : NULL;
     for (uint64_t block = 0; block * HS_PACKED_BLOCK < rows; block++) {
-        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+        if (is_cancelled(making))
             return -ECANCELED;
         if (hs_matcher__match(making->matcher, block))
             look(making, hs_order__keys(making->matcher, making->ranking->key, room), making->matcher->count);
@@ -182,8 +187,11 @@ static int write_round(struct making *making, struct writing *writing)
         making->next[part - making->first] = ranking->before[part] - begin;
     if (!failed)
         failed = pass(making, collect_keys);
-    for (uint64_t i = 0; !failed && i < count; i++)
+    for (uint64_t i = 0; !failed && i < count; i++) {
         write_row(writing, making->row[i]);
+        if (!writing->count && is_cancelled(making))
+            failed = -ECANCELED;
+    }
     free(making->row);
     free(making->next);
     return failed;
@@ -281,8 +289,7 @@ size_t hs_ranking__parts(const struct hs_ranking *ranking)
     return ranking->parts;
 }
 
-// The rows of a block of ranks; returns how many.
-static size_t read_block(const struct hs_ranking *ranking, uint64_t block, uint64_t *row)
+size_t hs_ranking__read(const struct hs_ranking *ranking, uint64_t block, uint64_t *row)
 {
     size_t count = hs_packed__read_block(&ranking->gaps, block, row);
     uint32_t last = 0;
@@ -291,7 +298,7 @@ static size_t read_block(const struct hs_ranking *ranking, uint64_t block, uint6
     return count;
 }
 
-// The last part that begins at or before the rank: `before` has one more than there are parts.
+// The last part that begins at or before the rank, or the key.
 static size_t part_at(const uint64_t *before, size_t parts, uint64_t rank)
 {
     size_t low = 0, high = parts;
@@ -315,7 +322,7 @@ static void count_block(const struct counting *counting, uint64_t block)
 {
     const struct hs_ranking *ranking = counting->ranking;
     uint64_t row[HS_PACKED_BLOCK], rank = block * HS_PACKED_BLOCK;
-    size_t rows = read_block(ranking, block, row), part = part_at(ranking->before, ranking->parts, rank);
+    size_t rows = hs_ranking__read(ranking, block, row), part = part_at(ranking->before, ranking->parts, rank);
     for (size_t i = 0; i < rows; part++) {
         uint64_t end = ranking->before[part + 1] - rank, here = 0;
         for (; i < rows && i < end; i++)
@@ -355,7 +362,7 @@ int hs_ranking__count(const struct hs_ranking *ranking, const struct hs_row_set 
     return failed;
 }
 
-static uint64_t key_of(const struct hs_ranking *ranking, uint32_t row)
+uint64_t hs_ranking__key(const struct hs_ranking *ranking, uint32_t row)
 {
     const struct hs_columns *columns = hs_store__columns(ranking->store);
     if (ranking->key == HS_ROW_BY_ADDRESS)
@@ -369,9 +376,54 @@ static uint64_t key_of(const struct hs_ranking *ranking, uint32_t row)
     return (end == HS_NEVER ? hs_store__summary(ranking->store)->end_time : end) - time;
 }
 
+enum hs_row_key hs_ranking__by(const struct hs_ranking *ranking)
+{
+    return ranking->key;
+}
+
+bool hs_ranking__has_lifetimes(const struct hs_ranking *ranking)
+{
+    size_t zones;
+    const struct hs_zone *zone = hs_store__zones(ranking->store, &zones);
+    return ranking->key == HS_ROW_BY_LIFETIME &&
+           (!zones || zone[zones - 1].time_max <= hs_store__summary(ranking->store)->end_time);
+}
+
+struct hs_ranked_part hs_ranking__part(const struct hs_ranking *ranking, size_t part)
+{
+    const bool last = part + 1 == ranking->parts;
+    return (struct hs_ranked_part){ranking->before[part],
+                                   ranking->before[part + 1],
+                                   {ranking->least[part], last ? UINT64_MAX : ranking->least[part + 1] - 1}};
+}
+
 static bool has_one_key(const struct hs_ranking *ranking, size_t part)
 {
-    return part + 1 < ranking->parts && ranking->least[part + 1] - ranking->least[part] == 1;
+    const struct hs_bounds keys = hs_ranking__part(ranking, part).keys;
+    return keys.least == keys.most;
+}
+
+// How many rows have a smaller key.
+static uint64_t count_below(const struct hs_ranking *ranking, uint64_t key)
+{
+    uint64_t row[HS_PACKED_BLOCK];
+    const size_t number = part_at(ranking->least, ranking->parts, key);
+    const struct hs_ranked_part part = hs_ranking__part(ranking, number);
+    uint64_t count = part.first, rank = part.first;
+    while (key > part.keys.least && rank < part.end) {
+        size_t rows = hs_ranking__read(ranking, rank / HS_PACKED_BLOCK, row);
+        for (size_t i = rank % HS_PACKED_BLOCK; i < rows && rank < part.end; i++, rank++)
+            count += hs_ranking__key(ranking, (uint32_t)row[i]) < key;
+    }
+    return count;
+}
+
+uint64_t hs_ranking__within(const struct hs_ranking *ranking, struct hs_bounds keys)
+{
+    if (keys.least > keys.most || !ranking->rows)
+        return 0;
+    uint64_t end = keys.most == UINT64_MAX ? ranking->rows : count_below(ranking, keys.most + 1);
+    return end - count_below(ranking, keys.least);
 }
 
 // Those rows of a part that are in the set, with the numbers [first, end) in the order of rows.
@@ -384,7 +436,7 @@ static void take_part(const struct hs_ranking *ranking, const struct hs_row_set 
         number = first;
     }
     while (rank < behind && number < end) {
-        size_t count = read_block(ranking, rank / HS_PACKED_BLOCK, row);
+        size_t count = hs_ranking__read(ranking, rank / HS_PACKED_BLOCK, row);
         for (size_t i = rank % HS_PACKED_BLOCK; i < count && rank < behind && number < end; i++, rank++) {
             if (set && !hs_row_set__has(set, (uint32_t)row[i]))
                 continue;
@@ -402,7 +454,7 @@ static int take_sorted(const struct hs_ranking *ranking, const struct hs_row_set
         return -ENOMEM;
     take_part(ranking, set, part, 0, count, all);
     for (uint64_t i = 0; i < count; i++)
-        all[i].key = key_of(ranking, all[i].row);
+        all[i].key = hs_ranking__key(ranking, all[i].row);
     hs_keyed_rows__sort(all, count);
     memcpy(to, all + first, (end - first) * sizeof(*all));
     free(all);

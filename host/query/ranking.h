@@ -6,6 +6,7 @@
 #ifndef HEAPSONDE_QUERY_RANKING_H
 #define HEAPSONDE_QUERY_RANKING_H
 
+#include "host/query/match.h"
 #include "host/query/query.h"
 #include "host/query/row_set.h"
 
@@ -15,6 +16,22 @@ struct hs_ranking;
 int hs_ranking__make(struct hs_ranking **ranking, const struct hs_store *store, enum hs_row_key key,
                      const struct hs_query_control *control, struct hs_error *error);
 void hs_ranking__destroy(struct hs_ranking *ranking);
+
+enum hs_row_key hs_ranking__by(const struct hs_ranking *ranking);
+// Whether what a filter takes for a lifetime is that of the ranking, for all rows.
+bool hs_ranking__has_lifetimes(const struct hs_ranking *ranking);
+// How many rows have a key within the bounds.
+uint64_t hs_ranking__within(const struct hs_ranking *ranking, struct hs_bounds keys);
+
+// A part: the ranks of its rows, and the keys that these may have. One key: the rows are in order.
+struct hs_ranked_part {
+    uint64_t first, end;
+    struct hs_bounds keys;
+};
+struct hs_ranked_part hs_ranking__part(const struct hs_ranking *ranking, size_t part);
+// The rows of a block of ranks; returns how many.
+size_t hs_ranking__read(const struct hs_ranking *ranking, uint64_t block, uint64_t *row);
+uint64_t hs_ranking__key(const struct hs_ranking *ranking, uint32_t row);
 
 // How many rows of a set come before each part, and in the end how many there are: hs_ranking__parts + 1 numbers, to be
 // freed.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/cells.h"
 #include "host/query/order.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@ struct choosing {
     const struct hs_filter *filter;
     const struct hs_query_control *control;
     enum hs_row_key by;
-    struct hs_bounds bounds; // of keys; by time: any
+    struct hs_bounds bounds;      // of keys; by time: any
+    const struct hs_cells *cells; // that know the numbers of rows; NULL: none
     unsigned workers;
     struct hs_matcher **matchers;
     uint64_t *zone;      // rows of each zone; when they are collected, where its rows begin
@@ -60,6 +62,8 @@ static int count_rows(void *argument, unsigned worker, uint64_t first, uint64_t 
     uint64_t room[HS_PACKED_BLOCK], matches = 0;
     bool bounded = has_bounds(choosing);
     if (bounded && !zone_has_keys(choosing, first))
+        return 0;
+    if (choosing->cells && hs_slice__is_whole(hs_cells__slice_of(choosing->cells, first), choosing->filter))
         return 0;
     for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
         if (!bounded) {
@@ -160,6 +164,18 @@ static int take_ranks(struct choosing *choosing, uint64_t first, uint64_t end, s
     return first < end ? run(choosing, collect_rows, error) : 0;
 }
 
+static uint64_t count_cells(const struct hs_cells *cells, const struct hs_filter *filter)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; cells && i < hs_cells__slices(cells); i++) {
+        const struct hs_slice *slice = hs_cells__slice(cells, i);
+        bool whole = hs_slice__is_whole(slice, filter);
+        for (size_t k = 0; whole && k < slice->count; k++)
+            count += hs_cell__matches(&slice->cell[k], filter) ? slice->cell[k].count : 0;
+    }
+    return count;
+}
+
 int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
                     const struct hs_query_control *control, uint64_t *count, struct hs_error *error)
 {
@@ -168,9 +184,13 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
     *count = 0;
     if (hs_store__summary(store)->has_sums)
         return hs_query__refuse_sums(error);
-    int failed = start_choosing(&choosing, store, hs_filter__or_heap(filter, &heap), control, error);
+    filter = hs_filter__or_heap(filter, &heap);
+    int failed = start_choosing(&choosing, store, filter, control, error);
+    choosing.cells = control && hs_cells__know(control->cells, store, filter) ? control->cells : NULL;
     if (!failed)
         failed = rank_zones(&choosing, count, error);
+    if (!failed)
+        *count += count_cells(choosing.cells, filter);
     end_choosing(&choosing);
     return failed;
 }

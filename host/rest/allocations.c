@@ -15,7 +15,7 @@
 // difference.
 static uint64_t window_at(bool is_ranked, uint64_t skip)
 {
-    return is_ranked || skip < 8192 ? 1024 : 65536;
+    return is_ranked ? 256 : skip < 8192 ? 1024 : 65536;
 }
 
 const struct hs_rest_parameter hs_allocations_parameters[] = {
@@ -50,11 +50,11 @@ struct asking {
     uint64_t skip, limit;
 };
 
-static int ask_rows(const struct asking *asking, struct hs_rows *rows, struct hs_error *error)
+static int ask_rows(struct asking *asking, struct hs_rows *rows, struct hs_error *error)
 {
     struct hs_question *question = asking->question;
     const bool descending = !strcmp(hs_question__text(question, "order"), "dsc");
-    if (hs_ranked_page__is_there(&asking->ranked))
+    if (asking->ranked.is_there)
         return hs_ranked_page__rows(&asking->ranked, descending, asking->skip, asking->limit, rows, error);
     return hs_query__rows(question->store, &question->filter, key_of(hs_question__text(question, "sort_by")),
                           descending, asking->skip, asking->limit, &question->control, rows, error);
@@ -87,7 +87,7 @@ static int find_window(struct asking *asking, struct page *page, uint64_t skip)
     struct hs_question *question = asking->question;
     char *key = NULL;
     void *value = NULL;
-    const uint64_t window = window_at(hs_ranked_page__is_there(&asking->ranked), skip);
+    const uint64_t window = window_at(asking->ranked.is_there, skip);
     asking->skip = skip / window * window;
     asking->limit = 2 * window;
     const struct hs_cache_maker maker = {make_window, asking, free_rows};
@@ -124,7 +124,7 @@ int hs_prepare__allocations(struct hs_question *question)
     int result = hs_ranked_page__find(&asking.ranked, question, key_of(hs_question__text(question, "sort_by")));
     if (result)
         return result;
-    if (count <= window_at(hs_ranked_page__is_there(&asking.ranked), skip)) {
+    if (count <= window_at(asking.ranked.is_there, skip)) {
         result = find_window(&asking, page, skip);
     } else {
         result = ask_rows(&asking, &page->own, &question->error);

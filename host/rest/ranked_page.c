@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/ranked_page.h"
 
+#include "host/query/near.h"
+#include "host/query/scan.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-struct making {
-    struct hs_question *question;
-    const struct hs_ranked_page *page;
-};
+// ---- what is kept of a filter --------------------------------------------------------------------------------------
+
+static int find(struct hs_ranked_page *page, const char *what, int number, const struct hs_cache_maker *maker,
+                void **value)
+{
+    struct hs_question *question = page->question;
+    char *key = NULL;
+    if (asprintf(&key, "%s?%d&%s", what, number, question->filter_text ? question->filter_text : "") < 0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_question__cached(question, question->state, key, maker, value);
+    free(key);
+    return result;
+}
 
 static void free_set(void *value)
 {
@@ -17,8 +29,8 @@ static void free_set(void *value)
 
 static int make_set(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    const struct making *making = context;
-    struct hs_question *question = making->question;
+    const struct hs_ranked_page *page = context;
+    struct hs_question *question = page->question;
     struct hs_row_set *set = calloc(1, sizeof(*set));
     if (!set)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -32,53 +44,138 @@ static int make_set(void *context, void **value, size_t *bytes, struct hs_error 
     return 0;
 }
 
-static int count(void *context, void **value, size_t *bytes, struct hs_error *error)
+static int find_set(struct hs_ranked_page *page)
 {
-    const struct making *making = context;
-    uint64_t *before = NULL;
-    int result =
-        hs_ranking__count(making->page->ranking, making->page->set, &making->question->control, &before, error);
-    *value = before;
-    *bytes = (hs_ranking__parts(making->page->ranking) + 1) * sizeof(*before);
+    const struct hs_cache_maker maker = {make_set, page, free_set};
+    void *value = NULL;
+    if (page->set)
+        return 0;
+    int result = find(page, "matches", (int)page->question->filter.domains, &maker, &value);
+    page->set = value;
+    page->total = result ? 0 : page->set->count;
     return result;
 }
 
-static int find(struct making *making, const char *what, int number, const struct hs_cache_maker *maker, void **value)
+static int count_before(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    struct hs_question *question = making->question;
-    char *key = NULL;
-    if (asprintf(&key, "%s?%d&%s", what, number, question->filter_text ? question->filter_text : "") < 0)
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
-    int result = hs_question__cached(question, question->state, key, maker, value);
-    free(key);
+    const struct hs_ranked_page *page = context;
+    uint64_t *before = NULL;
+    int result = hs_ranking__count(page->ranking, page->set, &page->question->control, &before, error);
+    *value = before;
+    *bytes = (hs_ranking__parts(page->ranking) + 1) * sizeof(*before);
     return result;
 }
+
+// ---- how many rows match -------------------------------------------------------------------------------------------
+
+// Whether the filter asks for nothing but keys of the ranking.
+static bool asks_only_keys(const struct hs_filter *filter, const struct hs_ranking *ranking, struct hs_bounds *keys)
+{
+    struct hs_filter rest = *filter;
+    if (!ranking || filter->domains != HS_FILTER_HEAP || filter->stacks.words)
+        return false;
+    if (hs_ranking__by(ranking) == HS_ROW_BY_ADDRESS) {
+        *keys = (struct hs_bounds){filter->address_min, filter->address_max};
+        rest.address_min = 0;
+        rest.address_max = UINT64_MAX;
+    } else {
+        *keys = (struct hs_bounds){filter->lifetime_min, filter->lifetime_max};
+        rest.lifetime_min = 0;
+        rest.lifetime_max = UINT64_MAX;
+        if (filter->unfreed_live_forever || !hs_ranking__has_lifetimes(ranking))
+            return false;
+    }
+    return hs_filter__asks_only_stacks(&rest);
+}
+
+static int count_matches(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    static const enum hs_row_key keys[] = {HS_ROW_BY_ADDRESS, HS_ROW_BY_LIFETIME};
+    const struct hs_ranked_page *page = context;
+    const struct hs_question *question = page->question;
+    struct hs_bounds bounds;
+    uint64_t *count = malloc(sizeof(*count));
+    if (!count)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    *value = count;
+    *bytes = sizeof(*count);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const struct hs_ranking *ranking = hs_beforehand__ranking(question->state->beforehand, keys[i]);
+        if (!asks_only_keys(&question->filter, ranking, &bounds))
+            continue;
+        *count = hs_ranking__within(ranking, bounds);
+        return 0;
+    }
+    int result = hs_query__count(question->store, &question->filter, &question->control, count, error);
+    if (result)
+        free(count);
+    return result;
+}
+
+// Whether that is quickly told, without a look at all rows.
+static bool is_countable(const struct hs_question *question)
+{
+    const struct hs_beforehand *beforehand = question->state->beforehand;
+    const struct hs_filter *filter = &question->filter;
+    struct hs_bounds keys;
+    return hs_cells__know(question->control.cells, question->store, filter) ||
+           asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_ADDRESS), &keys) ||
+           asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_LIFETIME), &keys);
+}
+
+static int find_total(struct hs_ranked_page *page)
+{
+    const struct hs_cache_maker maker = {count_matches, page, free};
+    void *value = NULL;
+    if (!is_countable(page->question))
+        return find_set(page);
+    int result = find(page, "count", (int)page->question->filter.domains, &maker, &value);
+    page->total = result ? 0 : *(const uint64_t *)value;
+    return result;
+}
+
+// ---- pages ---------------------------------------------------------------------------------------------------------
 
 int hs_ranked_page__find(struct hs_ranked_page *page, struct hs_question *question, enum hs_row_key key)
 {
-    struct making making = {question, page};
-    const struct hs_cache_maker set_maker = {make_set, &making, free_set}, counter = {count, &making, free};
-    void *value = NULL;
-    *page = (struct hs_ranked_page){.ranking = hs_beforehand__ranking(question->state->beforehand, key)};
-    if (!question->restricted && question->filter.domains == HS_FILTER_HEAP)
-        return 0;
-    if (question->filter.domains != HS_FILTER_HEAP)
-        page->ranking = NULL;
-    if (!page->ranking && key != HS_ROW_BY_TIME)
-        return 0;
-    int result = find(&making, "matches", (int)question->filter.domains, &set_maker, &value);
-    page->set = value;
-    if (result || !page->ranking)
-        return result;
-    result = find(&making, "before", (int)key, &counter, &value);
-    page->before = value;
-    return result;
+    const bool of_heap = question->filter.domains == HS_FILTER_HEAP;
+    *page = (struct hs_ranked_page){.question = question, .key = key, .is_filtered = question->restricted || !of_heap};
+    page->ranking = of_heap ? hs_beforehand__ranking(question->state->beforehand, key) : NULL;
+    page->is_there = page->ranking || (page->is_filtered && key == HS_ROW_BY_TIME);
+    return page->is_there && page->is_filtered ? find_total(page) : 0;
 }
 
-int hs_ranked_page__rows(const struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
+// Far from both ends of the list.
+static int find_far_rows(struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
                          struct hs_rows *rows, struct hs_error *error)
 {
+    const struct hs_cache_maker maker = {count_before, page, free};
+    void *before = NULL;
+    int result = find_set(page);
+    if (!result && page->ranking)
+        result = find(page, "before", (int)page->key, &maker, &before);
+    if (result)
+        return result;
     if (!page->ranking)
         return hs_row_set__rows(page->set, descending, skip, limit, rows, error);
-    return hs_ranking__rows(page->ranking, page->set, page->before, descending, skip, limit, rows, error);
+    return hs_ranking__rows(page->ranking, page->set, before, descending, skip, limit, rows, error);
+}
+
+int hs_ranked_page__rows(struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
+                         struct hs_rows *rows, struct hs_error *error)
+{
+    const struct hs_question *question = page->question;
+    const struct hs_near near = {.store = question->store,
+                                 .filter = &question->filter,
+                                 .set = page->set,
+                                 .total = page->total,
+                                 .descending = descending,
+                                 .skip = skip,
+                                 .limit = limit};
+    if (!page->is_filtered)
+        return hs_ranking__rows(page->ranking, NULL, NULL, descending, skip, limit, rows, error);
+    if (page->set && !page->ranking)
+        return hs_row_set__rows(page->set, descending, skip, limit, rows, error);
+    int result = hs_near__rows(&near, page->ranking, rows, error);
+    return result == -E2BIG ? find_far_rows(page, descending, skip, limit, rows, error) : result;
 }

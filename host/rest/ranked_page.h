@@ -7,20 +7,21 @@
 #include "host/rest/question.h"
 
 struct hs_ranked_page {
+    struct hs_question *question;
+    enum hs_row_key key;
     const struct hs_ranking *ranking; // NULL: by time, or there is no list
-    const struct hs_row_set *set;     // that match; NULL: all of the heap
-    const uint64_t *before;           // as hs_ranking__count says of the set
+    bool is_there;                    // else pages are to be asked of hs_query__rows
+    bool is_filtered;
+    uint64_t total;               // when filtered: of the rows that match
+    const struct hs_row_set *set; // that match; NULL: not made yet, or all of the heap
 };
 
-// What a page takes, worked out once and kept until the question ends. 0 or a negative errno with the question's error.
+// What every page takes, worked out once and kept until the question ends. 0 or a negative errno with the question's
+// error.
 int hs_ranked_page__find(struct hs_ranked_page *page, struct hs_question *question, enum hs_row_key key);
 
-static inline bool hs_ranked_page__is_there(const struct hs_ranked_page *page)
-{
-    return page->ranking || page->set;
-}
-
-int hs_ranked_page__rows(const struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
+// Only when it is there.
+int hs_ranked_page__rows(struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
                          struct hs_rows *rows, struct hs_error *error);
 
 #endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/near.h"
+
+#include "host/query/order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+uint64_t hs_near_limit = (uint64_t)4 << 20;
+
+enum { SINGLE_ROW = 16 };
+
+struct walk {
+    const struct hs_near *page;
+    const struct hs_ranking *ranking;
+    bool backwards;
+    uint64_t skip;   // rows that match, before the page
+    uint64_t wanted; // rows of the page
+    uint64_t count;  // of them, found so far
+    uint32_t *row;
+    uint64_t looks;
+};
+
+static bool is_done(const struct walk *walk)
+{
+    return walk->count == walk->wanted;
+}
+
+static int look(struct walk *walk, uint64_t rows)
+{
+    walk->looks += rows;
+    return walk->looks > hs_near_limit ? -E2BIG : 0;
+}
+
+static void take(struct walk *walk, uint32_t row)
+{
+    if (walk->skip)
+        walk->skip--;
+    else if (!is_done(walk))
+        walk->row[walk->count++] = row;
+}
+
+// ---- in the order of a key -----------------------------------------------------------------------------------------
+
+static bool matches(const struct walk *walk, uint32_t row)
+{
+    const struct hs_near *page = walk->page;
+    return page->set ? hs_row_set__has(page->set, row) : hs_filter__matches(page->filter, page->store, row);
+}
+
+static uint64_t look_costs(const struct walk *walk)
+{
+    return walk->page->set ? 1 : SINGLE_ROW;
+}
+
+// The keys that the filter lets through. Lifetimes of what never ends are longer than all others in some filters, and
+// beyond all bounds when it began after the end.
+static struct hs_bounds keys_of(const struct walk *walk)
+{
+    const struct hs_filter *filter = walk->page->filter;
+    switch (hs_ranking__by(walk->ranking)) {
+    case HS_ROW_BY_ADDRESS:
+        return (struct hs_bounds){filter->address_min, filter->address_max};
+    case HS_ROW_BY_SIZE:
+        return (struct hs_bounds){filter->size_min, filter->size_max};
+    case HS_ROW_BY_LIFETIME:
+        if (!filter->unfreed_live_forever && hs_ranking__has_lifetimes(walk->ranking))
+            return (struct hs_bounds){filter->lifetime_min, filter->lifetime_max};
+        break;
+    default:
+        break;
+    }
+    return (struct hs_bounds){0, UINT64_MAX};
+}
+
+// All rows of the part have one key: they are in order.
+static int walk_equals(struct walk *walk, const struct hs_ranked_part *part)
+{
+    uint64_t row[HS_PACKED_BLOCK], block = UINT64_MAX;
+    int failed = 0;
+    for (uint64_t i = 0; i < part->end - part->first && !failed && !is_done(walk); i++) {
+        uint64_t rank = walk->backwards ? part->end - 1 - i : part->first + i;
+        if (rank / HS_PACKED_BLOCK != block)
+            hs_ranking__read(walk->ranking, block = rank / HS_PACKED_BLOCK, row);
+        failed = look(walk, look_costs(walk));
+        if (matches(walk, (uint32_t)row[rank % HS_PACKED_BLOCK]))
+            take(walk, (uint32_t)row[rank % HS_PACKED_BLOCK]);
+    }
+    return failed;
+}
+
+static size_t find_matches(const struct walk *walk, const struct hs_ranked_part *part, struct hs_keyed_row *found)
+{
+    uint64_t row[HS_PACKED_BLOCK];
+    size_t count = 0;
+    for (uint64_t rank = part->first; rank < part->end;) {
+        size_t rows = hs_ranking__read(walk->ranking, rank / HS_PACKED_BLOCK, row);
+        for (size_t i = rank % HS_PACKED_BLOCK; i < rows && rank < part->end; i++, rank++)
+            if (matches(walk, (uint32_t)row[i]))
+                found[count++] =
+                    (struct hs_keyed_row){hs_ranking__key(walk->ranking, (uint32_t)row[i]), (uint32_t)row[i]};
+    }
+    return count;
+}
+
+static int walk_mixed(struct walk *walk, const struct hs_ranked_part *part)
+{
+    int failed = look(walk, look_costs(walk) * (part->end - part->first));
+    struct hs_keyed_row *found = failed ? NULL : malloc((part->end - part->first + 1) * sizeof(*found));
+    if (!found)
+        return failed ? failed : -ENOMEM;
+    size_t count = find_matches(walk, part, found);
+    hs_keyed_rows__sort(found, count);
+    for (size_t i = 0; i < count; i++)
+        take(walk, found[walk->backwards ? count - 1 - i : i].row);
+    free(found);
+    return 0;
+}
+
+static int walk_parts(struct walk *walk)
+{
+    const size_t parts = hs_ranking__parts(walk->ranking);
+    const struct hs_bounds keys = keys_of(walk);
+    int failed = 0;
+    for (size_t i = 0; i < parts && !failed && !is_done(walk); i++) {
+        const struct hs_ranked_part part = hs_ranking__part(walk->ranking, walk->backwards ? parts - 1 - i : i);
+        if (part.keys.most < keys.least || part.keys.least > keys.most)
+            continue;
+        failed = part.keys.least == part.keys.most ? walk_equals(walk, &part) : walk_mixed(walk, &part);
+    }
+    return failed;
+}
+
+// ---- in the order of rows ------------------------------------------------------------------------------------------
+
+static int walk_block(struct walk *walk, struct hs_matcher *matcher, uint64_t block)
+{
+    size_t count = hs_matcher__match(matcher, block);
+    int failed = look(walk, matcher->block.count);
+    for (size_t i = 0; i < count; i++)
+        take(walk, (uint32_t)hs_matcher__row(matcher, walk->backwards ? count - 1 - i : i));
+    return failed;
+}
+
+static int walk_zone(struct walk *walk, struct hs_matcher *matcher, uint64_t first, uint64_t end)
+{
+    int failed = 0;
+    for (uint64_t i = first; i < end && !failed && !is_done(walk); i++)
+        failed = walk_block(walk, matcher, walk->backwards ? end - 1 - (i - first) : i);
+    return failed;
+}
+
+static int walk_rows(struct walk *walk)
+{
+    const struct hs_near *page = walk->page;
+    const uint64_t zone_blocks = HS_ZONE_ROWS / HS_PACKED_BLOCK;
+    const uint64_t blocks = (hs_store__columns(page->store)->rows + HS_PACKED_BLOCK - 1) / HS_PACKED_BLOCK;
+    const uint64_t end_time = hs_store__summary(page->store)->end_time;
+    size_t zones;
+    const struct hs_zone *zone = hs_store__zones(page->store, &zones);
+    struct hs_matcher *matcher = hs_matcher__create(page->store, page->filter);
+    int failed = matcher ? 0 : -ENOMEM;
+    for (size_t i = 0; i < zones && !failed && !is_done(walk); i++) {
+        size_t here = walk->backwards ? zones - 1 - i : i;
+        uint64_t first = here * zone_blocks, end = first + zone_blocks;
+        if (hs_filter__zone_may_match(page->filter, &zone[here], end_time))
+            failed = walk_zone(walk, matcher, first, end < blocks ? end : blocks);
+    }
+    hs_matcher__destroy(matcher);
+    return failed;
+}
+
+// ---- pages ---------------------------------------------------------------------------------------------------------
+
+static void reverse(uint32_t *row, uint64_t count)
+{
+    for (uint64_t low = 0, high = count; low + 1 < high; low++) {
+        uint32_t here = row[low];
+        row[low] = row[--high];
+        row[high] = here;
+    }
+}
+
+int hs_near__rows(const struct hs_near *page, const struct hs_ranking *ranking, struct hs_rows *rows,
+                  struct hs_error *error)
+{
+    const uint64_t skip = page->skip < page->total ? page->skip : page->total, left = page->total - skip;
+    const uint64_t count = page->limit < left ? page->limit : left;
+    const bool from_behind = skip > left - count; // the other end is nearer
+    *rows = (struct hs_rows){.total = page->total, .count = count};
+    if (count > hs_near_limit)
+        return -E2BIG;
+    rows->row = malloc((count + 1) * sizeof(*rows->row));
+    if (!rows->row)
+        return hs_error__set(error, ENOMEM, "query: out of memory");
+    struct walk walk = {.page = page,
+                        .ranking = ranking,
+                        .backwards = page->descending != from_behind,
+                        .skip = from_behind ? left - count : skip,
+                        .wanted = count,
+                        .row = rows->row};
+    int failed = ranking ? walk_parts(&walk) : walk_rows(&walk);
+    if (!failed && !is_done(&walk))
+        failed = -E2BIG;
+    if (from_behind)
+        reverse(rows->row, walk.count);
+    if (!failed)
+        return 0;
+    hs_rows__free(rows);
+    return failed == -E2BIG ? failed : hs_error__set(error, -failed, "query: out of memory");
+}
