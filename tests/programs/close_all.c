@@ -12,10 +12,9 @@
 
 enum { FILES = 64, LENGTH = 1000 };
 
-static void allocate_some(void)
+static void allocate_some(size_t rounds)
 {
     static void *ring[512];
-    size_t rounds = (size_t)fewer(40000);
     for (size_t i = 0; i < rounds; i++) {
         free(ring[i % 512]);
         ring[i % 512] = allocate(1 + i % 300);
@@ -29,8 +28,9 @@ static void allocate_some(void)
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "close";
+    size_t rounds = (size_t)fewer(40000);
     int out = -1;
-    allocate_some();
+    allocate_some(rounds);
     if (!strcmp(mode, "close")) {
         for (int fd = 0; fd < 4096; fd++)
             if (fd != 1)
@@ -49,9 +49,10 @@ int main(int count, char **arguments)
     } else {
         return 2;
     }
-    allocate_some();
+    allocate_some(rounds);
 
-    // A stranger's write would land in one of these.
+    // A stranger's write would land in one of these: what is recorded meanwhile fills the recorder's buffers several
+    // times.
     int files[FILES];
     for (int i = 0; i < FILES; i++) {
         char name[64], pattern[LENGTH];
@@ -63,7 +64,7 @@ int main(int count, char **arguments)
         memset(pattern, 'a' + i % 26, sizeof pattern);
         if (write(files[i], pattern, sizeof pattern) != LENGTH)
             return 4;
-        allocate_some();
+        allocate_some(1 + rounds / 5);
     }
     int damaged = 0;
     for (int i = 0; i < FILES; i++) {

@@ -69,6 +69,13 @@ __attribute__((unused)) static int fewer(int rounds)
     return by > 0 && rounds / by > 0 ? rounds / by : 1;
 }
 
+// The same, but never fewer than the recorder's buffers need to be written out several times.
+__attribute__((unused)) static int fewer_but(int rounds, int least)
+{
+    int all = fewer(rounds);
+    return all < least ? least : all;
+}
+
 // A small generator of its own: the same numbers everywhere.
 __attribute__((unused)) static uint64_t random_next(uint64_t *state)
 {
