@@ -107,10 +107,11 @@ packages_install()
     return $status
 }
 
+# build PRESET [OPTIONS OF cmake --build...]
 build()
 {
     cd "$root" || return
-    cmake --preset "$1" && cmake --build "build/$1" -j "$jobs"
+    cmake --preset "$1" && cmake --build "build/$1" -j "$jobs" "${@:2}"
 }
 
 # The readers that the tests compare with and that only npm has, as tests/readers/package-lock.json pins them. Without npm

@@ -3,21 +3,22 @@
 #
 # Tasks that wait for one another and keep the processors busy. Sourced behind lib.sh, never run.
 #
-# Each build and each run of tests has stretches in which one slow job runs alone. So as many tasks run at a time as there
-# are processors, but at most four, and while one waits for its slow end another goes on.
+# Each run of tests has stretches in which one slow job runs alone, or sleeps. So as many of them run at a time as there are
+# processors, but at most four; beside them one build takes what they leave, and all where there are none.
 
 lanes=$((jobs < 4 ? jobs : 4))
 jobs_per_task=$(((jobs + lanes - 1) / lanes))
 
-build_in_task()
+build_aside()
 {
-    jobs=$jobs_per_task build "$1"
+    renice -n 15 -p $BASHPID
+    build "$@"
 }
 
 task_names=() # in the order in which they begin when they can
-declare -A task_needs=() task_command=() task_state=() task_began=() task_lanes=()
+declare -A task_needs=() task_command=() task_state=() task_began=() task_kind=()
 declare -A tasks_running=() # by process
-lanes_taken=0
+declare -A kind_running=([test]=0 [build]=0 [network]=0) kind_most=([test]=$lanes [build]=1 [network]=100)
 tasks_ended=0
 
 # task NAME "TASKS THAT IT NEEDS" COMMAND...: its output goes into build/logs/NAME.log. A task that needs one that failed is
@@ -27,7 +28,7 @@ task()
     task_names+=("$1")
     task_needs[$1]=$2
     task_state[$1]=waiting
-    task_lanes[$1]=1
+    task_kind[$1]=test
     task_command[$1]=$(shift 2 && printf '%q ' "$@")
 }
 
@@ -35,7 +36,14 @@ task()
 network_task()
 {
     task "$@"
-    task_lanes[$1]=0
+    task_kind[$1]=network
+}
+
+# build_task NAME "TASKS THAT IT NEEDS" PRESET [OPTIONS OF cmake --build...]
+build_task()
+{
+    task "$1" "$2" build_aside "${@:3}"
+    task_kind[$1]=build
 }
 
 # Says "ready", "waiting" or "failed".
@@ -67,7 +75,7 @@ begin_task()
 {
     task_began[$1]=$SECONDS
     task_state[$1]=running
-    lanes_taken=$((lanes_taken + task_lanes[$1]))
+    kind_running[${task_kind[$1]}]=$((kind_running[${task_kind[$1]}] + 1))
     set -m
     (eval "${task_command[$1]}") >"$logs/$1.log" 2>&1 </dev/null &
     set +m
@@ -77,9 +85,10 @@ begin_task()
 # Begins what can begin. What cannot any more has failed, and with it what needs it: hence from the start again.
 begin_tasks()
 {
-    local name
+    local name kind
     for name in "${task_names[@]}"; do
-        [ "${task_state[$name]}" = waiting ] && [ $((lanes_taken + task_lanes[$name])) -le "$lanes" ] || continue
+        kind=${task_kind[$name]}
+        [ "${task_state[$name]}" = waiting ] && [ "${kind_running[$kind]}" -lt "${kind_most[$kind]}" ] || continue
         case $(task_readiness "$name") in
         ready) begin_task "$name" ;;
         failed)
@@ -93,11 +102,12 @@ begin_tasks()
 
 await_task()
 {
-    local process name seconds said status=0
+    local process name kind seconds said status=0
     wait -n -p process "${!tasks_running[@]}" || status=$?
     name=${tasks_running[$process]}
     unset "tasks_running[$process]"
-    lanes_taken=$((lanes_taken - task_lanes[$name]))
+    kind=${task_kind[$name]}
+    kind_running[$kind]=$((kind_running[$kind] - 1))
     seconds=$((SECONDS - task_began[$name]))
     if [ "$status" -eq 0 ]; then
         said=$(sed -n 's/.* tests passed, \(.* out of .*\)/, \1/p' "$logs/$name.log" | tail -n 1)
