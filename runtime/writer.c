@@ -96,17 +96,18 @@ static void wake_helper(void)
 
 static void seal_submitted(void)
 {
-    uint32_t tid = (uint32_t)hs_system_gettid();
-    bool crowded = hs_slots__waited_for() || hs_slots__free() == 0;
-    helper.batch = hs_slots__collect();
-    if (!helper.batch && !crowded)
+    bool crowded = hs_slots__free() == 0;
+    struct hs_slot *batch = hs_slots__collect();
+    if (!batch && !crowded)
         return;
-    wake_helper();
-    seal_batch(hs_seal__sealer(0), tid);
+    helper.batch = batch;
+    if (batch && hs_slots__next(batch))
+        wake_helper();
+    seal_batch(hs_seal__sealer(0), (uint32_t)hs_system_gettid());
     while (atomic_load(&helper.working))
         hs_futex__wait(&helper.working, 1, SECOND_NS / 100);
     grow_pool();
-    if (crowded)
+    if (crowded && batch)
         start_helper();
 }
 
@@ -148,7 +149,7 @@ static void sleep_until_needed(void)
 {
     uint32_t seen = atomic_load(&writer.signal);
     atomic_store(&writer.asleep, 1);
-    bool needed = hs_slots__submitted() >= WAKE_AT || hs_slots__waited_for() || atomic_load(&writer.asked);
+    bool needed = hs_slots__submitted() >= WAKE_AT || atomic_load(&writer.asked);
     if (!needed)
         hs_futex__wait(&writer.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : -1);
     atomic_store(&writer.asleep, 0);
@@ -310,8 +311,7 @@ static bool make_room(void)
         seal_inline(0);
         return true;
     default:
-        if (atomic_load(&writer.asleep))
-            wake();
+        wake(); // asleep or about to be, it takes another turn
         hs_slots__wait(SECOND_NS / 50);
         return true;
     }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The writer's thread takes no core from the threads that wait for it: it sleeps while there is nothing to seal.
+#include "runtime/record.h"
+#include "runtime/slots.h"
+#include "runtime/writer.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOKS = 200, LOOK_APART_US = 20000 };
+#define LONG_NS 20000000000ll
+
+static char folder[] = "/tmp/heapsonde-writer-XXXXXX";
+
+static void setup(void)
+{
+    static char path[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace", folder);
+    setenv("HEAPSONDE_OUTPUT", path, 1);
+    ck_assert_uint_eq(hs_process__wake(), HS_MODE_ALLOC | HS_MODE_FREE);
+}
+
+static void teardown(void)
+{
+    char command[128];
+    hs_process__exit();
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+// The first event brings the writer to life.
+static void record_one(void)
+{
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+    ck_assert_ptr_nonnull(thread);
+    hs_record__free(thread, NULL, 0x1000);
+    hs_record__leave(thread);
+}
+
+// Until the writer adds no more either.
+static void take_every_slot(void)
+{
+    for (bool more = true; more;) {
+        more = false;
+        while (hs_slots__take(HS_SLOT_EVENTS, 1, 0))
+            more = true;
+        ck_assert(hs_writer__sync());
+        more |= hs_slots__free() != 0;
+    }
+}
+
+static void *wait_for_slot(void *unused)
+{
+    hs_slots__wait(LONG_NS);
+    return unused;
+}
+
+// How often the thread has given up its core; -1 when it does not sleep.
+static long switches_if_asleep(uint32_t tid)
+{
+    char name[64], line[256], state = 0;
+    long voluntary = 0, other = 0;
+    snprintf(name, sizeof name, "/proc/self/task/%u/status", tid);
+    FILE *file = fopen(name, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        sscanf(line, "State: %c", &state);
+        sscanf(line, "voluntary_ctxt_switches: %ld", &voluntary);
+        sscanf(line, "nonvoluntary_ctxt_switches: %ld", &other);
+    }
+    fclose(file);
+    return state == 'S' ? voluntary + other : -1;
+}
+
+static bool comes_to_rest(uint32_t tid)
+{
+    long before = -1;
+    for (unsigned i = 0; i < LOOKS; i++) {
+        long now = switches_if_asleep(tid);
+        if (now >= 0 && now == before)
+            return true;
+        before = now;
+        usleep(LOOK_APART_US);
+    }
+    return false;
+}
+
+START_TEST(sleeps_while_a_thread_waits_and_nothing_is_submitted)
+{
+    pthread_t waiter;
+    record_one();
+    ck_assert_uint_ne(hs_writer__thread(), 0);
+    take_every_slot();
+    ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_slot, NULL), 0);
+    while (!hs_slots__waited_for())
+        usleep(1000);
+    ck_assert(hs_writer__sync());
+    ck_assert_msg(comes_to_rest(hs_writer__thread()), "the writer goes round with nothing to do");
+    ck_assert(hs_slots__waited_for());
+    hs_slots__give_back((struct hs_slot *)hs_slots__at(0));
+    pthread_join(waiter, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("writer");
+    TCase *writer = tcase_create("writer");
+    tcase_add_checked_fixture(writer, setup, teardown);
+    tcase_set_timeout(writer, 60);
+    tcase_add_test(writer, sleeps_while_a_thread_waits_and_nothing_is_submitted);
+    suite_add_tcase(suite, writer);
+    return run_suite(suite);
+}
