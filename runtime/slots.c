@@ -63,11 +63,11 @@ static struct hs_slot *pop_free(void)
     return slot;
 }
 
-static void wake_waiting(void)
+static void wake_waiting(uint32_t count)
 {
     atomic_fetch_add_explicit(&slots.returned, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&slots.waiting, memory_order_seq_cst))
-        hs_futex__wake(&slots.returned, 1 << 30);
+        hs_futex__wake(&slots.returned, (int)count);
 }
 
 static void fill_chunk_header(uint8_t *memory)
@@ -100,7 +100,7 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
             fill_chunk_header(slot->memory);
         push_free(slot);
     }
-    wake_waiting();
+    wake_waiting(count);
     return true;
 }
 
@@ -155,7 +155,7 @@ void hs_slots__give_back(struct hs_slot *slot)
     __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
     __builtin_memset(hs_slot__records(slot), 0, HS_SLOT_RECORDS_SIZE);
     push_free(slot);
-    wake_waiting();
+    wake_waiting(1);
 }
 
 void hs_slots__wait(int64_t timeout_ns)
