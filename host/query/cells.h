@@ -3,6 +3,8 @@
 // Rows added up beforehand: a cell stands for all rows of a slice of the time that have the same stack, size and state
 // and were freed, or were not. Totals of what a filter matches are sums of cells as long as it asks for nothing else;
 // at the ends of a time range rows are looked at. They are worth it where cells are few for their rows.
+// Other cells stand for rows of the whole time that have lifetimes of the same class besides, for filters that ask for
+// lifetimes and not for times: at the ends of the range rows are looked at, which the list by lifetime names.
 #ifndef HEAPSONDE_QUERY_CELLS_H
 #define HEAPSONDE_QUERY_CELLS_H
 
@@ -13,7 +15,8 @@ struct hs_cell {
     uint32_t count;
     uint16_t state; // as in the store
     bool freed;
-    uint64_t size, usable; // of each; of all together
+    uint8_t lifetime_class; // of other cells; what was never freed lives until the end
+    uint64_t size, usable;  // of each; of all together
     uint64_t first_time, last_time;
     uint64_t lifetime_min, lifetime_max, lifetime_sum; // of freed ones
 };
@@ -42,10 +45,19 @@ bool hs_slice__is_whole(const struct hs_slice *slice, const struct hs_filter *fi
 bool hs_cell__matches(const struct hs_cell *cell, const struct hs_filter *filter);
 void hs_cell__add(const struct hs_cell *cell, struct hs_total *total);
 
+// Whether a filter asks for lifetimes and nothing else but what cells know, and both are there to answer it.
+bool hs_cells__know_lifetimes(const struct hs_cells *cells, const struct hs_ranking *lifetimes,
+                              const struct hs_store *store, const struct hs_filter *filter);
+// Then: calls `visit` with all cells of what matches, those of single rows among them. Returns what is not 0 of it.
+typedef int (*hs_cell_visitor)(void *context, const struct hs_cell *cell);
+int hs_cells__each_of_lifetimes(const struct hs_cells *cells, const struct hs_ranking *lifetimes,
+                                const struct hs_filter *filter, hs_cell_visitor visit, void *context);
+
 // Tests change them.
 struct hs_cells_limits {
-    uint64_t zones; // in a slice
-    uint64_t rows;  // that a cell has to stand for, on average
+    uint64_t zones;   // in a slice
+    uint64_t rows;    // that a cell has to stand for, on average
+    uint64_t classed; // cells with classes of lifetimes, at most
 };
 extern struct hs_cells_limits hs_cells_limits;
 

@@ -67,6 +67,7 @@ void hs_filter__init(struct hs_filter *filter);
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
 struct hs_cells;
+struct hs_ranking;
 
 // How a question runs. NULL means: all processors, no progress, not cancellable.
 struct hs_query_control {
@@ -75,6 +76,7 @@ struct hs_query_control {
     void (*progress)(void *context, uint64_t rows_done, uint64_t rows); // called from the asking thread; may be NULL
     void *context;
     const struct hs_cells *cells; // sums made beforehand (host/query/cells.h), of this or another store; may be NULL
+    const struct hs_ranking *lifetimes; // the list by lifetime (host/query/ranking.h), of the cells' store; may be NULL
 };
 
 // ---- per-stack totals ----------------------------------------------------------------------------------------------

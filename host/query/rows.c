@@ -176,6 +176,12 @@ static uint64_t count_cells(const struct hs_cells *cells, const struct hs_filter
     return count;
 }
 
+static int count_cell(void *context, const struct hs_cell *cell)
+{
+    *(uint64_t *)context += cell->count;
+    return 0;
+}
+
 int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
                     const struct hs_query_control *control, uint64_t *count, struct hs_error *error)
 {
@@ -185,6 +191,8 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
     if (hs_store__summary(store)->has_sums)
         return hs_query__refuse_sums(error);
     filter = hs_filter__or_heap(filter, &heap);
+    if (control && hs_cells__know_lifetimes(control->cells, control->lifetimes, store, filter))
+        return hs_cells__each_of_lifetimes(control->cells, control->lifetimes, filter, count_cell, count);
     int failed = start_choosing(&choosing, store, filter, control, error);
     choosing.cells = control && hs_cells__know(control->cells, store, filter) ? control->cells : NULL;
     if (!failed)

@@ -143,12 +143,6 @@ static void add_block(const struct hs_stepping *stepping, struct hs_matcher *mat
     }
 }
 
-static inline void fetch(const struct hs_packed *packed, uint64_t row)
-{
-    const struct hs_packed_block *block = &packed->block[row / HS_PACKED_BLOCK];
-    __builtin_prefetch(packed->bytes + block->offset + row % HS_PACKED_BLOCK * block->width / 8);
-}
-
 // Values that lie all over are fetched so many rows before they are needed.
 enum { AHEAD = 16 };
 
@@ -157,8 +151,8 @@ static void add_earlier(const struct hs_stepping *stepping, const struct hs_late
     const struct hs_columns *columns = stepping->columns;
     for (size_t i = 0; i < rows->count; i++) {
         uint32_t row = rows->row[i], ahead = rows->row[i + AHEAD < rows->count ? i + AHEAD : i];
-        fetch(&columns->free_time, ahead);
-        fetch(&columns->size, ahead);
+        hs_packed__fetch(&columns->free_time, ahead);
+        hs_packed__fetch(&columns->size, ahead);
         steps->free_time[steps->frees] = hs_row__free_time(columns, row);
         steps->free[steps->frees++] = (struct hs_free){.size = hs_row__size(columns, row)};
     }

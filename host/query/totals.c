@@ -181,21 +181,26 @@ static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t en
     return failed;
 }
 
+static int add_cell(void *argument, const struct hs_cell *cell)
+{
+    struct hs_total *total = total_of(argument, cell->stack);
+    if (!total)
+        return -ENOMEM;
+    hs_cell__add(cell, total);
+    return 0;
+}
+
 static int sum_cells(const struct context *context, struct partial *partial)
 {
+    int failed = 0;
     for (size_t i = 0; context->cells && i < hs_cells__slices(context->cells); i++) {
         const struct hs_slice *slice = hs_cells__slice(context->cells, i);
         bool whole = hs_slice__is_whole(slice, context->filter);
-        for (size_t k = 0; whole && k < slice->count; k++) {
-            if (!hs_cell__matches(&slice->cell[k], context->filter))
-                continue;
-            struct hs_total *total = total_of(partial, slice->cell[k].stack);
-            if (!total)
-                return -ENOMEM;
-            hs_cell__add(&slice->cell[k], total);
-        }
+        for (size_t k = 0; whole && k < slice->count && !failed; k++)
+            if (hs_cell__matches(&slice->cell[k], context->filter))
+                failed = add_cell(partial, &slice->cell[k]);
     }
-    return 0;
+    return failed;
 }
 
 void hs_total__add(struct hs_total *to, const struct hs_total *from)
@@ -355,7 +360,9 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     if (failed)
         hs_error__set(error, -failed, "query: %s", strerror(-failed));
     const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context, false};
-    if (!failed)
+    if (!failed && control && hs_cells__know_lifetimes(control->cells, control->lifetimes, store, filter))
+        failed = hs_cells__each_of_lifetimes(control->cells, control->lifetimes, filter, add_cell, &context.partial[0]);
+    else if (!failed)
         failed = hs_scan__run(&scan, error);
     if (!failed)
         failed = sum_cells(&context, &context.partial[0]);

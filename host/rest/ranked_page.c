@@ -119,6 +119,7 @@ static bool is_countable(const struct hs_question *question)
     const struct hs_filter *filter = &question->filter;
     struct hs_bounds keys;
     return hs_cells__know(question->control.cells, question->store, filter) ||
+           hs_cells__know_lifetimes(question->control.cells, question->control.lifetimes, question->store, filter) ||
            asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_ADDRESS), &keys) ||
            asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_LIFETIME), &keys);
 }

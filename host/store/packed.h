@@ -44,6 +44,13 @@ static inline uint64_t hs_packed__at(const struct hs_packed *packed, uint64_t i)
     return block->base + (word << block->shift);
 }
 
+// For values that lie all over: some time before one is needed.
+static inline void hs_packed__fetch(const struct hs_packed *packed, uint64_t i)
+{
+    const struct hs_packed_block *block = &packed->block[i / HS_PACKED_BLOCK];
+    __builtin_prefetch(packed->bytes + block->offset + i % HS_PACKED_BLOCK * block->width / 8);
+}
+
 // No value of the block is above it. (`base` is the least one.)
 static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t number)
 {

@@ -708,30 +708,50 @@ static void check_counted_totals(const struct hs_filter *filter, const struct hs
     check_totals(filter, control, row, count);
 }
 
+static void choose_filter_of_lifetimes(struct hs_filter *filter, struct random_state *random)
+{
+    static const unsigned known[] = {2, 3, 9, 10, 11, 13};
+    uint64_t some = slow_key(HS_ROW_BY_LIFETIME, (uint32_t)some_row(random));
+    uint64_t other = slow_key(HS_ROW_BY_LIFETIME, (uint32_t)some_row(random));
+    hs_filter__init(filter);
+    for (uint64_t n = random_below(random, 3); n; n--)
+        add_this_condition(filter, random, known[random_below(random, sizeof(known) / sizeof(*known))]);
+    filter->lifetime_min = random_below(random, 4) ? 1 + some : 0;
+    filter->lifetime_max = filter->lifetime_min && random_below(random, 2) ? UINT64_MAX : some + other;
+}
+
 START_TEST(sums_of_cells_are_those_of_all_rows)
 {
     const struct hs_cells_limits usual = hs_cells_limits;
     struct random_state random = {test_seed(__func__)};
     struct hs_cells *cells;
-    struct hs_query_control control = {0};
+    struct hs_ranking *lifetimes;
     open_trace(random_next(&random), 100);
+    ck_assert_int_eq(hs_ranking__make(&lifetimes, store, HS_ROW_BY_LIFETIME, NULL, NULL), 0);
+    struct hs_query_control control = {.lifetimes = lifetimes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     for (unsigned round = 0; round < 40; round++) {
         struct hs_filter filter;
-        hs_cells_limits = (struct hs_cells_limits){round % 2 + 1, 1};
+        const bool classed = round % 4;
+        hs_cells_limits = (struct hs_cells_limits){round % 2 + 1, 1, classed ? (uint64_t)1 << 20 : 100};
         ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), 0);
         choose_known_filter(&filter, &random);
         ck_assert(hs_cells__know(cells, store, &filter));
         control.cells = cells;
+        check_counted_totals(&filter, &control, row);
+        // With classes of lifetimes, unless there were too many.
+        choose_filter_of_lifetimes(&filter, &random);
+        ck_assert_int_eq(hs_cells__know_lifetimes(cells, lifetimes, store, &filter), classed);
         check_counted_totals(&filter, &control, row);
         // Others are not answered from cells.
         choose_filter(&filter, &random);
         check_counted_totals(&filter, &control, row);
         hs_cells__destroy(cells);
     }
-    hs_cells_limits = (struct hs_cells_limits){1, 1u << 20};
+    hs_cells_limits = (struct hs_cells_limits){1, 1u << 20, 1};
     ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), -E2BIG);
     hs_cells_limits = usual;
+    hs_ranking__destroy(lifetimes);
     free(row);
     hs_store__close(store);
 }
