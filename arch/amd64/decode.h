@@ -27,11 +27,12 @@ struct amd64_memory {
     int32_t displacement;
 };
 
+// The longest instruction has 15 bytes. What takes one apart may ask for more and gets zeros, which are no prefix.
+enum { AMD64_LONGEST = 15, AMD64_BYTES = 32 };
+
 struct amd64 {
-    const uint8_t *code;
-    uint8_t length; // that can be read
-    uint8_t at;     // bytes taken so far
-    bool cut;       // more bytes were needed than there are
+    uint8_t bytes[AMD64_BYTES];
+    uint8_t at; // bytes taken so far
 
     bool operand_16, address_32, repeat, repeat_not, segment; // 66, 67, F3, F2, FS or GS
     bool rex, wide;                                           // any REX; 64-bit operands
@@ -49,7 +50,7 @@ struct amd64 {
     int64_t immediate; // or the distance of a branch
 };
 
-// False: no instruction, or cut off. `code->code` and `code->length` are given.
-__attribute__((visibility("hidden"))) bool hs_amd64_take_apart(struct amd64 *code);
+// False: no instruction, or cut off. `bytes`: `length` of them can be read.
+__attribute__((visibility("hidden"))) bool hs_amd64_take_apart(struct amd64 *code, const uint8_t *bytes, size_t length);
 
 #endif

@@ -15,24 +15,20 @@ enum immediate {
     ENTER,         // 2 + 1 bytes
     TWO_BYTES,     // 1 + 1 bytes
     FAR_BRANCH,    // 4 bytes
+    EXTRACT,       // TWO_BYTES for extrq and insertq
     INVALID,
 };
 
-static uint8_t take(struct amd64 *code)
+static inline uint8_t take(struct amd64 *code)
 {
-    if (code->at >= code->length) {
-        code->cut = true;
-        return 0;
-    }
-    return code->code[code->at++];
+    return code->bytes[code->at++];
 }
 
 static int32_t take_32(struct amd64 *code)
 {
-    uint32_t value = take(code);
-    value |= (uint32_t)take(code) << 8;
-    value |= (uint32_t)take(code) << 16;
-    return (int32_t)(value | (uint32_t)take(code) << 24);
+    uint32_t value = hs_bits__little32(&code->bytes[code->at]);
+    code->at += sizeof value;
+    return (int32_t)value;
 }
 
 static int16_t take_16(struct amd64 *code)
@@ -150,7 +146,7 @@ static bool take_xop(struct amd64 *code)
 static bool take_opcode(struct amd64 *code, uint8_t byte)
 {
     bool known = true;
-    bool xop = byte == 0x8f && code->at < code->length && (code->code[code->at] & 0x1f) >= AMD64_MAP_XOP_8;
+    bool xop = byte == 0x8f && (code->bytes[code->at] & 0x1f) >= AMD64_MAP_XOP_8;
     if (byte == 0xc5 || byte == 0xc4 || byte == 0x62 || xop) {
         code->vector = true;
         known = !code->rex && (byte == 0xc5   ? take_vex_2(code)
@@ -173,115 +169,81 @@ static bool take_opcode(struct amd64 *code, uint8_t byte)
     return true;
 }
 
-static enum immediate shape_of_main(struct amd64 *code)
-{
-    uint8_t opcode = code->opcode;
-    if (opcode < 0x40) {
-        code->has_modrm = (opcode & 7) < 4;
-        return (opcode & 7) == 4 ? BYTE : (opcode & 7) == 5 ? OPERAND : (opcode & 7) < 4 ? NONE : INVALID;
-    }
-    switch (opcode) {
-    case 0x63:
-    case 0x84 ... 0x8f:
-    case 0xd0 ... 0xd3:
-    case 0xd8 ... 0xdf:
-    case 0xf6:
-    case 0xf7:
-    case 0xfe:
-    case 0xff:
-        code->has_modrm = true;
-        return NONE;
-    case 0x69:
-    case 0x81:
-    case 0xc7:
-        code->has_modrm = true;
-        return OPERAND;
-    case 0x6b:
-    case 0x80:
-    case 0x83:
-    case 0xc0:
-    case 0xc1:
-    case 0xc6:
-        code->has_modrm = true;
-        return BYTE;
-    case 0x68:
-    case 0xa9:
-        return OPERAND;
-    case 0x6a:
-    case 0x70 ... 0x7f:
-    case 0xa8:
-    case 0xb0 ... 0xb7:
-    case 0xcd:
-    case 0xe0 ... 0xe7:
-    case 0xeb:
-        return BYTE;
-    case 0xa0 ... 0xa3:
-        return ADDRESS;
-    case 0xb8 ... 0xbf:
-        return WHOLE_OPERAND;
-    case 0xc2:
-    case 0xca:
-        return WORD;
-    case 0xc8:
-        return ENTER;
-    case 0xe8:
-    case 0xe9:
-        return FAR_BRANCH;
-    case 0x60:
-    case 0x61:
-    case 0x82:
-    case 0x9a:
-    case 0xce:
-    case 0xd4 ... 0xd6:
-    case 0xea:
-        return INVALID;
-    default:
-        return NONE;
-    }
-}
+// By opcode: what follows it, and whether operands come between. What is not named has neither, or in the second map
+// operands alone.
+enum { MODRM = 0x80 };
 
-static enum immediate shape_of_0f(struct amd64 *code)
-{
-    code->has_modrm = true;
-    switch (code->opcode) {
-    case 0x04:
-    case 0x0a:
-    case 0x0c:
-    case 0x24 ... 0x27:
-    case 0x36:
-    case 0x39:
-    case 0x3b ... 0x3f:
-    case 0x7a:
-    case 0x7b:
-        return INVALID;
-    case 0x05 ... 0x09:
-    case 0x0b:
-    case 0x0e:
-    case 0x30 ... 0x35:
-    case 0x37:
-    case 0x77:
-    case 0xa0 ... 0xa2:
-    case 0xa8 ... 0xaa:
-    case 0xc8 ... 0xcf:
-        code->has_modrm = false;
-        return NONE;
-    case 0x80 ... 0x8f:
-        code->has_modrm = false;
-        return FAR_BRANCH;
-    case 0x0f:
-    case 0x70 ... 0x73:
-    case 0xa4:
-    case 0xac:
-    case 0xba:
-    case 0xc2:
-    case 0xc4 ... 0xc6:
-        return BYTE;
-    case 0x78: // extrq, insertq
-        return code->operand_16 || code->repeat_not ? TWO_BYTES : NONE;
-    default:
-        return NONE;
-    }
-}
+#define ARITHMETIC(first)                                                                                              \
+    [(first)...(first) + 3] = MODRM, [(first) + 4] = BYTE, [(first) + 5] = OPERAND, [(first) + 6] = INVALID,           \
+                         [(first) + 7] = INVALID
+
+static const uint8_t main_shapes[256] = {
+    ARITHMETIC(0x00),
+    ARITHMETIC(0x08),
+    ARITHMETIC(0x10),
+    ARITHMETIC(0x18),
+    ARITHMETIC(0x20),
+    ARITHMETIC(0x28),
+    ARITHMETIC(0x30),
+    ARITHMETIC(0x38),
+    [0x60 ... 0x61] = INVALID,
+    [0x63] = MODRM,
+    [0x68] = OPERAND,
+    [0x69] = MODRM | OPERAND,
+    [0x6a] = BYTE,
+    [0x6b] = MODRM | BYTE,
+    [0x70 ... 0x7f] = BYTE,
+    [0x80] = MODRM | BYTE,
+    [0x81] = MODRM | OPERAND,
+    [0x82] = INVALID,
+    [0x83] = MODRM | BYTE,
+    [0x84 ... 0x8f] = MODRM,
+    [0x9a] = INVALID,
+    [0xa0 ... 0xa3] = ADDRESS,
+    [0xa8] = BYTE,
+    [0xa9] = OPERAND,
+    [0xb0 ... 0xb7] = BYTE,
+    [0xb8 ... 0xbf] = WHOLE_OPERAND,
+    [0xc0 ... 0xc1] = MODRM | BYTE,
+    [0xc2] = WORD,
+    [0xc6] = MODRM | BYTE,
+    [0xc7] = MODRM | OPERAND,
+    [0xc8] = ENTER,
+    [0xca] = WORD,
+    [0xcd] = BYTE,
+    [0xce] = INVALID,
+    [0xd0 ... 0xd3] = MODRM,
+    [0xd4 ... 0xd6] = INVALID,
+    [0xd8 ... 0xdf] = MODRM,
+    [0xe0 ... 0xe7] = BYTE,
+    [0xe8 ... 0xe9] = FAR_BRANCH,
+    [0xea] = INVALID,
+    [0xeb] = BYTE,
+    [0xf6 ... 0xf7] = MODRM,
+    [0xfe ... 0xff] = MODRM,
+};
+
+// Behind 0F.
+static const uint8_t second_shapes[256] = {
+    [0x00 ... 0x03] = MODRM, [0x04] = INVALID,
+    [0x0a] = INVALID,        [0x0c] = INVALID,
+    [0x0d] = MODRM,          [0x0f] = MODRM | BYTE,
+    [0x10 ... 0x23] = MODRM, [0x24 ... 0x27] = INVALID,
+    [0x28 ... 0x2f] = MODRM, [0x36] = INVALID,
+    [0x38] = MODRM,          [0x39] = INVALID,
+    [0x3a] = MODRM,          [0x3b ... 0x3f] = INVALID,
+    [0x40 ... 0x6f] = MODRM, [0x70 ... 0x73] = MODRM | BYTE,
+    [0x74 ... 0x76] = MODRM, [0x78] = MODRM | EXTRACT,
+    [0x79] = MODRM,          [0x7a ... 0x7b] = INVALID,
+    [0x7c ... 0x7f] = MODRM, [0x80 ... 0x8f] = FAR_BRANCH,
+    [0x90 ... 0x9f] = MODRM, [0xa3] = MODRM,
+    [0xa4] = MODRM | BYTE,   [0xa5 ... 0xa7] = MODRM,
+    [0xab] = MODRM,          [0xac] = MODRM | BYTE,
+    [0xad ... 0xb9] = MODRM, [0xba] = MODRM | BYTE,
+    [0xbb ... 0xc1] = MODRM, [0xc2] = MODRM | BYTE,
+    [0xc3] = MODRM,          [0xc4 ... 0xc6] = MODRM | BYTE,
+    [0xc7] = MODRM,          [0xd0 ... 0xff] = MODRM,
+};
 
 static enum immediate shape_of_vector(struct amd64 *code)
 {
@@ -304,16 +266,18 @@ static enum immediate shape_of_vector(struct amd64 *code)
     }
 }
 
+// Fields are read one by one: comparisons of several at once would wait for the bytes that were just written.
 static enum immediate shape_of(struct amd64 *code)
 {
     if (code->vector)
         return shape_of_vector(code);
-    if (code->map == AMD64_MAP_MAIN)
-        return shape_of_main(code);
-    if (code->map == AMD64_MAP_0F)
-        return shape_of_0f(code);
-    code->has_modrm = true;
-    return code->map == AMD64_MAP_0F3A ? BYTE : NONE;
+    uint8_t map = code->map, opcode = code->opcode, shape = map == AMD64_MAP_0F3A ? MODRM | BYTE : MODRM;
+    if (map <= AMD64_MAP_0F)
+        shape = (map == AMD64_MAP_MAIN ? main_shapes : second_shapes)[opcode];
+    code->has_modrm = shape & MODRM;
+    if (shape == (MODRM | EXTRACT))
+        return code->operand_16 || code->repeat_not ? TWO_BYTES : NONE;
+    return (enum immediate)(shape & ~MODRM);
 }
 
 static void take_memory(struct amd64 *code, unsigned mode)
@@ -395,13 +359,28 @@ static void take_immediate(struct amd64 *code, enum immediate kind)
 // test is the one of its group that has an immediate.
 static enum immediate shape_of_test(const struct amd64 *code, enum immediate kind)
 {
-    if (code->map != AMD64_MAP_MAIN || code->vector || code->reg_opcode > 1)
+    uint8_t opcode = code->opcode, operation = code->reg_opcode;
+    if ((opcode & 0xfe) != 0xf6 || operation > 1 || code->map != AMD64_MAP_MAIN || code->vector)
         return kind;
-    return code->opcode == 0xf6 ? BYTE : code->opcode == 0xf7 ? OPERAND : kind;
+    return opcode == 0xf6 ? BYTE : OPERAND;
 }
 
-bool hs_amd64_take_apart(struct amd64 *code)
+// Two words rather than a copy byte by byte where there are enough: this runs for whole libraries.
+static void copy_bytes(struct amd64 *code, const uint8_t *bytes, size_t length)
 {
+    enum { WORD_SIZE = 8, SECOND = AMD64_LONGEST - WORD_SIZE };
+    if (length >= AMD64_LONGEST) {
+        __builtin_memcpy(code->bytes, bytes, WORD_SIZE);
+        __builtin_memcpy(code->bytes + SECOND, bytes + SECOND, WORD_SIZE);
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        code->bytes[i] = bytes[i];
+}
+
+bool hs_amd64_take_apart(struct amd64 *code, const uint8_t *bytes, size_t length)
+{
+    copy_bytes(code, bytes, length);
     uint8_t first = take_prefixes(code);
     if (!take_opcode(code, first))
         return false;
@@ -413,5 +392,5 @@ bool hs_amd64_take_apart(struct amd64 *code)
         kind = shape_of_test(code, kind);
     }
     take_immediate(code, kind);
-    return !code->cut;
+    return code->at <= AMD64_LONGEST && code->at <= length;
 }

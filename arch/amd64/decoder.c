@@ -414,12 +414,11 @@ static uintptr_t computed_address(const struct amd64 *code, uintptr_t address)
 static bool decode(const uint8_t *bytes, size_t length, uintptr_t address, uint32_t *context,
                    struct hs_instruction *instruction)
 {
-    enum { LONGEST = 15 };
-    struct amd64 code = {.code = bytes, .length = (uint8_t)(length < LONGEST ? length : LONGEST)};
+    struct amd64 code = {.at = 0};
     struct view view = {&code, instruction};
     (void)context;
     hs_instruction__clear(instruction, 0);
-    if (!hs_amd64_take_apart(&code) || !effects(&view)) {
+    if (!hs_amd64_take_apart(&code, bytes, length) || !effects(&view)) {
         hs_instruction__clear(instruction, 0);
         return false;
     }
@@ -458,8 +457,8 @@ static bool starts_function(const uint8_t *code, size_t length)
 // Whether `size` bytes from an 0xff on are a call through the register or memory that they name.
 static bool is_indirect_call(const uint8_t *code, size_t size)
 {
-    struct amd64 parts = {.code = code, .length = (uint8_t)size};
-    return code[0] == 0xff && hs_amd64_take_apart(&parts) && parts.at == size && parts.reg_opcode == 2;
+    struct amd64 parts = {.at = 0};
+    return code[0] == 0xff && hs_amd64_take_apart(&parts, code, size) && parts.at == size && parts.reg_opcode == 2;
 }
 
 static bool ends_with_call(const uint8_t *end, size_t length)
