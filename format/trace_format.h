@@ -41,6 +41,7 @@ enum hs_drop {
     HS_DROP_LINK = 6,        // of a stream: the link was slower than the program
     HS_DROP_BLOCK_TABLE = 7, // sums: blocks that were counted when they came to be and then not followed: no room
     HS_DROP_SAMPLES = 8,     // samples that the kernel had no room for in its ring, or that could not be read
+    HS_DROP_UNLOADING = 9,   // sample kept, stack lost: code was being unloaded
     HS_DROP_COUNT = 16
 };
 

@@ -77,6 +77,7 @@ static const struct {
     [HS_DROP_BLOCK_TABLE] = {"block_table",
                              "no room for more live blocks: counted when they came to be, and then not followed"},
     [HS_DROP_SAMPLES] = {"samples", "samples for which the kernel had no room in its ring"},
+    [HS_DROP_UNLOADING] = {"unloading", "samples while code was being unloaded: counted, but without their stacks"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 

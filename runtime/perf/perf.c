@@ -133,8 +133,12 @@ static uint32_t stack_of(const struct hs_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
-    if (!sample->has_stack || atomic_load(&perf.held))
+    if (!sample->has_stack)
         return 0;
+    if (atomic_load(&perf.held)) {
+        hs_shared_word__add(&live->dropped[HS_DROP_UNLOADING], 1);
+        return 0;
+    }
     look_at_modules();
     if (hs_config.deferred_stacks && sample->snapshot.copy)
         return hs_deferred__stack(&sample->snapshot);

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +19,8 @@
 #include <unistd.h>
 
 #define NOT_INLINE __attribute__((noinline, noclone))
+
+__attribute__((visibility("default"))) void stay_in_destructor(void);
 
 static void *volatile kept;
 static volatile double sink;
@@ -177,6 +181,59 @@ static int load_in_thread(void)
     return 0;
 }
 
+// ---- closing: the program ends while another thread is in a library's destructor ----------------------------------
+
+static sem_t in_destructor;
+
+// By the library's destructor.
+void stay_in_destructor(void)
+{
+    sem_post(&in_destructor);
+    for (;;)
+        pause();
+}
+
+// A libc that unloads nothing calls no destructor.
+static volatile bool came_back;
+
+static void *closing_thread(void *library)
+{
+    dlclose(library);
+    came_back = true;
+    stay_in_destructor();
+    return NULL;
+}
+
+// Meanwhile no ring is read. The pages are touched on one processor, so that one ring has all of them.
+static void touch_pages(size_t count)
+{
+    cpu_set_t here;
+    char *pages = mmap(NULL, count * CODE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof here, &here);
+    madvise(pages, count * CODE_PAGE, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < count; i++)
+        pages[i * CODE_PAGE] = 1;
+}
+
+static int end_while_closing(const char *path, size_t pages)
+{
+    pthread_t thread;
+    void *library = dlopen(path, RTLD_NOW);
+    if (!library || sem_init(&in_destructor, 0, 0) || pthread_create(&thread, NULL, closing_thread, library))
+        return 1;
+    while (sem_wait(&in_destructor))
+        continue;
+    printf("unloads %d\n", !came_back);
+    fflush(stdout);
+    if (pages)
+        touch_pages(pages);
+    else
+        spin_for(spin, 300000000);
+    _exit(0);
+}
+
 // Resident bytes of the block as /proc/self/pagemap has them: pages that have a frame.
 static long long resident(const char *block, size_t size)
 {
@@ -271,6 +328,8 @@ int main(int count, char **arguments)
         return execute_again(arguments[0], count > 2 ? atoi(arguments[2]) : 500);
     if (!strcmp(what, "loading"))
         return load_in_thread();
+    if (!strcmp(what, "closing") && count > 2)
+        return end_while_closing(arguments[2], count > 3 ? strtoul(arguments[3], NULL, 10) : 0);
     if (!strcmp(what, "forks"))
         return fork_often(count > 2 ? atoi(arguments[2]) : 500);
     in_huge_pages = !strcmp(what, "huge-gigabyte");
