@@ -359,13 +359,22 @@ static struct MHD_Response *body_response(struct hs_http_answer *answer)
     return response;
 }
 
-static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *connection,
-                             struct hs_http_answer *answer, const char *allow)
+// After a HEAD the library would still send the chunk that ends a body, and the client take it for the next answer.
+static void end_with_headers(struct MHD_Response *response)
 {
+    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+}
+
+static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *connection,
+                             struct hs_http_answer *answer, const char *method, const char *allow)
+{
+    bool streams = answer->writer.write;
     struct MHD_Response *response =
-        answer->writer.write ? stream_response(server, connection, &answer->writer) : body_response(answer);
+        streams ? stream_response(server, connection, &answer->writer) : body_response(answer);
     if (!response)
         return MHD_NO;
+    if (streams && !strcmp(method, "HEAD"))
+        end_with_headers(response);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -381,7 +390,7 @@ static enum MHD_Result refuse(struct hs_http_server *server, struct MHD_Connecti
 {
     struct hs_http_answer answer = {0};
     hs_http_answer__text(&answer, status, "%s\n", text);
-    return reply(server, connection, &answer, allow);
+    return reply(server, connection, &answer, "", allow);
 }
 
 static void ask_page(struct hs_http_server *server, const struct hs_http_request *request,
@@ -412,7 +421,7 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
             struct hs_http_answer answer = {0};
             request.page = page;
             ask_page(server, &request, &answer);
-            return reply(server, connection, &answer, NULL);
+            return reply(server, connection, &answer, method, NULL);
         }
         allowed = allowed ? "GET, POST" : page->method;
     }

@@ -96,6 +96,15 @@ class Clients(TestCase):
         self.assertEqual((status, body), (200, b""))
         self.assertEqual(self.server.ask("/list", method="POST", body=b"x" * 100000)[0], 413)
 
+    def test_head_sends_no_byte_of_a_body(self):
+        for path in ("/list", "/data/last/tree", "/openapi.json", "/data/last/nothing"):
+            with socket.create_connection((self.server.host, self.server.port), timeout=PATIENCE) as connection:
+                connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+                with connection.makefile("rb") as answer:
+                    headers, _, body = answer.read().partition(b"\r\n\r\n")
+            self.assertTrue(headers.startswith(b"HTTP/1."), path)
+            self.assertEqual(body, b"", path)
+
     def test_odd_requests(self):
         for text, statuses in ((b"GET /a%00b HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
                                (b"GET list HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
