@@ -273,9 +273,12 @@ static void make_table(const uint8_t *weights, unsigned limit, struct hs_entropy
     uint32_t *slot = scratch->table;
     normalize(weights, limit, scratch->frequency);
     for (uint32_t i = 0; i < limit; i++) {
-        uint32_t frequency = scratch->frequency[i];
-        for (uint32_t k = 0; k < frequency; k++)
-            *slot++ = i | frequency << 8 | k << 20;
+        // Some at once, of which the next symbol overwrites what is too much: most frequencies are small.
+        uint32_t frequency = scratch->frequency[i], entry = i | frequency << 8;
+        for (uint32_t k = 0; k < frequency; k += HS_ENTROPY_TABLE_STEP)
+            for (uint32_t n = k; n < k + HS_ENTROPY_TABLE_STEP; n++)
+                slot[n] = entry | n << 20;
+        slot += frequency;
     }
 }
 
@@ -295,25 +298,39 @@ static inline uint32_t refill(uint32_t state, const uint8_t **at)
     return state;
 }
 
+// The same from the lowest word of `words`. Whether a state takes a word is as good as random: no condition.
+static inline uint32_t refill_from(uint32_t state, uint64_t *words, unsigned *taken)
+{
+    unsigned shift = (unsigned)(state < STATE_LOW) << 4;
+    state = state << shift | ((uint32_t)*words & ((1u << shift) - 1));
+    *words >>= shift;
+    *taken += shift;
+    return state;
+}
+
 // Decodes one column. Each symbol takes at most one word; where fewer remain than could be taken, each is checked.
 static int get_column(struct hs_symbols *column, const uint32_t *table, uint32_t *state, const uint8_t **from,
                       const uint8_t *end)
 {
     const uint8_t *at = *from;
     uint8_t *to = column->symbol;
+    const uint32_t count = column->count;
     uint32_t i = 0, s0 = state[0], s1 = state[1], s2 = state[2], s3 = state[3];
-    for (; i + STATES <= column->count && end - at >= 2 * STATES; i += STATES) {
+    for (; i + STATES <= count && end - at >= 2 * STATES; i += STATES) {
+        uint64_t words = hs_load_little64(at);
+        unsigned taken = 0;
         s0 = get_symbol(s0, table, to + i);
         s1 = get_symbol(s1, table, to + i + 1);
         s2 = get_symbol(s2, table, to + i + 2);
         s3 = get_symbol(s3, table, to + i + 3);
-        s0 = refill(s0, &at);
-        s1 = refill(s1, &at);
-        s2 = refill(s2, &at);
-        s3 = refill(s3, &at);
+        s0 = refill_from(s0, &words, &taken);
+        s1 = refill_from(s1, &words, &taken);
+        s2 = refill_from(s2, &words, &taken);
+        s3 = refill_from(s3, &words, &taken);
+        at += taken / 8;
     }
     state[0] = s0, state[1] = s1, state[2] = s2, state[3] = s3;
-    for (; i < column->count; i++) {
+    for (; i < count; i++) {
         uint32_t *s = &state[i % STATES];
         *s = get_symbol(*s, table, to + i);
         if (*s >= STATE_LOW)

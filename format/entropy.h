@@ -132,6 +132,7 @@ static inline uint64_t hs_bits_get(struct hs_bit_reader *reader, unsigned count)
 #define HS_ENTROPY_SCALE_BITS  10
 #define HS_ENTROPY_SCALE       (1u << HS_ENTROPY_SCALE_BITS)
 #define HS_ENTROPY_MAX_COLUMNS 32
+#define HS_ENTROPY_TABLE_STEP  8 // slots of a table that are filled at once, maybe over its end
 
 struct hs_symbols {
     uint8_t *symbol;
@@ -143,7 +144,7 @@ struct hs_entropy_scratch {
     uint16_t frequency[256];
     uint16_t limit[HS_ENTROPY_MAX_COLUMNS];
     uint8_t weights[HS_ENTROPY_MAX_COLUMNS][256];
-    uint32_t table[HS_ENTROPY_SCALE];
+    uint32_t table[HS_ENTROPY_SCALE + HS_ENTROPY_TABLE_STEP - 1];
     struct hs_symbol_code {
         uint32_t reciprocal, limit;
         uint16_t bias, complement;

@@ -241,6 +241,12 @@ static void note_end_at_peak(struct builder *builder, uint32_t row, uint64_t pea
         *noted = row;
 }
 
+// Stored in either case: in a heap that grows and shrinks a condition would be guessed wrong.
+static inline uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline void add_live(struct builder *builder, uint64_t size, uint64_t usable)
 {
     struct hs_live_total *live = &builder->live_total;
@@ -253,10 +259,8 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     live->count++;
     point->allocated_bytes += size;
     point->allocated_count++;
-    if (live->bytes > point->live_bytes_max)
-        point->live_bytes_max = live->bytes;
-    if (live->count > point->live_count_max)
-        point->live_count_max = live->count;
+    point->live_bytes_max = most(point->live_bytes_max, live->bytes);
+    point->live_count_max = most(point->live_count_max, live->count);
     if (live->bytes > builder->summary->peak.bytes) {
         builder->summary->peak = *live;
         builder->summary->peak_time = builder->now;
@@ -398,7 +402,12 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     if (space)
         return number;
     add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
-    int failed = stack_peaks__begin(&builder->stack_peaks, builder->now, (uint32_t)number, row.size, row.stack);
+    struct stack_peaks *peaks = &builder->stack_peaks;
+    if (step->last_of_time && stack_peaks__is_first(peaks, builder->now)) {
+        stack_peaks__add(peaks, row.size, row.stack);
+        return number;
+    }
+    int failed = stack_peaks__begin(peaks, builder->now, (uint32_t)number, row.size, row.stack);
     return failed ? failed : number;
 }
 
@@ -545,29 +554,15 @@ static int sample_event(struct builder *builder, const struct hs_event *event)
     return 0;
 }
 
-static inline int visit(struct builder *builder, const struct hs_step *step)
+// All but frees, mallocs, callocs and aligned allocations.
+static int visit_rare(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
-    struct stream_state *state = stream_state(builder, step->stream);
-    if (!state)
-        return -ENOMEM;
-    uint64_t now = hs_clock_map__ns(&builder->clock, step->time);
-    if (now > builder->now && now <= LAST_TIME)
-        builder->now = now;
-    if (builder->now >= builder->timeline.current_end)
-        timeline__advance(builder);
     switch (step->kind) {
-    case HS_EVENT_FREE:
-        return free_block(builder, state, step);
     case HS_EVENT_REALLOC:
-        if (step->phase == HS_PHASE_BEGIN) {
-            begin_realloc(builder, state, step);
-            return 0;
-        }
-        return allocate_block(builder, state, step);
-    case HS_EVENT_MALLOC:
-    case HS_EVENT_CALLOC:
-    case HS_EVENT_ALIGNED:
-        return allocate_block(builder, state, step);
+        if (step->phase == HS_PHASE_END)
+            return allocate_block(builder, state, step);
+        begin_realloc(builder, state, step);
+        return 0;
     case HS_EVENT_POOL_ALLOC:
     case HS_EVENT_POOL_FREE:
         return pool_event(builder, step);
@@ -581,6 +576,21 @@ static inline int visit(struct builder *builder, const struct hs_step *step)
     }
 }
 
+static inline int visit(struct builder *builder, const struct hs_step *step)
+{
+    struct stream_state *state = stream_state(builder, step->stream);
+    if (!state)
+        return -ENOMEM;
+    builder->now = step->time;
+    if (builder->now >= builder->timeline.current_end)
+        timeline__advance(builder);
+    if (step->kind == HS_EVENT_FREE)
+        return free_block(builder, state, step);
+    if (step->kind - HS_EVENT_MALLOC <= HS_EVENT_ALIGNED - HS_EVENT_MALLOC)
+        return allocate_block(builder, state, step);
+    return visit_rare(builder, state, step);
+}
+
 // Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
 static int make_live_room(struct builder *builder, size_t count)
 {
@@ -590,13 +600,32 @@ static int make_live_room(struct builder *builder, size_t count)
     return 0;
 }
 
-// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
-// stacks of these. (Written out here: a function that only fetches is left out by gcc as one without effect.)
-int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
+// From recorded time to nanoseconds that never go back.
+static void convert_times(struct builder *builder, struct hs_step *steps, size_t count)
 {
-    if (make_live_room(builder, count))
-        return -ENOMEM;
+    uint64_t now = builder->now;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time = hs_clock_map__ns(&builder->clock, steps[i].time);
+        steps[i].last_of_time = 0;
+        if (time > now && time <= LAST_TIME) {
+            now = time;
+            if (i)
+                steps[i - 1].last_of_time = 1;
+        }
+        steps[i].time = now;
+    }
+}
+
+// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
+// stacks of these. Which steps are frees is as good as random, so that they are picked without a condition. (Written
+// out here: a function that only fetches is left out by gcc as one without effect.)
+static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
+{
     const struct hs_live_entry *entries = builder->live.entry;
+    const struct row_end *rows = row_ends(builder);
+    uint64_t ending[HS_STEPS];
+    uint8_t free[HS_STEPS];
+    size_t frees = 0;
     for (size_t i = 0; i < count; i++) {
         if (steps[i].stream >= STREAM_LIMIT)
             steps[i].stream = 0;
@@ -604,18 +633,29 @@ int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
         __builtin_prefetch(&entries[steps[i].slot], 1);
         if (steps[i].stack < builder->stack_limit)
             __builtin_prefetch(&builder->stack_peaks.state[steps[i].stack], 1);
+        free[frees] = (uint8_t)i;
+        frees += steps[i].kind == HS_EVENT_FREE;
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct hs_live_entry *entry = &entries[steps[i].slot];
-        if (steps[i].kind != HS_EVENT_FREE || entry->address != steps[i].address || !entry->row_plus_1)
-            continue;
-        __builtin_prefetch(&row_ends(builder)[entry->row_plus_1 - 1], 1);
+    if (!builder->rows)
+        return;
+    for (size_t i = 0; i < frees; i++) {
+        // Row 0 for none that is known yet. The entry may also be a pool, whose number is no row's.
+        const struct hs_live_entry *entry = &entries[steps[free[i]].slot];
+        uint64_t row = (uint64_t)entry->row_plus_1 - 1;
+        row &= 0 - (uint64_t)((entry->address == steps[free[i]].address) & (row < builder->rows));
+        ending[i] = row;
+        __builtin_prefetch(&rows[row], 1);
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct hs_live_entry *entry = &entries[steps[i].slot];
-        if (steps[i].kind == HS_EVENT_FREE && entry->address == steps[i].address && entry->row_plus_1)
-            __builtin_prefetch(&builder->stack_peaks.state[row_ends(builder)[entry->row_plus_1 - 1].stack], 1);
-    }
+    for (size_t i = 0; i < frees; i++)
+        __builtin_prefetch(&builder->stack_peaks.state[rows[ending[i]].stack], 1);
+}
+
+int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
+{
+    if (make_live_room(builder, count))
+        return -ENOMEM;
+    fetch(builder, steps, count);
+    convert_times(builder, steps, count);
     int failed = 0;
     for (size_t i = 0; i < count && !failed; i++)
         failed = visit(builder, &steps[i]);

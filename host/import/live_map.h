@@ -66,9 +66,10 @@ static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_ent
     map->count++;
 }
 
+// At most a quarter is in use: each probe behind the first is one that the processor did not foresee.
 static inline bool hs_live_map__has_room(const struct hs_live_map *map, uint64_t more)
 {
-    return (map->count + more) * 8 <= map->mask * 5;
+    return (map->count + more) * 4 <= map->mask;
 }
 
 static inline bool hs_live_map__is_full(const struct hs_live_map *map)

@@ -42,18 +42,23 @@ void stack_peaks__free(struct stack_peaks *peaks);
 // Whether the row began in it: then it also ended in it.
 bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row);
 
+static inline void stack_peaks__add(struct stack_peaks *peaks, uint64_t size, uint32_t stack)
+{
+    struct stack_state *state = &peaks->state[stack];
+    state->live += size;
+    if (state->live >= state->most_plus_1) {
+        state->most_plus_1 = state->live + 1;
+        state->time = peaks->now;
+    }
+}
+
 // The nanosecond in progress is over.
 static inline void stack_peaks__settle(struct stack_peaks *peaks)
 {
     const struct recent_block *recent = peaks->recent.data;
     for (size_t i = 0; i < peaks->recent.count; i++) {
-        struct stack_state *state = &peaks->state[recent[i].stack];
-        state->live += recent[i].size;
-        if (state->live >= state->most_plus_1) {
-            state->most_plus_1 = state->live + 1;
-            state->time = peaks->now;
-        }
-        state->live -= recent[i].ended ? recent[i].size : 0;
+        stack_peaks__add(peaks, recent[i].size, recent[i].stack);
+        peaks->state[recent[i].stack].live -= recent[i].ended ? recent[i].size : 0;
     }
     peaks->recent.count = 0;
 }
@@ -63,6 +68,13 @@ static inline void stack_peaks__move_to(struct stack_peaks *peaks, uint64_t now)
     if (now != peaks->now)
         stack_peaks__settle(peaks);
     peaks->now = now;
+}
+
+// Whether no allocation came in this nanosecond yet. One that is also the nanosecond's last event may be added at once.
+static inline bool stack_peaks__is_first(struct stack_peaks *peaks, uint64_t now)
+{
+    stack_peaks__move_to(peaks, now);
+    return !peaks->recent.count;
 }
 
 // Rows come in order, and times never go back. `stack` is one of the stacks.

@@ -15,7 +15,9 @@ struct hs_step {
     uint32_t stack, stream;
     uint8_t kind;  // enum hs_event_kind
     uint8_t phase; // HS_PHASE_*
-    uint64_t slot; // for who visits it
+    // For who visits it:
+    uint8_t last_of_time;
+    uint64_t slot;
 };
 
 // hs_trace__replay by steps, some at a time: who visits them can fetch what they will touch before it is needed.
