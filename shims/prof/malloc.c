@@ -65,7 +65,7 @@ HS_EXPORT void *memalign(size_t alignment, size_t size)
     ALLOCATE_NESTED(size, hs_real.memalign(alignment, size));
 }
 
-HS_EXPORT void *aligned_alloc(size_t alignment, size_t size);
+HS_EXPORT HS_COLD void *aligned_alloc(size_t alignment, size_t size);
 HS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
     if (HS_UNLIKELY(!hs_real.aligned_alloc))
@@ -96,7 +96,7 @@ HS_EXPORT void *pvalloc(size_t size)
     ALLOCATE_NESTED(size, hs_real.pvalloc(size));
 }
 
-HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size);
+HS_EXPORT HS_COLD int posix_memalign(void **result, size_t alignment, size_t size);
 HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
     if (HS_UNLIKELY(!hs_real.posix_memalign))
@@ -136,7 +136,7 @@ HS_EXPORT void cfree(void *block)
 }
 
 // What the size is good for is checked by the real function; it is given a block that is no sample any more.
-static bool release(void *block)
+static HS_COLD bool release(void *block)
 {
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
@@ -147,7 +147,7 @@ static bool release(void *block)
     return true;
 }
 
-HS_EXPORT void free_sized(void *block, size_t size);
+HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
     if (!hs_real.free_sized)
@@ -156,7 +156,7 @@ HS_EXPORT void free_sized(void *block, size_t size)
         hs_real.free_sized(block, size);
 }
 
-HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
+HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
     if (!hs_real.free_aligned_sized)
@@ -214,7 +214,7 @@ static inline void *reallocate_nothing(size_t size)
 }
 
 // realloc(block, 0), as the option zero_realloc wants it.
-static __attribute__((noinline)) void *reallocate_to_nothing(void *old)
+static HS_COLD __attribute__((noinline)) void *reallocate_to_nothing(void *old)
 {
     __atomic_fetch_add(&hs_prof_zero_reallocs, 1, __ATOMIC_RELAXED);
     switch (hs_prof_options.zero_realloc) {

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/full_step.h"
+
+#include "arch/likely.h"
+#include "unwind/code_row.h"
+#include "unwind/compile.h"
+#include "unwind/expression.h"
+#include "unwind/odd_rules.h"
+#include "unwind/row_cache.h"
+#include "unwind/step.h"
+
+static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *section, const struct hs_cfi_row *row,
+                        uintptr_t *cfa)
+{
+    struct hs_reader expression;
+    if (!row->cfa_expression) {
+        *cfa = walk->registers.values[row->cfa_register] + (uintptr_t)row->cfa_offset;
+        return true;
+    }
+    return hs_cfi_expression(section, row->cfa_offset, &expression) &&
+           hs_expression_evaluate(expression, &walk->registers, NULL, &walk->memory, cfa);
+}
+
+// What a frame has saved lies in it. A frame that was interrupted may have taken it off the stack again, of which the
+// tables of some epilogues do not speak: then the register holds it.
+static bool is_outside(const struct hs_cfi_register *rule, uintptr_t place, uintptr_t sp, uintptr_t cfa)
+{
+    return place < sp || (rule->kind == HS_CFI_AT_EXPRESSION && place >= cfa);
+}
+
+static bool compute_register(struct hs_full_walk *walk, const struct hs_cfi_section *section,
+                             const struct hs_cfi_register *rule, uintptr_t cfa, uintptr_t *value)
+{
+    struct hs_reader expression;
+    uintptr_t place = cfa + (uintptr_t)(intptr_t)rule->value, sp = walk->registers.values[HS_DWARF_SP];
+    switch ((enum hs_cfi_kind)rule->kind) {
+    case HS_CFI_SAME:
+        return true;
+    case HS_CFI_UNDEFINED:
+        *value = 0;
+        return true;
+    case HS_CFI_REGISTER:
+        if (rule->value >= HS_DWARF_REGISTERS)
+            return false;
+        *value = walk->registers.values[rule->value];
+        return true;
+    case HS_CFI_AT_EXPRESSION:
+    case HS_CFI_VALUE_EXPRESSION:
+        if (!hs_cfi_expression(section, rule->value, &expression) ||
+            !hs_expression_evaluate(expression, &walk->registers, &cfa, &walk->memory, &place))
+            return false;
+        break;
+    case HS_CFI_AT_OFFSET:
+    case HS_CFI_VALUE_OFFSET:
+        break;
+    }
+    if (rule->kind == HS_CFI_AT_OFFSET || rule->kind == HS_CFI_AT_EXPRESSION)
+        return (walk->exact && is_outside(rule, place, sp, cfa)) || hs_words_read(&walk->memory, place, value);
+    *value = place;
+    return true;
+}
+
+// Whether the row says where the return address is. A link register is as good as memory in a frame that was
+// interrupted.
+static bool knows_return_address(const struct hs_full_walk *walk, const struct hs_found_row *found)
+{
+    if (found->place.fde.return_address_column != HS_DWARF_RA)
+        return false;
+    if (found->row.registers[HS_DWARF_RA].kind != HS_CFI_SAME)
+        return true;
+#ifdef HS_ARCH_LINK_REGISTER
+    return walk->exact;
+#else
+    (void)walk;
+    return false;
+#endif
+}
+
+static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_row *found)
+{
+    const struct hs_cfi_section *section = &found->place.section;
+    const struct hs_cfi_row *row = &found->row;
+    uintptr_t cfa, sp = walk->registers.values[HS_DWARF_SP];
+    if (row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
+        return HS_END_ROOT;
+    if (!knows_return_address(walk, found) || !compute_cfa(walk, section, row, &cfa))
+        return HS_END_BAD_RULE;
+    struct hs_all_registers next = walk->registers;
+    next.values[HS_DWARF_SP] = cfa;
+    for (int i = 0; i < HS_DWARF_REGISTERS; i++)
+        if (!compute_register(walk, section, &row->registers[i], cfa, &next.values[i]))
+            return HS_END_BAD_STACK;
+#ifdef HS_ARCH_LINK_REGISTER
+    // Lazy binding in glibc has a frame that is larger than its table says.
+    const struct hs_cfi_register *ra = &row->registers[HS_DWARF_RA];
+    if (ra->kind == HS_CFI_AT_OFFSET && ra->value >= 0)
+        next.values[HS_DWARF_SP] += (uintptr_t)ra->value + sizeof cfa;
+#endif
+    bool frameless = walk->exact && row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
+    if (!found->place.fde.signal_frame && (cfa < sp || (next.values[HS_DWARF_SP] <= sp && !frameless)))
+        return HS_END_BAD_STACK;
+    next.values[HS_DWARF_PC] = hs_arch_strip(next.values[HS_DWARF_RA]);
+    walk->registers = next;
+    walk->exact = found->place.fde.signal_frame;
+    return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
+}
+
+static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
+{
+    uintptr_t context = walk->registers.values[HS_DWARF_SP] + context_from_sp;
+    struct hs_all_registers next = walk->registers;
+    for (unsigned i = 0; i < HS_SIGNAL_REGISTERS; i++)
+        if (!hs_words_read(&walk->memory, context + hs_signal_register_place(i), &next.values[i]))
+            return HS_END_BAD_STACK;
+#ifdef HS_SIGNAL_CPSR_PLACE
+    uintptr_t cpsr;
+    if (!hs_words_read(&walk->memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
+        return HS_END_BAD_STACK;
+    next.values[HS_DWARF_PC] |= cpsr >> 5 & 1;
+#endif
+    walk->registers = next;
+    walk->exact = true;
+    return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
+}
+
+// The same by the code itself. Tables of what switches stacks speak of where it leads to, and some of epilogues are
+// wrong.
+static HS_COLD int step_by_code(struct hs_full_walk *walk, uintptr_t pc)
+{
+    struct hs_found_row found = {.place.fde.return_address_column = HS_DWARF_RA};
+    struct hs_module module;
+    bool known = hs_module_find(hs_rule_address(pc, true), &module) && !module.anonymous &&
+                 hs_code_row(&module, pc, true, &found.row, &found.guessed) && !found.guessed;
+    return known ? step_by_row(walk, &found) : HS_END_BAD_STACK;
+}
+
+static HS_COLD bool leads_to_code(const struct hs_full_walk *walk)
+{
+    struct hs_module module;
+    return hs_module_find(hs_rule_address(hs_code_at(walk->registers.values[HS_DWARF_PC]), false), &module);
+}
+
+static HS_COLD int step_by_found(struct hs_full_walk *walk, const struct hs_found_row *found, uintptr_t pc)
+{
+    if (!walk->exact)
+        return step_by_row(walk, found);
+    struct hs_full_walk by_code = *walk;
+    int result = step_by_row(walk, found);
+    bool doubtful = result == HS_STEP_MORE ? !leads_to_code(walk) : result != HS_END_ROOT;
+    if (!doubtful || step_by_code(&by_code, pc) != HS_STEP_MORE || !leads_to_code(&by_code))
+        return result;
+    *walk = by_code;
+    return HS_STEP_MORE;
+}
+
+// No frame information: the chain of frame pointers, checked; callee-saved registers other than fp are taken to be
+// unchanged.
+static int step_by_guess(struct hs_full_walk *walk)
+{
+    const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
+    uintptr_t *values = walk->registers.values;
+    uintptr_t sp = values[HS_DWARF_SP], fp = values[HS_DWARF_FP], pc;
+    uintptr_t base = rule & HS_RULE_BASE_IS_FP ? fp : sp, cfa = base + hs_rule_cfa_offset(rule);
+    uintptr_t slot = hs_rule_ra_slot(rule, base, cfa);
+    struct hs_module module;
+    if (base < sp || base % HS_WORD_SIZE || cfa <= sp || !hs_words_read(&walk->memory, slot, &pc) ||
+        !hs_words_read(&walk->memory, slot - HS_WORD_SIZE * hs_rule_fp_below_ra(rule), &fp))
+        return HS_END_NO_RULE;
+    pc = hs_arch_strip(pc);
+    uintptr_t code = hs_code_at(pc);
+    if (pc && !hs_module_find(hs_rule_address(code, false), &module))
+        return HS_END_NO_RULE;
+    values[HS_DWARF_PC] = pc;
+    values[HS_DWARF_SP] = cfa;
+    if (rule & HS_RULE_FP_SAVED)
+        values[HS_DWARF_FP] = fp;
+    walk->exact = false;
+    walk->guessed = true;
+    return pc ? HS_STEP_MORE : HS_END_ROOT;
+}
+
+#ifdef HS_ARCH_HEADER
+// Code that no file has is the kernel's, for signal handlers to return to, if what is on the stack leads to code; and
+// where it was interrupted, the link register may do so.
+static int step_over_unknown(struct hs_full_walk *walk)
+{
+    struct hs_full_walk next = *walk;
+    uintptr_t *values = next.registers.values;
+    next.guessed = true;
+#ifdef HS_ARCH_LINK_REGISTER
+    if (walk->exact) {
+        values[HS_DWARF_PC] = hs_arch_strip(values[HS_DWARF_RA]);
+        next.exact = false;
+        bool leads = hs_code_at(values[HS_DWARF_PC]) && values[HS_DWARF_PC] != walk->registers.values[HS_DWARF_PC];
+        *walk = leads ? next : *walk;
+        return leads ? HS_STEP_MORE : HS_END_NO_RULE;
+    }
+#endif
+    if (step_over_signal(&next, HS_SIGNAL_CONTEXT_FROM_SP) != HS_STEP_MORE || !hs_code_at(values[HS_DWARF_PC]) ||
+        values[HS_DWARF_SP] <= walk->registers.values[HS_DWARF_SP] || values[HS_DWARF_SP] % HS_WORD_SIZE)
+        return HS_END_NO_RULE;
+    *walk = next;
+    return HS_STEP_MORE;
+}
+#endif
+
+int hs_full_step(struct hs_full_walk *walk)
+{
+    uintptr_t pc = hs_code_at(walk->registers.values[HS_DWARF_PC]);
+    struct hs_found_row found;
+    struct hs_module module;
+    uint32_t context;
+#ifdef HS_ARCH_HEADER
+    if (!pc)
+        return step_over_unknown(walk);
+#endif
+    if (hs_module_find(hs_rule_address(pc, true), &module) &&
+        hs_at_signal_trampoline(&module, pc, walk->memory.copy, &context))
+        return step_over_signal(walk, context);
+    switch (hs_row_cache_find(pc, walk->exact, &found)) {
+    case HS_ROW_BAD:
+        return HS_END_BAD_RULE;
+    case HS_ROW_MISSING:
+        return found.place.in_module ? step_by_guess(walk) : HS_END_NO_RULE;
+    case HS_ROW_FOUND:
+        break;
+    }
+    int result = step_by_found(walk, &found, pc);
+    hs_row_release(&found);
+    return result;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// One step of a walk with all registers.
+#ifndef HEAPSONDE_UNWIND_FULL_STEP_H
+#define HEAPSONDE_UNWIND_FULL_STEP_H
+
+#include "unwind/expression.h"
+
+struct hs_full_walk {
+    struct hs_all_registers registers;
+    struct hs_words memory;
+    bool exact;
+    bool guessed; // the last step was a guess
+};
+
+#pragma GCC visibility push(hidden)
+// Goes on to the caller. HS_STEP_MORE, or the enum hs_end that ends the walk.
+int hs_full_step(struct hs_full_walk *walk);
+#pragma GCC visibility pop
+
+#endif
