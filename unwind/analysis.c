@@ -567,8 +567,9 @@ static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_st
 static void take_stub_caller(const struct hs_decoder *decoder, const struct hs_code_state *state,
                              struct hs_code_frame *frame)
 {
-    uint64_t other = decoder->ra_of_stubs ? hs_register_bit(decoder->ra_of_stubs) : 0,
-             ra = hs_register_bit(decoder->ra);
+    if (!decoder->ra_of_stubs)
+        return;
+    uint64_t other = hs_register_bit(decoder->ra_of_stubs), ra = hs_register_bit(decoder->ra);
     if (frame->stored & other && holds_slot(decoder, state, decoder->ra_of_stubs) && !(frame->saved & ra)) {
         frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
         frame->saved |= ra;
@@ -607,7 +608,9 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     if (frame->outermost)
         return true;
     if (has_taken_more(analysis)) {
-        *frame = (struct hs_code_frame){.cfa_register = decoder->sp, .unchanged = UINT64_MAX};
+        uint64_t all = hs_register_bit(HS_DECODER_REGISTERS) - 1;
+        *frame = (struct hs_code_frame){
+            .cfa_register = decoder->sp, .bases = hs_register_bit(decoder->sp), .unchanged = all};
         return true;
     }
     if (!describe_cfa(analysis, state, frame))
@@ -671,9 +674,9 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     run_all(analysis, code->entered ? code->entry : code->address, start);
     for (int i = 1; i <= REVIVALS_MAX && !analysis->found && revive(analysis, i == REVIVALS_MAX);)
         i++;
+    bool known = analysis->found && describe(analysis, frame);
     frame->guessed = analysis->guessed;
     frame->unreached = analysis->revived;
-    bool known = analysis->found && describe(analysis, frame);
     bool proven = known && !frame->guessed && !(exact && frame->unreached);
     struct hs_frame_question question = {decoder, code, at, exact, false};
     if (proven || hs_code_ahead(&question, frame))
