@@ -42,6 +42,7 @@ enum hs_drop {
     HS_DROP_BLOCK_TABLE = 7, // sums: blocks that were counted when they came to be and then not followed: no room
     HS_DROP_SAMPLES = 8,     // samples that the kernel had no room for in its ring, or that could not be read
     HS_DROP_UNLOADING = 9,   // sample kept, stack lost: code was being unloaded
+    HS_DROP_META = 10,       // of a stream: chunks that explain events (META, FILE) for which no room was left
     HS_DROP_COUNT = 16
 };
 

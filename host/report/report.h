@@ -72,6 +72,7 @@ const char *hs_program_name(const struct hs_store *store);   // the executable's
 void hs_command_line(const struct hs_store *store, char *text, size_t size);
 const char *hs_drop_reason(unsigned reason);      // short, for JSON: "buffer"
 const char *hs_drop_explanation(unsigned reason); // for people
+const char *hs_drop_unit(unsigned reason);        // what is counted: "events"
 const char *hs_truncation_name(unsigned reason);  // short, for JSON: "no_rule"
 
 #endif

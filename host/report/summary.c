@@ -161,7 +161,8 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
     const struct hs_summary *summary = hs_store__summary(subject->store);
     for (unsigned i = 0; i < 16; i++) {
         if (summary->dropped[i])
-            row(to, "dropped", "%s events: %s", hs_text__count(summary->dropped[i]).text, hs_drop_explanation(i));
+            row(to, "dropped", "%s %s: %s", hs_text__count(summary->dropped[i]).text, hs_drop_unit(i),
+                hs_drop_explanation(i));
     }
     print_cut_stacks(to, subject);
     if (summary->guessed)

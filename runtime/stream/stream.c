@@ -130,8 +130,9 @@ bool hs_stream__put_live_part(void)
     uint64_t words[HS_LIVE_WORDS] = {0};
     __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
     struct hs_live *live = (struct hs_live *)words;
-    live->dropped[HS_DROP_LINK] = hs_stream.dropped;
-    live->events -= hs_stream.dropped < live->events ? hs_stream.dropped : live->events;
+    live->dropped[HS_DROP_LINK] = hs_stream.dropped[0];
+    live->dropped[HS_DROP_META] = hs_stream.dropped[1];
+    live->events -= hs_stream.dropped[0] < live->events ? hs_stream.dropped[0] : live->events;
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
@@ -150,10 +151,13 @@ static uint32_t kept_limit(void)
     return hs_stream.ring.size > LEAST_KEPT ? hs_stream.ring.size : LEAST_KEPT;
 }
 
-// As much again as the ring holds, at most; memory is taken only for what there is.
+// As much again as the ring holds, at most; memory is taken only for what there is. What will never fit into the ring
+// would hold up all that is kept behind it.
 static bool keep(const void *header, const void *payload, uint32_t length)
 {
-    uint64_t total = hs_chunk_size(length);
+    uint32_t total = (uint32_t)hs_chunk_size(length);
+    if (total > hs_stream.ring.size - (uint32_t)hs_chunk_size(HS_LIVE_WORDS * 8))
+        return false;
     if (!hs_stream.kept)
         hs_stream.kept = hs_memory__map(kept_limit());
     if (!hs_stream.kept || total > kept_limit() - hs_stream.kept_end)
@@ -161,8 +165,7 @@ static bool keep(const void *header, const void *payload, uint32_t length)
     uint8_t *at = hs_stream.kept + hs_stream.kept_end;
     __builtin_memcpy(at, header, HS_CHUNK_HEADER_SIZE);
     __builtin_memcpy(at + HS_CHUNK_HEADER_SIZE, payload, length);
-    __builtin_memset(at + HS_CHUNK_HEADER_SIZE + length, 0, (size_t)(total - HS_CHUNK_HEADER_SIZE - length));
-    hs_stream.kept_end += (uint32_t)total;
+    hs_stream.kept_end += total;
     return true;
 }
 
@@ -215,9 +218,10 @@ void hs_stream__tend(void)
 {
     if ((!has_kept() && !lacks_end()) || !hs_stream__lock())
         return;
-    put_kept();
     if (lacks_end())
         put_end();
+    else
+        put_kept();
     hs_stream__unlock();
 }
 
@@ -260,7 +264,8 @@ bool hs_stream__has_room(uint32_t length)
 
 static bool count_as_dropped(uint32_t events)
 {
-    hs_shared_word__add(&hs_stream.dropped, events);
+    // A chunk without events explains those of others.
+    hs_shared_word__add(&hs_stream.dropped[events == 0], events + (events == 0));
     return false;
 }
 
@@ -377,7 +382,7 @@ static bool has_more(void)
 
 static void wait_until_sent(void)
 {
-    while ((!atomic_load(&hs_stream.ended) || has_more()) && !atomic_load(&hs_stream.broken))
+    while (has_more() && !atomic_load(&hs_stream.broken))
         hs_stream__wait_for_room();
 }
 

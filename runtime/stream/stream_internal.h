@@ -18,7 +18,7 @@ struct hs_stream {
     uint8_t *kept;
     uint32_t kept_begin, kept_end;
     bool end_told;              // the LIVE_PART of the end is in the ring
-    uint64_t dropped;           // events
+    uint64_t dropped[2];        // events; chunks that explain events
     uint64_t live_part_due_ns;  // under the lock
     const struct hs_live *live; // of the trace's header
     const uint8_t *header;      // the trace's
