@@ -3,6 +3,7 @@
 #include "host/cli/documents.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,10 +26,11 @@ static int run_command(const struct hs_command *command, int argc, char **argv)
     return status;
 }
 
-// A full disk or a closed pipe must not look like success.
+// A full disk or a closed pipe must not look like success. What failed has said why already.
 static int finish(int status)
 {
-    if (!fflush(stdout) && !ferror(stdout))
+    bool written = !fflush(stdout) && !ferror(stdout);
+    if (written || status == HS_EXIT_FAILURE)
         return status;
     if (errno != EPIPE)
         hs_complain(NULL, "standard output: %s; the output is not complete", strerror(errno));

@@ -95,6 +95,12 @@ static int check_output(const struct hs_command *command, const char *pattern)
         hs_complain(command, "--output %s is a folder; name a file in it", pattern);
         return -EISDIR;
     }
+    // The recorder's buffers are mapped pages of the file.
+    if (!stat(pattern, &status) && !S_ISREG(status.st_mode)) {
+        hs_complain(command, "--output %s is no regular file; name one, or send the trace with --connect or --listen",
+                    pattern);
+        return -EINVAL;
+    }
     snprintf(folder, sizeof(folder), "%s", pattern);
     char *slash = strrchr(folder, '/');
     if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
