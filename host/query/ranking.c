@@ -45,6 +45,7 @@ struct making {
     size_t first, end;
     uint64_t *next;
     uint32_t *row;
+    bool torn; // there were more keys in a part than before: the store's files are being changed
 };
 
 static size_t part_of(const struct making *making, uint64_t key)
@@ -66,13 +67,31 @@ static void count_keys(struct making *making, const uint64_t *key, size_t count)
         making->ranking->before[part_of(making, key[i])]++;
 }
 
+static uint64_t end_of_part(const struct making *making, size_t part)
+{
+    return making->ranking->before[part + 1] - making->ranking->before[making->first];
+}
+
 static void collect_keys(struct making *making, const uint64_t *key, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         size_t part = part_of(making, key[i]);
-        if (part >= making->first && part < making->end)
-            making->row[making->next[part - making->first]++] = (uint32_t)hs_matcher__row(making->matcher, i);
+        if (part < making->first || part >= making->end)
+            continue;
+        uint64_t *next = &making->next[part - making->first];
+        making->torn = making->torn || *next == end_of_part(making, part);
+        if (!making->torn)
+            making->row[(*next)++] = (uint32_t)hs_matcher__row(making->matcher, i);
     }
+}
+
+// Whether there were as many keys in each part as when they were counted.
+static bool is_collected(const struct making *making)
+{
+    for (size_t part = making->first; part < making->end; part++)
+        if (making->next[part - making->first] != end_of_part(making, part))
+            return false;
+    return !making->torn;
 }
 
 static bool is_cancelled(const struct making *making)
@@ -187,6 +206,8 @@ static int write_round(struct making *making, struct writing *writing)
         making->next[part - making->first] = ranking->before[part] - begin;
     if (!failed)
         failed = pass(making, collect_keys);
+    if (!failed && !is_collected(making))
+        failed = -EIO;
     for (uint64_t i = 0; !failed && i < count; i++) {
         write_row(writing, making->row[i]);
         if (!writing->count && is_cancelled(making))
