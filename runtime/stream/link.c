@@ -84,6 +84,14 @@ void hs_link__close(struct hs_link *link)
     link->wants = false;
 }
 
+void hs_link__shut(struct hs_link *link)
+{
+    if (link->is_shut || hs_link__is_full(link))
+        return;
+    link->is_shut = true;
+    HS_SYSTEM2(SYS_shutdown, link->socket, SHUT_WR);
+}
+
 bool hs_link__is_full(const struct hs_link *link)
 {
     return link->state == HS_LINK_CONNECTING || (link->state != HS_LINK_NONE && link->frame_sent < link->frame_length);
@@ -100,6 +108,8 @@ static bool receive(struct hs_link *link, uint64_t now)
         HS_SYSTEM6(SYS_recvfrom, link->socket, link->received + link->received_length, room, MSG_DONTWAIT, 0, 0);
     if (length == -EAGAIN || length == -EINTR)
         return true;
+    if (length == 0)
+        hs_sender__closed_by_host(link);
     if (length <= 0)
         return false;
     link->received_length += (uint32_t)length;
@@ -268,7 +278,7 @@ static bool begin_end(struct hs_link *link)
 // False: there is nothing to say.
 static bool begin_next(struct hs_link *link)
 {
-    if (link->state == HS_LINK_HELLO)
+    if (link->state == HS_LINK_HELLO || link->is_shut)
         return false;
     if (!link->auth_told) {
         link->auth_told = true;

@@ -28,6 +28,7 @@ struct hs_link {
 
     // What is to be said.
     bool auth_told, stream_told, end_told, pong_due;
+    bool is_shut; // nothing more is said
     // What the host wants: the stream from `sent` on.
     bool wants;
     uint64_t sent;
@@ -46,6 +47,9 @@ struct hs_link {
 // Takes a socket: connecting, or connected.
 bool hs_link__open(struct hs_link *link, int socket, bool connected);
 void hs_link__close(struct hs_link *link);
+
+// Closes this side of the connection when all is sent; what the host says is read on.
+void hs_link__shut(struct hs_link *link);
 
 // Reads, acts, writes, as far as that goes without waiting. False: the connection is to be closed.
 bool hs_link__turn(struct hs_link *link, uint64_t now_ns);
@@ -69,6 +73,8 @@ uint32_t hs_sender__describe(uint8_t *payload);
 // A host wants the stream from `offset` on. NULL, or why it cannot have it.
 const char *hs_sender__want(struct hs_link *link, uint64_t offset);
 void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset);
+// The host has closed its side in order.
+void hs_sender__closed_by_host(const struct hs_link *link);
 // Copies bytes from `offset` on to `to`; how many, 0: none now.
 uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length);
 // Whether the stream ends at `offset`.

@@ -28,6 +28,7 @@ enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 #define HANDSHAKE_NS    5000000ll
 #define TAKE_OVER_NS    (4 * SECOND_NS)
 #define EXEC_PATIENCE   SECOND_NS
+#define END_PATIENCE    (4 * SECOND_NS)
 #define ORPHAN_PATIENCE (60 * SECOND_NS)
 #define SPILL_PATIENCE  (3600 * SECOND_NS)
 
@@ -39,6 +40,7 @@ static struct {
     uint64_t next_dial_ns, next_announcement_ns;
     uint64_t tail;     // what the ring's tail is, in 64 bits
     bool gone;         // the program has ended, or is another one now
+    bool end_heard;    // the host has closed its side behind the end
     uint32_t finished; // of what a program that is gone has left
     uint64_t exec_ns;  // when it was first seen to execute something
     uint64_t acknowledged_ns;
@@ -100,7 +102,7 @@ void hs_sender__reset(void)
     sender.listener = -1;
     sender.port = 0;
     sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
-    sender.gone = false;
+    sender.gone = sender.end_heard = false;
     sender.finished = 0;
 }
 
@@ -211,10 +213,18 @@ static bool is_done(void)
     return hs_sender__ends_at(sender.tail);
 }
 
-// The last byte may be acknowledged before the end was told.
-static bool owes_end(void)
+void hs_sender__closed_by_host(const struct hs_link *link)
 {
-    return sender.owner && !sender.owner->end_told;
+    sender.end_heard = sender.end_heard || (link->is_shut && is_done());
+}
+
+// The last byte may be acknowledged by a host that then loses its connection before it hears of the end: it has heard
+// when it answers the device's closing with its own.
+static bool end_is_heard(uint64_t now)
+{
+    if (sender.owner && sender.owner->end_told)
+        hs_link__shut(sender.owner);
+    return sender.end_heard || now > sender.acknowledged_ns + END_PATIENCE;
 }
 
 // ---- a program that is gone -----------------------------------------------------------------------------------------
@@ -277,7 +287,7 @@ static void close_link(struct hs_link *link)
 static void dial(uint64_t now)
 {
     struct hs_link *link = &sender.links[0];
-    if (link->state != HS_LINK_NONE || now < sender.next_dial_ns || is_done())
+    if (link->state != HS_LINK_NONE || now < sender.next_dial_ns || sender.end_heard)
         return;
     sender.next_dial_ns = now + SECOND_NS;
     long socket = new_socket(sender.host.family, SOCK_STREAM);
@@ -431,7 +441,7 @@ static void serve(void)
             sender.next_announcement_ns = now + SECOND_NS;
             hs_announce__send(sender.port);
         }
-        if ((is_done() && !owes_end()) || atomic_load(&hs_stream.quit) || patience_has_ended(now))
+        if ((is_done() && end_is_heard(now)) || atomic_load(&hs_stream.quit) || patience_has_ended(now))
             return;
         rest(seen);
     }

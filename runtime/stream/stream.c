@@ -375,14 +375,9 @@ static void leave_to_child(void)
     HS_SYSTEM1(SYS_exit_group, 0);
 }
 
-static bool has_more(void)
-{
-    return !hs_stream__is_complete() || hs_ring__room(&hs_stream.ring) < hs_stream.ring.size;
-}
-
 static void wait_until_sent(void)
 {
-    while (has_more() && !atomic_load(&hs_stream.broken))
+    while (!atomic_load(&hs_stream.broken))
         hs_stream__wait_for_room();
 }
 

@@ -197,6 +197,7 @@ class Host:
         self.acknowledged = self.have
         self.cuts = sorted(options.cut)
         self.stalls = sorted(options.stall)
+        self.ends_to_lose = options.lose_end
         self.requests = list(options.request)
         self.sent_requests = 0
         self.body = b''
@@ -270,6 +271,10 @@ class Host:
         elif kind == wire.END:
             if number(payload) != self.have:
                 raise wire.WireError(f'the end is at {number(payload)}, but there are {self.have} bytes')
+            if self.ends_to_lose:
+                self.ends_to_lose -= 1
+                connection.close(abruptly=True)
+                raise Closed('the end is lost')
             self.result['ended'] = True
             self.acknowledge(connection, again=True)
         elif kind == wire.ANSWER:
@@ -789,6 +794,7 @@ def parse_options():
     both.add_argument('--seed', type=int, default=1)
     both.add_argument('--attack', choices=Attack.names(), help='do this; succeeds when the other side closes')
     host = roles.add_parser('host', parents=[both])
+    host.add_argument('--lose-end', type=int, default=0, metavar='N', help='lose the connection N times when the end is told')
     host.add_argument('-o', '--output', help='where the stream goes; goes on where the file ends')
     host.add_argument('--request', action='append', default=[], help='ask; without -o only that')
     host.add_argument('--acknowledge', type=int, default=65536, metavar='N',
