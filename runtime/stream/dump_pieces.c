@@ -27,7 +27,7 @@ static uint32_t own_tid(void)
 
 static void count_as_dropped(void)
 {
-    hs_shared_word__add(&hs_stream.dropped[0], 1);
+    hs_shared_word__add(&hs_stream.dropped[HS_STREAM_DROPPED_EVENTS], 1);
 }
 
 static bool take_lock(void)

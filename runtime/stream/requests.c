@@ -40,7 +40,7 @@ static uint32_t status(const char *argument, struct hs_text *answer)
     line(answer, "pid: ", hs_stream.process);
     line(answer, "events: ", live->events);
     line(answer, "dropped: ", dropped);
-    line(answer, "dropped by the link: ", hs_stream.dropped[0]);
+    line(answer, "dropped by the link: ", hs_stream.dropped[HS_STREAM_DROPPED_EVENTS]);
     line(answer, "bytes not acknowledged: ", hs_stream.ring.size - hs_ring__room(&hs_stream.ring));
     line(answer, "buffer: ", hs_stream.ring.size);
     return 0;

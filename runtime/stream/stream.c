@@ -130,9 +130,11 @@ bool hs_stream__put_live_part(void)
     uint64_t words[HS_LIVE_WORDS] = {0};
     __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
     struct hs_live *live = (struct hs_live *)words;
-    live->dropped[HS_DROP_LINK] = hs_stream.dropped[0];
-    live->dropped[HS_DROP_META] = hs_stream.dropped[1];
-    live->events -= hs_stream.dropped[0] < live->events ? hs_stream.dropped[0] : live->events;
+    live->dropped[HS_DROP_LINK] = hs_stream.dropped[HS_STREAM_DROPPED_EVENTS];
+    live->dropped[HS_DROP_META] = hs_stream.dropped[HS_STREAM_DROPPED_META];
+    live->events -= hs_stream.dropped[HS_STREAM_DROPPED_EVENTS] < live->events
+                        ? hs_stream.dropped[HS_STREAM_DROPPED_EVENTS]
+                        : live->events;
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
@@ -265,7 +267,8 @@ bool hs_stream__has_room(uint32_t length)
 static bool count_as_dropped(uint32_t events)
 {
     // A chunk without events explains those of others.
-    hs_shared_word__add(&hs_stream.dropped[events == 0], events + (events == 0));
+    enum hs_stream_dropped what = events ? HS_STREAM_DROPPED_EVENTS : HS_STREAM_DROPPED_META;
+    hs_shared_word__add(&hs_stream.dropped[what], events ? events : 1);
     return false;
 }
 

@@ -9,6 +9,9 @@
 #include "runtime/lock.h"
 #include "runtime/stream/ring.h"
 
+// Events, and chunks that explain events.
+enum hs_stream_dropped { HS_STREAM_DROPPED_EVENTS, HS_STREAM_DROPPED_META };
+
 struct hs_stream {
     bool open;
     bool orphan; // this is the child that sends what the program left
@@ -18,7 +21,7 @@ struct hs_stream {
     uint8_t *kept;
     uint32_t kept_begin, kept_end;
     bool end_told;              // the LIVE_PART of the end is in the ring
-    uint64_t dropped[2];        // events; chunks that explain events
+    uint64_t dropped[2];        // by enum hs_stream_dropped
     uint64_t live_part_due_ns;  // under the lock
     const struct hs_live *live; // of the trace's header
     const uint8_t *header;      // the trace's
