@@ -38,6 +38,7 @@ enum hs_effect_kind {
     HS_EFFECT_SUB_REGISTER, // reg := source - other
     HS_EFFECT_OR,           // reg := source | value
     HS_EFFECT_SHIFT_LEFT,   // reg := source << value
+    HS_EFFECT_ALIGN,        // reg := source rounded down to a multiple of a power of two, which is not told
     HS_EFFECT_STORE,        // word at [source + value] := reg
     HS_EFFECT_LOAD,         // reg := word at [source + value]
 };
@@ -51,6 +52,14 @@ struct hs_effect {
 };
 
 #define HS_EFFECTS_MAX 40
+
+// Whether any decoder says HS_EFFECT_ALIGN: AMD64's does. A target looks at nothing but its own code, and all others
+// have no machine code for what does not come.
+#if defined(HS_ARCH_HEADER) || defined(__x86_64__)
+#define HS_DECODERS_ALIGN true
+#else
+#define HS_DECODERS_ALIGN false
+#endif
 
 struct hs_instruction {
     uint8_t size;     // in bytes; 0: not decoded

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Thin system calls for the target half. Every function returns what the kernel returns: a value >= 0, or -errno.
-// None touches errno, TLS or libc; all are async-signal-safe.
+// None touches errno, TLS or libc; all are async-signal-safe. Those of more than a few instructions are in system.c.
 #ifndef HEAPSONDE_ARCH_SYSTEM_H
 #define HEAPSONDE_ARCH_SYSTEM_H
 
@@ -50,7 +50,7 @@ struct hs_time {
 
 struct hs_file_status {
     uint64_t device, inode, size;
-    uint32_t mode, user;
+    uint32_t mode, user, links;
 };
 
 struct hs_limit {
@@ -61,10 +61,7 @@ struct hs_signal_set {
     uint64_t words[HS_KERNEL_SIGSET_SIZE / 8];
 };
 
-static inline long hs_system_open(const char *path, int flags, int mode)
-{
-    return HS_SYSTEM4(SYS_openat, -100, path, flags | HS_KERNEL_OPEN_FLAGS, mode);
-}
+long hs_system_open(const char *path, int flags, int mode);
 
 static inline long hs_system_close(int fd)
 {
@@ -147,29 +144,10 @@ static inline long hs_system_gettid(void)
     return HS_SYSTEM0(SYS_gettid);
 }
 
-static inline void hs_system_take_status(const struct hs_kernel_stat *from, struct hs_file_status *status)
-{
-    *status = (struct hs_file_status){from->device, from->inode, from->size, from->mode, from->user};
-}
-
-static inline long hs_system_status(int fd, struct hs_file_status *status)
-{
-    struct hs_kernel_stat kernel;
-    long result = HS_SYSTEM2(HS_KERNEL_FSTAT, fd, &kernel);
-    if (result == 0)
-        hs_system_take_status(&kernel, status);
-    return result;
-}
+long hs_system_status(int fd, struct hs_file_status *status);
 
 // `flags`: 0 or AT_SYMLINK_NOFOLLOW.
-static inline long hs_system_status_of(const char *path, int flags, struct hs_file_status *status)
-{
-    struct hs_kernel_stat kernel;
-    long result = HS_SYSTEM4(HS_KERNEL_FSTATAT, -100, path, &kernel, flags);
-    if (result == 0)
-        hs_system_take_status(&kernel, status);
-    return result;
-}
+long hs_system_status_of(const char *path, int flags, struct hs_file_status *status);
 
 static inline long hs_system_limit(int resource, struct hs_limit *limit)
 {
@@ -183,28 +161,12 @@ static inline long hs_system_readlink(const char *path, char *buffer, size_t siz
 
 // The files below /proc/self say nothing once the program's first thread has ended; those below /proc/thread-self still
 // do. They come second, since QEMU's user mode shows the program's own view in the former only.
-static inline long hs_system_open_own(const char *self, const char *thread_self)
-{
-    char byte;
-    long fd = hs_system_open(self, O_RDONLY | O_CLOEXEC, 0);
-    if (fd >= 0 && hs_system_pread((int)fd, &byte, 1, 0) == 1)
-        return fd;
-    long other = hs_system_open(thread_self, O_RDONLY | O_CLOEXEC, 0);
-    if (other < 0)
-        return fd;
-    if (fd >= 0)
-        hs_system_close((int)fd);
-    return other;
-}
+long hs_system_open_own(const char *self, const char *thread_self);
 
 #define HS_SYSTEM_OPEN_OWN(name) hs_system_open_own("/proc/self/" name, "/proc/thread-self/" name)
 
 // The path of the program; its length, not terminated.
-static inline long hs_system_executable(char *buffer, size_t size)
-{
-    long length = hs_system_readlink("/proc/self/exe", buffer, size);
-    return length > 0 ? length : hs_system_readlink("/proc/thread-self/exe", buffer, size);
-}
+long hs_system_executable(char *buffer, size_t size);
 
 static inline long hs_system_clock(int clock, struct hs_time *time)
 {

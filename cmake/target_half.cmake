@@ -34,7 +34,8 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
 endif()
 
 # Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
-# cmake/small_options.txt, and gcc's own in cmake/small_gcc_options.txt. Not -Oz: gcc's tables then know nothing of the
+# cmake/small_options.txt, and gcc's own in cmake/small_gcc_options.txt and, found by trial for each architecture, in
+# arch/NAME/small_gcc_options.txt. Not -Oz: gcc's tables then know nothing of the
 # pushes with which it loads small numbers, and the stack of a signal handler that interrupts such code would end there.
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   heapsonde_lines(HEAPSONDE_FAST_SOURCES ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
@@ -42,6 +43,10 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/fast_sources.txt)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     heapsonde_lines(more ${CMAKE_CURRENT_LIST_DIR}/small_gcc_options.txt)
     list(APPEND HEAPSONDE_SMALL_OPTIONS ${more})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/small_gcc_options.txt)
+      heapsonde_lines(more ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/small_gcc_options.txt)
+      list(APPEND HEAPSONDE_SMALL_OPTIONS ${more})
+    endif()
   endif()
 endif()
 

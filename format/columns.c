@@ -40,11 +40,16 @@ static inline void pack(const uint8_t *symbol, uint32_t count, unsigned per_byte
     output[whole] = (uint8_t)byte;
 }
 
-static inline void unpack(const uint8_t *from, uint32_t count, unsigned per_byte, uint8_t *symbol)
+static inline __attribute__((always_inline)) void unpack(const uint8_t *from, uint32_t count, unsigned per_byte,
+                                                         uint8_t *symbol)
 {
     unsigned width = 8 / per_byte, mask = (1u << width) - 1;
-    for (uint32_t i = 0; i < count; i++)
-        symbol[i] = (uint8_t)(from[i / per_byte] >> i % per_byte * width & mask);
+    uint32_t whole = count / per_byte;
+    for (uint32_t i = 0; i < whole; i++)
+        for (unsigned k = 0; k < per_byte; k++)
+            symbol[i * per_byte + k] = (uint8_t)(from[i] >> k * width & mask);
+    for (uint32_t i = whole * per_byte; i < count; i++)
+        symbol[i] = (uint8_t)(from[whole] >> i % per_byte * width & mask);
 }
 
 static uint8_t *pack_column(const struct hs_symbols *column, uint8_t *output, uint8_t *end)
@@ -85,8 +90,14 @@ static const uint8_t *unpack_column(struct hs_symbols *column, const uint8_t *at
         return NULL;
     if (width == 0)
         __builtin_memset(column->symbol, *at, column->count);
+    else if (width == 1)
+        unpack(at, column->count, 8, column->symbol);
+    else if (width == 2)
+        unpack(at, column->count, 4, column->symbol);
+    else if (width == 4)
+        unpack(at, column->count, 2, column->symbol);
     else
-        unpack(at, column->count, 8 / width, column->symbol);
+        __builtin_memcpy(column->symbol, at, column->count);
     return at + size;
 }
 

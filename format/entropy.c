@@ -6,6 +6,8 @@
 #define STATE_LOW (1u << 15) // states stay below 2^31, where the multiplication in make_code is exact
 #define STATES    4
 
+_Static_assert(HS_ENTROPY_SCALE >= 4 * 256, "the table of slots holds four histograms");
+
 // ---- frequencies ---------------------------------------------------------------------------------------------------
 
 // A frequency is sent as a weight index: 2 per power of two (1, 2, 3, 4, 6, 8, 12, ...), 0 for a symbol that is absent.
@@ -41,13 +43,14 @@ static void normalize(const uint8_t *weights, unsigned limit, uint16_t *frequenc
 {
     uint32_t total = 0, sum = 0;
     for (unsigned i = 0; i < limit; i++)
-        total += weight_value(weights[i]);
+        total += frequency[i] = (uint16_t)weight_value(weights[i]);
     uint64_t reciprocal = ((uint64_t)HS_ENTROPY_SCALE << 20) / total;
     unsigned largest = 0;
     for (unsigned i = 0; i < limit; i++) {
-        uint32_t f = (uint32_t)(weight_value(weights[i]) * reciprocal >> 20);
-        if (weights[i] && !f)
-            f = 1;
+        if (!frequency[i])
+            continue;
+        uint32_t f = (uint32_t)(frequency[i] * reciprocal >> 20);
+        f += !f;
         frequency[i] = (uint16_t)f;
         sum += f;
         if (f > frequency[largest])
@@ -131,14 +134,29 @@ static unsigned get_weights(struct hs_bit_reader *bits, uint8_t *weights)
 
 // ---- encoding ------------------------------------------------------------------------------------------------------
 
-// Counts into `histogram` and returns one more than the largest symbol.
-static unsigned count_symbols(const struct hs_symbols *column, uint32_t *histogram)
+// Counts into scratch->histogram and returns one more than the largest symbol. By turns in four tables: what is counted
+// up in one place again and again has each time to wait for the time before.
+static unsigned count_symbols(const struct hs_symbols *column, struct hs_entropy_scratch *scratch)
 {
-    unsigned limit = 256;
-    __builtin_memset(histogram, 0, 256 * sizeof *histogram);
-    for (uint32_t i = 0; i < column->count; i++)
-        histogram[column->symbol[i]]++;
-    while (!histogram[limit - 1])
+    const uint8_t *symbol = column->symbol, *const end = symbol + column->count;
+    uint32_t *table = scratch->table, any = 0;
+    __builtin_memset(table, 0, 4 * 256 * sizeof *table);
+    for (; (end - symbol) % 4; symbol++) {
+        any |= *symbol;
+        table[*symbol]++;
+    }
+    for (; symbol < end; symbol += 4) {
+        uint32_t first = symbol[0], second = symbol[1], third = symbol[2], fourth = symbol[3];
+        any |= first | second | third | fourth;
+        table[first]++;
+        table[256 + second]++;
+        table[512 + third]++;
+        table[768 + fourth]++;
+    }
+    unsigned limit = 1u << (32 - __builtin_clz(any | 1));
+    for (unsigned k = 0; k < limit; k++)
+        scratch->histogram[k] = table[k] + table[256 + k] + table[512 + k] + table[768 + k];
+    while (!scratch->histogram[limit - 1])
         limit--;
     return limit;
 }
@@ -160,7 +178,9 @@ static void make_code(struct hs_symbol_code *code, uint32_t start, uint32_t freq
     code->bias = (uint16_t)start;
 }
 
-static inline uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code, uint8_t **at)
+// Inline also where the rest is compiled for size: most of an encoder's time goes here.
+static inline __attribute__((always_inline)) uint32_t put_symbol(uint32_t state, const struct hs_symbol_code *code,
+                                                                 uint8_t **at)
 {
     if (state >= code->limit) {
         *at -= 2;
@@ -212,7 +232,7 @@ static void put_table(struct hs_bit_writer *bits, const struct hs_symbols *colum
     scratch->limit[c] = 0;
     if (!column->count)
         return;
-    unsigned limit = count_symbols(column, scratch->histogram);
+    unsigned limit = count_symbols(column, scratch);
     int single = scratch->histogram[limit - 1] == column->count;
     put_bits(bits, (uint64_t)single, 1);
     if (single) {

@@ -34,11 +34,13 @@ static inline void hs_bits_put32(struct hs_bit_writer *writer, uint32_t value, u
         writer->count -= 32;
         return;
     }
-    writer->at[0] = (uint8_t)writer->bits;
-    writer->at[1] = (uint8_t)(writer->bits >> 8);
-    writer->at[2] = (uint8_t)(writer->bits >> 16);
-    writer->at[3] = (uint8_t)(writer->bits >> 24);
-    writer->at += 4;
+    uint8_t *at = writer->at;
+    uint32_t word = (uint32_t)writer->bits; // a copy, which bytes that are stored cannot change
+    at[0] = (uint8_t)word;
+    at[1] = (uint8_t)(word >> 8);
+    at[2] = (uint8_t)(word >> 16);
+    at[3] = (uint8_t)(word >> 24);
+    writer->at = at + 4;
     writer->bits >>= 32;
     writer->count -= 32;
 }

@@ -30,9 +30,13 @@ struct encoder {
     uint64_t first_time;
     uint8_t *escape, *escape_end;
     struct hs_symbols column[HS_COLUMN_COUNT];
-    struct hs_entropy_scratch entropy;
-    uint16_t block_hash[1 << BLOCK_HASH_BITS];
-    uint16_t stack_hash[1 << STACK_HASH_BITS];
+    union {
+        struct {
+            uint16_t block_hash[1 << BLOCK_HASH_BITS];
+            uint16_t stack_hash[1 << STACK_HASH_BITS];
+        };
+        struct hs_entropy_scratch entropy; // when all events have been through
+    };
     uint8_t symbols[];
 };
 
@@ -45,25 +49,29 @@ static int is_free_column(unsigned column)
 _Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN + 14u * ALLOC_COLUMN <= HS_CODEC_SCRATCH_SIZE,
                "the encoder fits its scratch memory");
 
+// Until the end a column's pointer is where its next symbol goes.
 OFTEN void put(struct encoder *encoder, unsigned column, unsigned symbol)
 {
-    struct hs_symbols *symbols = &encoder->column[column];
-    symbols->symbol[symbols->count++] = (uint8_t)symbol;
+    *encoder->column[column].symbol++ = (uint8_t)symbol;
 }
 
-RARE void put_many_bits(struct encoder *encoder, uint64_t value, unsigned count)
+RARE unsigned put_many_bits(struct encoder *encoder, uint64_t value, unsigned symbol)
 {
-    hs_bits_put(&encoder->bits, value, count);
+    hs_bits_put(&encoder->bits, value, hs_number_extra_bits(symbol));
+    return symbol;
 }
 
 static __attribute__((noinline)) unsigned put_number(struct encoder *encoder, unsigned column, uint64_t value)
 {
+    if (value < 16) {
+        put(encoder, column, (unsigned)value);
+        return (unsigned)value;
+    }
     unsigned symbol = hs_number_symbol(value), count = hs_number_extra_bits(symbol);
     put(encoder, column, symbol);
     if (count > 31)
-        put_many_bits(encoder, value, count);
-    else if (count)
-        hs_bits_put32(&encoder->bits, (uint32_t)value & (((uint32_t)1 << count) - 1), count);
+        return put_many_bits(encoder, value, symbol);
+    hs_bits_put32(&encoder->bits, (uint32_t)value & (((uint32_t)1 << count) - 1), count);
     return symbol;
 }
 
@@ -79,7 +87,8 @@ OFTEN uint32_t find_block(const struct encoder *encoder, uint64_t unit, uint32_t
     uint32_t at = hash_unit(unit);
     for (;; at = (at + 1) & ((1u << BLOCK_HASH_BITS) - 1)) {
         uint32_t number = encoder->block_hash[at];
-        if (!number || hs_block_unit(&encoder->model.block[number]) == unit) {
+        const struct hs_block *block = &encoder->model.block[number];
+        if (!number || (block->unit_low == (uint32_t)unit && block->unit_high == unit >> 32)) {
             *slot = at;
             return number;
         }
@@ -449,42 +458,63 @@ static inline size_t encode_short(struct encoder *encoder, const uint64_t *recor
     return words;
 }
 
+// Kinds that a record begins with, apart from the time's.
+#define KINDS                                                                                                          \
+    (1u << HS_RECORD_FREE | 1u << HS_RECORD_FREE_STACK | 1u << HS_RECORD_WIDE |                                        \
+     (1u + (1u << HS_RECORD_USABLE)) *                                                                                 \
+         (1u << HS_RECORD_MALLOC | 1u << HS_RECORD_CALLOC | 1u << HS_RECORD_ALIGNED | 1u << HS_RECORD_REALLOC))
+
+RARE void note_first_time(struct encoder *encoder, const uint64_t *record, size_t taken)
+{
+    unsigned kind = record[0] & HS_RECORD_KIND_MASK;
+    encoder->first_time = encoder->time;
+    if ((kind & ~HS_RECORD_USABLE) == HS_RECORD_REALLOC)
+        encoder->first_time -= record[2] >> 48;
+    else if (kind == HS_RECORD_WIDE && (record[0] >> 4 & 0xff) == HS_WIDE_REALLOC && taken > 6)
+        encoder->first_time -= record[6];
+}
+
 // Goes through the records; returns how many words made sense.
 static size_t encode_records(struct encoder *encoder, const uint64_t *record, size_t words, uint64_t time)
 {
-    size_t at = 0;
-    while (at < words && record[at] && !encoder->bits.full) {
-        uint64_t first = record[at];
+    const uint64_t *const begin = record, *const end = record + words;
+    while (record < end && !encoder->bits.full) {
+        uint64_t first = *record;
         unsigned kind = first & HS_RECORD_KIND_MASK;
-        size_t taken = 1;
+        size_t taken = 1, left = (size_t)(end - record);
         if (kind == HS_RECORD_TIME) {
             time = first >> 4;
-            at++;
+            record++;
             continue;
         }
         time += first >> HS_RECORD_DELTA_POS;
+        if (!(KINDS >> kind & 1))
+            break;
         if (kind == HS_RECORD_WIDE) {
             taken = 1 + (first >> 12 & 0xff);
-            if (taken > words - at || encode_escape(encoder, first, record + at + 1, time))
+            if (taken > left || encode_escape(encoder, first, record + 1, time))
                 break;
-        } else if (kind == HS_RECORD_END || kind == HS_RECORD_USABLE || kind > HS_RECORD_REALLOC_USABLE) {
-            break;
         } else {
-            taken = encode_short(encoder, record + at, words - at, time);
+            taken = encode_short(encoder, record, left, time);
             if (!taken)
                 break;
         }
-        if (encoder->count == 1) {
-            unsigned base = kind & ~HS_RECORD_USABLE;
-            encoder->first_time = time;
-            if (base == HS_RECORD_REALLOC)
-                encoder->first_time -= record[at + 2] >> 48;
-            else if (kind == HS_RECORD_WIDE && (first >> 4 & 0xff) == HS_WIDE_REALLOC && taken > 6)
-                encoder->first_time -= record[at + 6];
-        }
-        at += taken;
+        if (encoder->count == 1)
+            note_first_time(encoder, record, taken);
+        record += taken;
     }
-    return at;
+    return (size_t)(record - begin);
+}
+
+// Sets each column's pointer to its begin, and its count to how far the pointer was from there.
+RARE void lay_out_columns(struct encoder *encoder)
+{
+    uint8_t *symbols = encoder->symbols;
+    for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
+        uintptr_t count = (uintptr_t)encoder->column[c].symbol - (uintptr_t)symbols;
+        encoder->column[c] = (struct hs_symbols){symbols, (uint32_t)count};
+        symbols += is_free_column(c) ? FREE_COLUMN : ALLOC_COLUMN;
+    }
 }
 
 static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
@@ -492,11 +522,7 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
     hs_model_start(&encoder->model, target);
     __builtin_memset(encoder->block_hash, 0, sizeof encoder->block_hash);
     __builtin_memset(encoder->stack_hash, 0, sizeof encoder->stack_hash);
-    uint8_t *symbols = encoder->symbols;
-    for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
-        encoder->column[c] = (struct hs_symbols){symbols, 0};
-        symbols += is_free_column(c) ? FREE_COLUMN : ALLOC_COLUMN;
-    }
+    lay_out_columns(encoder);
     // Raw bits and escapes wait at the end of the output until the columns are written.
     encoder->escape_end = output + HS_CODEC_MAX_OUTPUT;
     encoder->escape = encoder->escape_end - ESCAPE_SIZE;
@@ -515,6 +541,7 @@ RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, s
     size_t bits_length = (size_t)(hs_bits_finish(&encoder->bits) - bits);
     size_t escape_length = (size_t)(encoder->escape - escape);
     uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
+    lay_out_columns(encoder);
     *at++ = HS_CODEC_VERSION;
     *at++ = (uint8_t)((encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0) | (quickly ? HS_PAYLOAD_BIT_PACKED : 0));
     const uint64_t numbers[] = {encoder->count, base_time, bits_length, escape_length};

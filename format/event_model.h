@@ -23,8 +23,8 @@ static inline unsigned hs_number_symbol(uint64_t value)
 {
     if (value < 16)
         return (unsigned)value;
-    unsigned top = 63 - (unsigned)__builtin_clzll(value);
-    return 16 + ((top - 4) << 2) + ((unsigned)(value >> (top - 2)) & 3);
+    unsigned top = 63 ^ (unsigned)__builtin_clzll(value);
+    return 4 * top - 4 + (unsigned)(value >> (top - 2)); // the highest bit adds the missing 4
 }
 
 static inline uint64_t hs_number_base(unsigned symbol)

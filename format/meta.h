@@ -74,4 +74,12 @@ void hs_meta_open(struct hs_meta_reader *reader, const void *data, size_t length
 // Returns 1 with the next record of a known tag, 0 at the end, -1 at a record that makes no sense.
 int hs_meta_next(struct hs_meta_reader *reader, struct hs_meta_record *record);
 
+// Most records are nodes, one behind the other: reads up to `max` of them at once and returns how many, whose numbers
+// go on from *first. What it leaves, even a node, is for hs_meta_next.
+struct hs_meta_node {
+    uint64_t pc;
+    uint32_t parent;
+};
+size_t hs_meta_nodes(struct hs_meta_reader *reader, uint32_t *first, struct hs_meta_node *nodes, size_t max);
+
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/entropy.h"
 #include "format/meta.h"
 #include "format/varint.h"
 
@@ -51,6 +52,44 @@ static bool read_node(struct hs_meta_reader *reader, struct hs_meta_record *reco
     reader->next_node++;
     reader->at = body.at;
     return true;
+}
+
+// A varint of up to eight bytes, of which so many are there. How long it is is as good as random: no condition on that.
+// Returns its length, 0 when it is longer.
+static inline unsigned get_short(const uint8_t *at, uint64_t *value)
+{
+    uint64_t word = hs_load_little64(at), last = ~word & 0x8080808080808080u;
+    if (!last)
+        return 0;
+    word &= last ^ (last - 1);
+    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+    *value = (word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4;
+    return ((unsigned)__builtin_ctzll(last) + 1) / 8;
+}
+
+#define NODE_BYTES (1 + 2 * sizeof(uint64_t)) // that are read of a node, whatever its length
+
+size_t hs_meta_nodes(struct hs_meta_reader *reader, uint32_t *first, struct hs_meta_node *nodes, size_t max)
+{
+    const uint8_t *at = reader->at, *end = reader->end;
+    uint32_t next = reader->next_node;
+    uint64_t pc = reader->last_pc, back = 0, difference = 0;
+    size_t count = 0;
+    *first = next;
+    for (; count < max && next && (size_t)(end - at) >= NODE_BYTES && *at == HS_META_NODE; count++, next++) {
+        unsigned length = get_short(at + 1, &back);
+        unsigned other = get_short(at + 1 + length, &difference);
+        if (!length || !other || !back || back > next)
+            break;
+        pc += difference >> 1 ^ (0 - (difference & 1));
+        nodes[count] = (struct hs_meta_node){.pc = pc, .parent = next - (uint32_t)back};
+        at += 1 + length + other;
+    }
+    reader->at = at;
+    reader->next_node = next;
+    reader->last_pc = pc;
+    return count;
 }
 
 static void read_body(struct body *body, struct hs_meta_record *record)

@@ -32,17 +32,18 @@ enum { HS_STOP_NONE = 0, HS_STOP_DISK_FULL = 1, HS_STOP_FILE_LIMIT = 2, HS_STOP_
 
 // Reasons for events that are not in the trace: indices into hs_live.dropped.
 enum hs_drop {
-    HS_DROP_NESTED = 0,      // a signal handler allocated while this thread was inside the recorder
-    HS_DROP_BUFFER = 1,      // no buffer became free in time
-    HS_DROP_MEMORY = 2,      // the recorder could not get memory for itself
-    HS_DROP_STOPPED = 3,     // recording had ended early (disk full, ...)
-    HS_DROP_STACK_TABLE = 4, // event kept, stack lost: the stack table is full
-    HS_DROP_SMALL_STACK = 5, // a thread whose stack has no room for the recorder
-    HS_DROP_LINK = 6,        // of a stream: the link was slower than the program
-    HS_DROP_BLOCK_TABLE = 7, // sums: blocks that were counted when they came to be and then not followed: no room
-    HS_DROP_SAMPLES = 8,     // samples that the kernel had no room for in its ring, or that could not be read
-    HS_DROP_UNLOADING = 9,   // sample kept, stack lost: code was being unloaded
-    HS_DROP_META = 10,       // of a stream: chunks that explain events (META, FILE) for which no room was left
+    HS_DROP_NESTED = 0,        // a signal handler allocated while this thread was inside the recorder
+    HS_DROP_BUFFER = 1,        // no buffer became free in time
+    HS_DROP_MEMORY = 2,        // the recorder could not get memory for itself
+    HS_DROP_STOPPED = 3,       // recording had ended early (disk full, ...)
+    HS_DROP_STACK_TABLE = 4,   // event kept, stack lost: the stack table is full
+    HS_DROP_SMALL_STACK = 5,   // a thread whose stack has no room for the recorder
+    HS_DROP_LINK = 6,          // of a stream: the link was slower than the program
+    HS_DROP_BLOCK_TABLE = 7,   // sums: blocks that were counted when they came to be and then not followed: no room
+    HS_DROP_SAMPLES = 8,       // samples that the kernel had no room for in its ring, or that could not be read
+    HS_DROP_UNLOADING = 9,     // sample kept, stack lost: code was being unloaded
+    HS_DROP_META = 10,         // of a stream: chunks that explain events (META, FILE) for which no room was left
+    HS_DROP_NO_REGISTERS = 11, // sample kept, stack lost: the thread was ending, or has no user mode
     HS_DROP_COUNT = 16
 };
 
@@ -210,6 +211,7 @@ enum {
     HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
                                // same address have no pause of the recording between them
     HS_SAMPLE_WITNESS = 7,     // the kernel's own stack; weight: the recorder's
+    HS_SAMPLE_RETURNED = 8     // the program gives pages back and keeps their mapping; weight: bytes from `address` on
 };
 
 // The usable size that an allocator gives for `size` when a record does not say: glibc's rule for small blocks.

@@ -7,6 +7,7 @@
 #include "runtime/memory.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 
@@ -37,7 +38,8 @@ static void begin(void *data)
     if (thread->is_process)
         HS_SYSTEM0(SYS_setsid);
     thread->main(thread->argument);
-    hs_hidden_thread__exit();
+    for (;;)
+        HS_SYSTEM1(SYS_exit, 0);
 }
 
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
@@ -59,33 +61,28 @@ long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size,
     long tid = hs_arch_clone_thread(flags[kind], thread->memory + thread->size, begin, thread);
     hs_system_restore_signals(&before);
     if (tid < 0) {
-        hs_memory__unmap(thread->memory, thread->size);
-        thread->memory = NULL;
+        hs_hidden_thread__forget(thread);
         return tid;
     }
     thread->tid = (uint32_t)tid;
     return 0;
 }
 
-static void close_between(unsigned first, unsigned last)
+static void close_between(int first, int end)
 {
-    if (first > last || HS_SYSTEM3(HS_KERNEL_CLOSE_RANGE, first, last, 0) == 0)
+    if (first >= end || HS_SYSTEM3(HS_KERNEL_CLOSE_RANGE, first, end - 1, 0) == 0)
         return; // an older kernel has no such call, a filter may refuse it
-    for (unsigned fd = first; fd <= last && fd < 65536; fd++)
-        hs_system_close((int)fd);
+    do
+        hs_system_close(first);
+    while (++first < end && first < 65536);
 }
 
-void hs_hidden_thread__close_descriptors(int keep)
+void hs_hidden_thread__close_descriptors(int keep, int also)
 {
-    if (keep > 0)
-        close_between(0, (unsigned)keep - 1);
-    close_between((unsigned)(keep + 1), ~0u);
-}
-
-void hs_hidden_thread__exit(void)
-{
-    for (;;)
-        HS_SYSTEM1(SYS_exit, 0);
+    int low = keep < also ? keep : also, high = keep < also ? also : keep;
+    close_between(0, low);
+    close_between(low + 1, high);
+    close_between(high + 1, INT_MAX);
 }
 
 static bool has_ended(const struct hs_hidden_thread *thread)

@@ -21,17 +21,15 @@ struct hs_hidden_thread {
     void *argument;
 };
 
-// Starts `main(argument)`, which ends with hs_hidden_thread__exit(). Thread-local variables of this library read as
+// Starts `main(argument)`; when that returns the thread has ended. Thread-local variables of this library read as
 // zero in it. Returns 0 or -errno; -EINVAL where there is no such kind (QEMU's user mode has only the first).
 enum hs_hidden_kind { HS_HIDDEN_SHARED_DESCRIPTORS, HS_HIDDEN_THREAD, HS_HIDDEN_PROCESS };
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
                              enum hs_hidden_kind kind);
 
-// In the thread: closes every descriptor that it got from the program, but for `keep` (-1: none). What the program has
-// open must end when the program closes it.
-void hs_hidden_thread__close_descriptors(int keep);
-
-void hs_hidden_thread__exit(void) __attribute__((noreturn));
+// In the thread: closes every descriptor that it got from the program, but for `keep` and `also` (-1: none). What the
+// program has open must end when the program closes it.
+void hs_hidden_thread__close_descriptors(int keep, int also);
 
 // Waits until the thread (or process) has ended, `patience_ns` at most, and gives its memory back. False: it is still
 // there.

@@ -11,9 +11,9 @@ enum { SPINS = 100 };
 #define WAIT_NS     20000000ll
 #define PATIENCE_NS 2000000000ull
 
-void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
-    hs_system_futex((const void *)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns);
+    return hs_system_futex((const void *)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns);
 }
 
 void hs_futex__wake(_Atomic uint32_t *word, int count)

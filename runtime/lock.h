@@ -27,8 +27,8 @@ void hs_lock__release(struct hs_lock *lock);
 // Whether the thread has ended. Seen from a vfork child, which runs in its parent's memory, the parent's have not.
 bool hs_thread_is_gone(uint32_t tid);
 
-// futex(2) on a word that only this process shares. `timeout_ns` < 0 waits for ever.
-void hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+// futex(2) on a word that only this process shares. `timeout_ns` < 0 waits for ever. Returns 0 or -errno.
+long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void hs_futex__wake(_Atomic uint32_t *word, int count);
 
 #endif

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -38,16 +39,20 @@ static struct {
     bool private_table; // fd is in the writer thread's own table
     bool mapped;        // header and slots are mapped from the file
     uint64_t end;       // where the next chunk goes
-    uint64_t device, inode;
+    struct hs_file_status file;
     uint32_t created; // files created by this process and its fork ancestors: %n
     uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
     uint32_t block_count;
     struct hs_lock lock; // guards `end`, the blocks and the table of slots
     _Atomic bool stopped;
-    char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
-    char path[PATH_MAX + HS_CONFIG_TEXT + 64];
-    struct block blocks[BLOCKS_LIMIT];
 } output = {.fd = -1};
+
+// Apart from the rest, which is not zero at first: of zeros only what is used takes memory.
+static struct {
+    char path[PATH_MAX + HS_CONFIG_TEXT + 64];
+    char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
+    struct block blocks[BLOCKS_LIMIT];
+} place;
 
 static struct hs_live early_live;
 
@@ -63,7 +68,7 @@ bool hs_output__is_open(void)
 
 const char *hs_output__path(void)
 {
-    return output.path;
+    return place.path;
 }
 
 bool hs_output__stopped(void)
@@ -85,7 +90,7 @@ void hs_output__stop(uint64_t reason, int error)
     set_live(&live->stop_reason, reason);
     set_live(&live->end_time, hs_clock__now());
     set_live(&live->state, HS_STATE_STOPPED);
-    hs_log(HS_LOG_ERROR, "recording stopped: the trace cannot grow: ", output.path, error);
+    hs_log(HS_LOG_ERROR, "recording stopped: the trace cannot grow: ", place.path, error);
 }
 
 static uint64_t stop_reason_of(int error)
@@ -139,15 +144,15 @@ static uint8_t *map_file(uint64_t offset, uint64_t length)
     return hs_system_failed(result) ? NULL : (uint8_t *)result;
 }
 
-static int lift_descriptor(long fd)
+static int lift_descriptor(int fd)
 {
     struct hs_limit limit = {.current = 1024};
     hs_system_limit(RLIMIT_NOFILE, &limit);
     long wanted = limit.current > HIGH_DESCRIPTOR + 100 ? HIGH_DESCRIPTOR : (long)limit.current / 2;
     long high = HS_SYSTEM3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, wanted);
     if (high < 0)
-        return (int)fd;
-    hs_system_close((int)fd);
+        return fd;
+    hs_system_close(fd);
     return (int)high;
 }
 
@@ -162,8 +167,8 @@ static bool pattern_has(char what)
 static void append_number(uint64_t number)
 {
     struct hs_text text;
-    size_t length = hs_text__length(output.path);
-    hs_text__start(&text, output.path + length, sizeof output.path - length);
+    size_t length = hs_text__length(place.path);
+    hs_text__start(&text, place.path + length, sizeof place.path - length);
     hs_text__add_character(&text, '.');
     hs_text__add_number(&text, number);
 }
@@ -184,87 +189,89 @@ static bool is_own_trace(const char *path)
 // The program may change its directory, a daemon does; its traces stay together and are found again.
 static void remember_directory(void)
 {
-    if (output.directory[0])
+    if (place.directory[0])
         return;
-    long length = HS_SYSTEM2(SYS_getcwd, output.directory, sizeof output.directory - 1);
-    bool known = length > 0 && output.directory[0] == '/';
-    struct hs_text text;
-    size_t end = known ? hs_text__length(output.directory) : 0;
-    hs_text__start(&text, output.directory + end, sizeof output.directory - end);
+    long length = HS_SYSTEM2(SYS_getcwd, place.directory, sizeof place.directory - 1);
+    bool known = length > 0 && place.directory[0] == '/';
     if (known)
-        hs_text__add_character(&text, '/');
+        place.directory[length - 1] = '/';
+    place.directory[known ? length : 0] = 0;
 }
 
 static void expand_path(void)
 {
     struct hs_text text;
-    hs_text__start(&text, output.path, sizeof output.path);
+    hs_text__start(&text, place.path, sizeof place.path);
     if (hs_config.output[0] != '/')
-        hs_text__add(&text, output.directory);
-    hs_config__expand(hs_config.output, output.created, text.at, sizeof output.path - (size_t)(text.at - output.path));
+        hs_text__add(&text, place.directory);
+    hs_config__expand(hs_config.output, output.created, text.at, sizeof place.path - (size_t)(text.at - place.path));
 }
 
-// %n counts on to a name that is free. Without %p in the pattern a forked child appends its pid, and without %n the
-// program after an exec a number, so that neither overwrites what was recorded before.
-static void name_file(bool forked)
+// %n counts on to a name that is free. Without %p in the pattern a forked child appends its pid, and so does who finds
+// that another process is writing a trace of that name; without %n the program after an exec appends a number, so that
+// none overwrites what was recorded before.
+static void name_file(bool with_pid)
 {
     bool counts = pattern_has('n');
     remember_directory();
     for (;;) {
         expand_path();
-        if (forked && !pattern_has('p'))
+        if (with_pid && !pattern_has('p'))
             append_number((uint64_t)hs_system_getpid());
-        if (!counts || HS_SYSTEM4(SYS_faccessat, AT_FDCWD, output.path, 0, 0) != 0)
+        if (!counts || HS_SYSTEM4(SYS_faccessat, AT_FDCWD, place.path, 0, 0) != 0)
             break;
         output.created++;
     }
-    size_t length = hs_text__length(output.path);
-    for (uint64_t number = 1; !counts && number < 10000 && is_own_trace(output.path); number++) {
-        output.path[length] = 0;
+    size_t length = hs_text__length(place.path);
+    for (uint64_t number = 1; !counts && number < 10000 && is_own_trace(place.path); number++) {
+        place.path[length] = 0;
         append_number(number);
     }
     output.created++;
 }
 
-// An old trace is removed, not truncated: some file systems flush a truncated file when it is written again, and
-// whoever is reading the old one keeps it.
-static long create_or_replace(void)
+// The lock lasts for as long as this process has the file open or mapped, and only who has it may remove the file. An
+// old trace is removed, not truncated: some file systems flush a truncated file when it is written again, and whoever
+// is reading the old one keeps it. -EACCES, as for another user's file: a process has it. -EEXIST: it is removed.
+static int claim(int fd, bool is_old)
 {
-    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY;
-    long fd = hs_system_open(output.path, flags | O_EXCL, 0600);
-    if (fd != -EEXIST)
-        return fd;
-    struct hs_file_status status;
-    bool plain = hs_system_status_of(output.path, AT_SYMLINK_NOFOLLOW, &status) == 0 && S_ISREG(status.mode);
-    if (plain && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, output.path, 0) == 0)
-        return hs_system_open(output.path, flags | O_EXCL, 0600);
-    return hs_system_open(output.path, flags | O_TRUNC, 0600);
+    long locked = HS_SYSTEM2(SYS_flock, fd, LOCK_EX | LOCK_NB);
+    if (hs_system_status(fd, &output.file) != 0 || !S_ISREG(output.file.mode))
+        return -EINVAL;
+    if (locked == -EWOULDBLOCK || !output.file.links)
+        return -EACCES;
+    if (is_old && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, place.path, 0) == 0)
+        return -EEXIST;
+    if (output.file.size)
+        HS_SYSTEM2(SYS_ftruncate, fd, 0);
+    return 0;
 }
 
-static long open_file(void)
+// O_CREAT comes second: with it some kernels refuse another user's file in a folder that all may write.
+static int open_file(void)
 {
-    long fd = create_or_replace();
-    if (fd < 0)
-        return fd;
-    struct hs_file_status status;
-    long failed = hs_system_status((int)fd, &status);
-    if (failed || !S_ISREG(status.mode)) {
-        hs_system_close((int)fd);
-        return failed ? failed : -EINVAL;
+    const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY;
+    for (;;) {
+        int fd = (int)hs_system_open(place.path, flags | O_NOFOLLOW, 0);
+        bool is_old = fd >= 0;
+        if (!is_old)
+            fd = (int)hs_system_open(place.path, flags | O_CREAT, 0600);
+        if (fd < 0)
+            return fd;
+        int failed = claim(fd, is_old);
+        if (!failed)
+            return fd;
+        hs_system_close(fd);
+        if (failed != -EEXIST)
+            return failed;
     }
-    HS_SYSTEM2(SYS_fchmod, fd, 0600);
-    if (hs_config.chown_to >= 0)
-        HS_SYSTEM3(HS_KERNEL_FCHOWN, fd, hs_config.chown_to, HS_SYSTEM0(HS_KERNEL_GETGID));
-    output.device = status.device;
-    output.inode = status.inode;
-    return fd;
 }
 
 static bool still_ours(void)
 {
     struct hs_file_status status;
-    return output.fd >= 0 && hs_system_status(output.fd, &status) == 0 && status.device == output.device &&
-           status.inode == output.inode;
+    return output.fd >= 0 && hs_system_status(output.fd, &status) == 0 && status.device == output.file.device &&
+           status.inode == output.file.inode;
 }
 
 static void close_descriptor(void)
@@ -276,7 +283,7 @@ static void close_descriptor(void)
 
 static bool reopen(void)
 {
-    long fd = hs_system_open(output.path, O_RDWR | O_CLOEXEC, 0);
+    int fd = (int)hs_system_open(place.path, O_RDWR | O_CLOEXEC, 0);
     if (fd < 0)
         return false;
     output.fd = lift_descriptor(fd);
@@ -292,58 +299,47 @@ static bool descriptor_is_good(void)
     return output.private_table || still_ours() || reopen();
 }
 
-static int create_header(uint64_t forked_at)
+static int create_file(bool with_pid)
 {
-    output.header = map_file(0, HS_FILE_HEADER_SIZE);
-    output.mapped = output.header != NULL;
-    if (!output.mapped) {
-        int failed = reserve(0, HS_FILE_HEADER_SIZE);
-        if (failed)
-            return failed;
-        output.header = hs_memory__map(HS_FILE_HEADER_SIZE);
-        if (!output.header)
-            return -ENOMEM;
-    }
-    ((struct hs_file_header *)output.header)->live = early_live;
-    hs_file_header__fill(output.header, HS_CONTENT_EVENTS, forked_at);
-    if (!output.mapped)
-        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
-    return 0;
-}
-
-// A trace that is only streamed has its header in memory, and no file.
-static int create_without_file(uint64_t forked_at)
-{
-    output.header = hs_memory__map(HS_FILE_HEADER_SIZE);
-    if (!output.header)
-        return -ENOMEM;
-    ((struct hs_file_header *)output.header)->live = early_live;
-    hs_file_header__fill(output.header, HS_CONTENT_EVENTS, forked_at);
-    return 0;
-}
-
-static int create_file(uint64_t forked_at)
-{
-    name_file(forked_at != 0);
-    long fd = open_file();
+    int fd, refused = 0;
+    do {
+        name_file(with_pid || refused);
+        fd = open_file();
+    } while (fd == -EACCES && !refused++);
     if (fd < 0)
-        return (int)fd;
+        return fd;
+    if (refused)
+        hs_log(HS_LOG_WARN, "another process has the trace of that name; this one is ", place.path, 0);
+    HS_SYSTEM2(SYS_fchmod, fd, 0600);
+    if (hs_config.chown_to >= 0)
+        HS_SYSTEM3(HS_KERNEL_FCHOWN, fd, hs_config.chown_to, HS_SYSTEM0(HS_KERNEL_GETGID));
     output.fd = lift_descriptor(fd);
-    int failed = create_header(forked_at);
+    int failed = reserve(0, HS_FILE_HEADER_SIZE);
     if (failed) {
         close_descriptor();
         return failed;
     }
+    output.header = map_file(0, HS_FILE_HEADER_SIZE);
+    output.mapped = output.header != NULL;
     output.end = HS_FILE_HEADER_SIZE;
     output.has_file = true;
     return 0;
 }
 
+// A trace that is only streamed has its header in memory, and no file.
 int hs_output__create(uint64_t forked_at)
 {
-    int failed = hs_config.output[0] ? create_file(forked_at) : create_without_file(forked_at);
+    int failed = hs_config.output[0] ? create_file(forked_at != 0) : 0;
     if (failed)
         return failed;
+    if (!output.mapped)
+        output.header = hs_memory__map(HS_FILE_HEADER_SIZE);
+    if (!output.header)
+        return -ENOMEM;
+    ((struct hs_file_header *)output.header)->live = early_live;
+    hs_file_header__fill(output.header, HS_CONTENT_EVENTS, forked_at);
+    if (output.has_file && !output.mapped)
+        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
     output.open = true;
     bool streamed = hs_stream__is_wanted() && hs_stream__begin(output.header, HS_FILE_HEADER_SIZE);
     return output.has_file || streamed ? 0 : -ENOTCONN;
@@ -458,7 +454,7 @@ static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
         return false;
     bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset, (uint32_t)(length / HS_SLOT_SIZE));
     if (fits)
-        output.blocks[output.block_count++] = (struct block){memory, length};
+        place.blocks[output.block_count++] = (struct block){memory, length};
     hs_lock__release(&output.lock);
     if (!fits)
         hs_memory__unmap(memory, (size_t)length);
@@ -518,7 +514,7 @@ void hs_output__abandon(void)
     if (!output.private_table)
         close_descriptor();
     for (uint32_t i = 0; i < output.block_count; i++)
-        hs_memory__unmap(output.blocks[i].memory, (size_t)output.blocks[i].length);
+        hs_memory__unmap(place.blocks[i].memory, (size_t)place.blocks[i].length);
     if (output.header)
         hs_memory__unmap(output.header, HS_FILE_HEADER_SIZE);
     output.block_count = 0;

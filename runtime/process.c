@@ -112,7 +112,6 @@ static void add_mode_info(struct hs_meta_writer *writer)
 static void write_info(void)
 {
     static uint8_t buffer[INFO_SIZE]; // under process.lock
-    __builtin_memset(buffer, 0, sizeof buffer);
     struct hs_meta_writer writer;
     hs_meta_begin(&writer, buffer, sizeof buffer);
     hs_meta_clock(&writer, 0, hs_clock.start_monotonic_ns,
@@ -338,6 +337,20 @@ bool hs_process__materialize(void)
     return ready;
 }
 
+// At the end samples are taken no more: those from behind it would reach the file, but not a stream.
+static __attribute__((noinline)) void flush(struct hs_thread *self, bool ends)
+{
+    if (self)
+        hs_thread__flush(self);
+    hs_perf__flush();
+    if (ends) {
+        hs_process__code_will_be_unloaded();
+        hs_threads__collect_dead();
+    }
+    hs_stacks__flush((uint32_t)hs_system_gettid());
+    hs_journal__flush_others();
+}
+
 bool hs_process__sync(void)
 {
     struct hs_thread *self = hs_thread_self;
@@ -346,11 +359,7 @@ bool hs_process__sync(void)
     if (self)
         self->inside = HS_INSIDE_RECORDER;
     bool open = hs_output__is_open() || hs_process__materialize();
-    if (self)
-        hs_thread__flush(self);
-    hs_perf__flush();
-    hs_stacks__flush((uint32_t)hs_system_gettid());
-    hs_journal__flush_others();
+    flush(self, false);
     bool done = open && hs_writer__sync();
     if (self)
         self->inside = HS_OUTSIDE;
@@ -367,12 +376,7 @@ void hs_process__exit(void)
         self->inside = HS_INSIDE_RECORDER;
     // A forked child that recorded nothing leaves no file.
     if (hs_output__is_open() || (self && self->slot && hs_process__materialize())) {
-        if (self)
-            hs_thread__flush(self);
-        hs_perf__flush();
-        hs_threads__collect_dead();
-        hs_stacks__flush((uint32_t)hs_system_gettid());
-        hs_journal__flush_others();
+        flush(self, true);
         hs_writer__close(HS_STATE_CLOSED);
         hs_stream__end();
     }

@@ -211,7 +211,8 @@ void hs_record__free(struct hs_thread *thread, const struct hs_registers *caller
     put_free(thread, address, stack, hs_clock__now());
 }
 
-void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address, uint64_t when)
+HS_COLD void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address,
+                                uint64_t when)
 {
     thread->inside = HS_INSIDE_RECORDER;
     put_free(thread, address, hs_config.free_stacks ? stack_of(thread, caller) : 0, when);

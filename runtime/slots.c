@@ -14,7 +14,7 @@ enum { INDEX_BITS = 14 };
 #define INDEX_MASK (ONE_TAG - 1)
 
 static struct {
-    _Atomic uint32_t total;
+    _Atomic uint32_t total; // all below have their memory: whoever outlives a killed program looks at them
     _Atomic uintptr_t free_head;
     _Atomic uint32_t full_head;
     _Atomic uint32_t free_count; // approximate: a hint for growing
@@ -91,15 +91,16 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
     uint32_t total = atomic_load_explicit(&slots.total, memory_order_relaxed);
     if (total + count > HS_SLOTS_LIMIT)
         return false;
-    atomic_store_explicit(&slots.total, total + count, memory_order_relaxed);
-    for (uint32_t i = count; i-- > 0;) {
+    for (uint32_t i = 0; i < count; i++) {
         struct hs_slot *slot = slot_at(total + i);
         slot->memory = memory + (size_t)i * HS_SLOT_SIZE;
         slot->file_offset = file_offset ? file_offset + (uint64_t)i * HS_SLOT_SIZE : 0;
         if (file_offset)
             fill_chunk_header(slot->memory);
-        push_free(slot);
     }
+    atomic_store_explicit(&slots.total, total + count, memory_order_release);
+    for (uint32_t i = count; i-- > 0;)
+        push_free(slot_at(total + i));
     wake_waiting(count);
     return true;
 }
@@ -152,8 +153,9 @@ struct hs_slot *hs_slots__collect(void)
 void hs_slots__give_back(struct hs_slot *slot)
 {
     struct hs_slot_header *header = hs_slot__header(slot);
+    size_t filled = header->use == HS_SLOT_META ? HS_SLOT_RECORDS_SIZE : HS_SLOT_EVENTS_SIZE;
     __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
-    __builtin_memset(hs_slot__records(slot), 0, HS_SLOT_RECORDS_SIZE);
+    __builtin_memset(hs_slot__records(slot), 0, filled);
     push_free(slot);
     wake_waiting(1);
 }
@@ -174,7 +176,7 @@ const struct hs_slot *hs_slots__at(uint32_t index)
 
 uint32_t hs_slots__total(void)
 {
-    return atomic_load_explicit(&slots.total, memory_order_relaxed);
+    return atomic_load_explicit(&slots.total, memory_order_acquire);
 }
 
 uint32_t hs_slots__free(void)

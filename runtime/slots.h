@@ -18,6 +18,9 @@
 
 enum { HS_SLOTS_LIMIT = 8192 };
 
+// Of a slot's records as far as a thread fills it with events: what it leaves untouched takes no memory.
+#define HS_SLOT_EVENTS_SIZE (HS_SLOT_SIZE / 4 * 3 - HS_SLOT_RECORDS_OFFSET)
+
 struct hs_slot {
     uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
     uint64_t file_offset; // 0: not in the file

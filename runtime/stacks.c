@@ -49,6 +49,13 @@ static inline struct node *node_of(uint32_t id)
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
+// Of an id that was read from the trie: its memory is there.
+static inline struct node *known_node(uint32_t id)
+{
+    struct node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
+    return &segment[id & (SEGMENT_NODES - 1)];
+}
+
 // Moves a child to the front of its parent's list, so that what is met often is met early. Whoever reads the list at
 // this moment may miss nodes of it; a miss is looked up again under the lock.
 static __attribute__((noinline)) void promote(uint32_t tid, uint32_t parent, uint32_t before, uint32_t child)
@@ -75,7 +82,7 @@ static inline void maybe_promote(struct hs_node_cache *cache, uint32_t parent, u
 }
 
 // The child of `parent` for `pc`, or 0. Children beyond the first few of a node are found by hash. `cache`: the calling
-// thread's, NULL under the lock.
+// thread's, NULL: nothing is promoted.
 static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintptr_t pc)
 {
     const struct node *node = node_of(parent);
@@ -83,7 +90,7 @@ static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintpt
     for (unsigned steps = 0; child; steps++) {
         if (steps == HS_WIDE_LIST)
             return hs_wide_nodes__find(parent, pc);
-        node = node_of(child);
+        node = known_node(child);
         if (atomic_load_explicit(&node->pc, memory_order_relaxed) == pc) {
             if (steps)
                 maybe_promote(cache, parent, before, child);
@@ -93,6 +100,12 @@ static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintpt
         child = atomic_load_explicit(&node->next, memory_order_acquire);
     }
     return 0;
+}
+
+// Of new stacks and of marks: one copy does.
+static __attribute__((noinline)) uint32_t find_seldom(uint32_t parent, uintptr_t pc)
+{
+    return find(NULL, parent, pc);
 }
 
 static struct node *make_node(uint32_t id)
@@ -148,7 +161,7 @@ static uint32_t append(uint32_t parent, uintptr_t pc)
 // The node that marks a cut stack, or a guess. Under the lock.
 static uint32_t marker_below(uint32_t parent, uintptr_t mark)
 {
-    uint32_t id = find(NULL, parent, mark);
+    uint32_t id = find_seldom(parent, mark);
     return id ? id : append(parent, mark);
 }
 
@@ -160,7 +173,7 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
         uintptr_t pc = memo->pcs[i];
         if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, i) && !(parent = marker_below(parent, GUESSED)))
             return 0;
-        uint32_t id = fresh ? 0 : find(NULL, parent, pc);
+        uint32_t id = fresh ? 0 : find_seldom(parent, pc);
         if (!id) {
             hs_modules__see(pc);
             id = append(parent, pc);
@@ -196,9 +209,11 @@ static void empty_cache(struct hs_node_cache *cache, uint32_t generation)
     cache->generation = generation;
 }
 
+_Static_assert(HS_NODE_CACHE_WAYS == 4, "find_cached() gives 2 bits");
+
 static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, uint32_t parent, uintptr_t pc)
 {
-    unsigned way = (pc ^ pc >> 3 ^ pc >> 6) % HS_NODE_CACHE_WAYS;
+    unsigned way = (uint32_t)pc * 0x9e3779b1u >> 30;
     __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
     if (entry->pc == pc && entry->parent == parent)
         return entry->id;
@@ -217,7 +232,7 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
     if (cache->generation != generation)
         empty_cache(cache, generation);
     if (at->marker != HS_END_ROOT) {
-        at->parent = find(NULL, 0, (uintptr_t)at->marker);
+        at->parent = find_seldom(0, (uintptr_t)at->marker);
         if (!at->parent)
             return 0;
         at->marker = HS_END_ROOT;
@@ -225,7 +240,7 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
     for (; at->first < memo->depth; at->first++) {
         uint32_t parent = at->parent;
         if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, at->first) &&
-            !(parent = find(NULL, parent, GUESSED)))
+            !(parent = find_seldom(parent, GUESSED)))
             return 0;
         uint32_t id = find_cached(cache, at->first, parent, memo->pcs[at->first]);
         if (!id)
@@ -235,7 +250,8 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
     return at->parent;
 }
 
-static uint32_t identify_new(struct hs_memo *memo, const struct beginning *at, uint32_t tid)
+// Compiled for size, with all that it alone calls: what takes time are the lock and memory that was not there before.
+static HS_COLD uint32_t identify_new(struct hs_memo *memo, const struct beginning *at, uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return 0;

@@ -21,6 +21,7 @@ static struct {
     _Atomic uint32_t count;     // threads whose tid is not 0
     _Atomic uint32_t streams;   // stream numbers given out
     _Atomic uint32_t next_scan; // count at which the list is searched for dead threads
+    uint32_t zombie;            // that the kernel keeps although it has ended, or 0
 } threads = {.next_scan = FIRST_SCAN};
 
 uint32_t hs_threads__count(void)
@@ -57,12 +58,22 @@ static void retire(struct hs_thread *thread, uint32_t tid)
     atomic_store_explicit(&thread->tid, 0, memory_order_release);
 }
 
+static bool has_ended(uint32_t tid)
+{
+    return tid == threads.zombie || hs_thread_is_gone(tid);
+}
+
+void hs_threads__none_is_left(void)
+{
+    threads.zombie = (uint32_t)hs_system_getpid();
+}
+
 void hs_threads__collect_dead(void)
 {
     struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
     for (; thread; thread = thread->next) {
         uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_acquire);
-        if (tid != 0 && tid != HS_THREAD_TAKEN && hs_thread_is_gone(tid))
+        if (tid != 0 && tid != HS_THREAD_TAKEN && has_ended(tid))
             retire(thread, tid);
     }
     hs_writer__notify();
@@ -185,7 +196,7 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
         return false;
     note_name(thread);
     thread->at = hs_slot__records(thread->slot);
-    thread->limit = thread->at + HS_SLOT_RECORDS_SIZE / 8 - LONGEST_RECORD_WORDS;
+    thread->limit = thread->at + HS_SLOT_EVENTS_SIZE / 8 - LONGEST_RECORD_WORDS;
     thread->last_time = now;
     return true;
 }

@@ -57,6 +57,9 @@ uint32_t hs_threads__streams(void);
 // Submits the slots of threads that are gone.
 void hs_threads__collect_dead(void);
 
+// The process's first thread has ended, too, as the kernel does not tell as long as there is another.
+void hs_threads__none_is_left(void);
+
 // The stacks that the thread remembers mean nothing any more.
 void hs_thread__forget_stacks(struct hs_thread *thread);
 

@@ -5,37 +5,35 @@
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
+#include "runtime/hidden_thread.h"
+#include "runtime/left_over.h"
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/perf/perf.h"
 #include "runtime/process.h"
 #include "runtime/seal.h"
 #include "runtime/stream/stream.h"
 #include "runtime/threads.h"
 
-#include <errno.h>
-#include <linux/sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
 enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 8, STRETCHED_SLOTS = 64, GROWTH = 4 };
 
-#define SECOND_NS    1000000000ll
-#define PATIENCE_NS  2000000000ull
-#define STRETCH_NS   1000000000ull
-#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+#define SECOND_NS   1000000000ll
+#define PATIENCE_NS 2000000000ull
+#define STRETCH_NS  1000000000ull
+#define JOIN_NS     2000000000ll
 
 static struct {
     _Atomic uint32_t state, signal, asleep, asked, answered;
     _Atomic uint32_t close_state; // HS_STATE_* that ORDER_CLOSE writes
     struct hs_lock role;          // held while sealing inline
-    uint32_t tid;                 // of the thread
-    uint8_t *stack;
+    struct hs_hidden_thread thread;
 } writer;
 
 // A second thread that seals beside the first, from the moment that threads had to wait for a slot.
@@ -47,8 +45,7 @@ static struct {
     struct hs_lock lock;   // guards `batch`
     struct hs_slot *batch; // collected slots that nobody seals yet
     struct hs_sealer *sealer;
-    uint8_t *stack;
-    uint32_t tid;
+    struct hs_hidden_thread thread;
 } helper;
 
 static void wake(void)
@@ -87,7 +84,7 @@ static void seal_batch(struct hs_sealer *sealer, uint32_t tid)
 
 static void wake_helper(void)
 {
-    if (!helper.tid || atomic_load(&helper.working))
+    if (!helper.thread.tid || atomic_load(&helper.working))
         return;
     atomic_store(&helper.working, 1);
     atomic_fetch_add(&helper.signal, 1);
@@ -124,35 +121,16 @@ static void carry_out(uint32_t orders)
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
-static void close_between(unsigned first, unsigned last)
-{
-    if (first > last || HS_SYSTEM3(HS_KERNEL_CLOSE_RANGE, first, last, 0) == 0)
-        return; // an older kernel has no such call, a filter may refuse it
-    for (unsigned fd = first; fd <= last && fd < 65536; fd++)
-        hs_system_close((int)fd);
-}
-
-// What the program has open must end when the program closes it. Standard error stays for whoever asked for messages.
-static void close_others(unsigned keep)
-{
-    bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
-    for (unsigned fd = 0; fd < 3; fd++)
-        if (fd != keep && !(messages && fd == 2))
-            hs_system_close((int)fd);
-    if (keep > 3)
-        close_between(3, keep - 1);
-    if (keep < ~0u)
-        close_between(keep < 3 ? 3 : keep + 1, ~0u);
-}
-
-static void sleep_until_needed(void)
+// Returns whether nobody needed it.
+static bool sleep_until_needed(void)
 {
     uint32_t seen = atomic_load(&writer.signal);
     atomic_store(&writer.asleep, 1);
     bool needed = hs_slots__submitted() >= WAKE_AT || atomic_load(&writer.asked);
     if (!needed)
-        hs_futex__wait(&writer.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : -1);
+        hs_futex__wait(&writer.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : SECOND_NS);
     atomic_store(&writer.asleep, 0);
+    return !needed && atomic_load(&writer.signal) == seen;
 }
 
 static void helper_main(void *unused)
@@ -166,7 +144,7 @@ static void helper_main(void *unused)
         atomic_store(&helper.working, 0);
         hs_futex__wake(&helper.working, 1);
         if (atomic_load(&helper.quit))
-            HS_SYSTEM1(SYS_exit, 0);
+            return;
         hs_futex__wait(&helper.signal, seen, -1);
     }
 }
@@ -186,80 +164,70 @@ static bool has_second_core(void)
 static void start_helper(void)
 {
     bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
-    if (helper.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || !has_second_core())
+    if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || !has_second_core())
         return;
     helper.sealer = hs_seal__sealer(1);
-    helper.stack = helper.sealer ? hs_memory__map(STACK_SIZE) : NULL;
-    if (!helper.stack)
+    if (!helper.sealer)
         return;
     atomic_store(&helper.working, 1);
-    long tid = hs_arch_clone_thread(THREAD_FLAGS | CLONE_FILES, helper.stack + STACK_SIZE, helper_main, NULL);
-    if (tid > 0) {
-        helper.tid = (uint32_t)tid;
-        return;
-    }
-    atomic_store(&helper.working, 0);
-    hs_memory__unmap(helper.stack, STACK_SIZE);
-    helper.stack = NULL;
-}
-
-// Returns whether the thread has ended, so that its stack may go.
-static bool wait_until_gone(uint32_t tid)
-{
-    for (int i = 0; i < 100000; i++) {
-        if (hs_thread_is_gone(tid))
-            return true;
-        HS_SYSTEM0(SYS_sched_yield);
-    }
-    return false;
+    if (hs_hidden_thread__start(&helper.thread, STACK_SIZE, helper_main, NULL, HS_HIDDEN_SHARED_DESCRIPTORS))
+        atomic_store(&helper.working, 0);
 }
 
 static void stop_helper(void)
 {
-    if (!helper.tid)
+    if (!helper.thread.tid)
         return;
     atomic_store(&helper.quit, 1);
     atomic_fetch_add(&helper.signal, 1);
     hs_futex__wake(&helper.signal, 1);
-    if (wait_until_gone(helper.tid))
-        hs_memory__unmap(helper.stack, STACK_SIZE);
-    helper.stack = NULL;
-    helper.tid = 0;
+    hs_hidden_thread__join(&helper.thread, JOIN_NS);
+}
+
+static bool is_left_over(uint32_t *status)
+{
+    return hs_left_over__is_all(1 + (helper.thread.tid != 0) + hs_perf__threads(), status);
+}
+
+// As the program's last thread would have.
+static void end_for_program(void)
+{
+    atomic_store(&writer.state, STATE_INLINE);
+    hs_threads__none_is_left();
+    hs_perf__stop();
+    hs_process__exit();
 }
 
 static void thread_main(void *unused)
 {
     (void)unused;
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
-    close_others((unsigned)hs_output__descriptor());
-    for (;;) {
-        sleep_until_needed();
+    // Standard error stays for whoever asked for messages.
+    bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
+    hs_hidden_thread__close_descriptors(hs_output__descriptor(), messages ? 2 : -1);
+    uint32_t status = 0;
+    bool ends = false, left_over = false;
+    while (!ends && !left_over) {
+        left_over = sleep_until_needed() && is_left_over(&status);
         uint32_t orders = atomic_exchange(&writer.asked, 0);
         seal_submitted();
         carry_out(orders);
-        if (orders & ORDER_QUIT) {
-            stop_helper();
-            HS_SYSTEM1(SYS_exit, 0);
-        }
+        ends = orders & ORDER_QUIT;
     }
+    stop_helper();
+    if (left_over)
+        end_for_program();
+    HS_SYSTEM1(SYS_exit, status);
 }
 
 static bool start_thread(void)
 {
-    writer.stack = hs_memory__map(STACK_SIZE);
-    if (!writer.stack)
-        return false;
-    struct hs_signal_set before;
-    hs_system_block_signals(&before);
-    long tid = hs_arch_clone_thread(THREAD_FLAGS, writer.stack + STACK_SIZE, thread_main, NULL);
-    hs_system_restore_signals(&before);
-    if (tid < 0) {
-        hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-tid);
-        hs_memory__unmap(writer.stack, STACK_SIZE);
-        writer.stack = NULL;
+    hs_left_over__begin();
+    long error = hs_hidden_thread__start(&writer.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
+    if (error) {
+        hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-error);
         return false;
     }
-    writer.tid = (uint32_t)tid;
     if (hs_output__descriptor() >= 0)
         hs_system_close(hs_output__descriptor());
     hs_output__own_descriptor();
@@ -392,9 +360,7 @@ void hs_writer__become_inline(void)
     if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
     if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT, 10 * SECOND_NS)) {
-        if (wait_until_gone(writer.tid))
-            hs_memory__unmap(writer.stack, STACK_SIZE);
-        writer.stack = NULL;
+        hs_hidden_thread__join(&writer.thread, JOIN_NS);
         hs_output__share_descriptor();
         atomic_store(&writer.state, STATE_INLINE);
     }
@@ -403,24 +369,19 @@ void hs_writer__become_inline(void)
 
 uint32_t hs_writer__thread(void)
 {
-    return atomic_load(&writer.state) == STATE_THREAD ? writer.tid : 0;
+    return atomic_load(&writer.state) == STATE_THREAD ? writer.thread.tid : 0;
 }
 
 void hs_writer__reset(void)
 {
-    if (writer.stack)
-        hs_memory__unmap(writer.stack, STACK_SIZE);
-    writer.stack = NULL;
+    hs_hidden_thread__forget(&writer.thread);
     atomic_store(&writer.state, STATE_NONE);
     atomic_store(&writer.asked, 0);
     atomic_store(&writer.asleep, 0);
     writer.role = (struct hs_lock){0};
-    if (helper.stack)
-        hs_memory__unmap(helper.stack, STACK_SIZE);
-    helper.stack = NULL;
+    hs_hidden_thread__forget(&helper.thread);
     helper.batch = NULL;
     helper.lock = (struct hs_lock){0};
-    helper.tid = 0;
     atomic_store(&helper.working, 0);
     atomic_store(&helper.quit, 0);
 }

@@ -165,7 +165,8 @@ static bool next_place(struct analysis *analysis, struct place *place)
 
 static bool is_base(const struct hs_code_state *state, unsigned number)
 {
-    return state->registers[number].kind == HS_VALUE_CFA;
+    const struct hs_code_value *value = &state->registers[number];
+    return value->kind == HS_VALUE_CFA || (HS_DECODERS_ALIGN && value->kind == HS_VALUE_ALIGNED && state->cfa_slot);
 }
 
 // Whether a call could be made from here: the return address is kept, and sp or the frame pointer leads to it.
@@ -516,6 +517,28 @@ static bool revive(struct analysis *analysis, bool last)
 
 // --- the answer
 
+// The frame pointer before sp, which may have moved on by what nobody knows.
+static void describe_alignment(const struct hs_decoder *decoder, const struct hs_code_state *state,
+                               struct hs_code_frame *frame)
+{
+    unsigned number = state->registers[decoder->fp].kind == HS_VALUE_ALIGNED ? decoder->fp : decoder->sp;
+    struct hs_code_value value = state->registers[number];
+    bool known = value.kind == HS_VALUE_ALIGNED && value.number != INT32_MIN;
+    frame->aligned = known ? state->aligned : 0;
+    frame->cfa_slot = known ? state->cfa_slot : 0;
+    frame->aligned_register = (uint8_t)number;
+    frame->aligned_offset = known ? -value.number : 0;
+    frame->cfa_in_memory = false;
+}
+
+static bool cfa_is_in_memory(struct hs_code_frame *frame)
+{
+    frame->cfa_in_memory = frame->cfa_slot != 0;
+    frame->cfa_register = frame->aligned_register;
+    frame->cfa_offset = hs_code_frame__from_aligned(frame, frame->cfa_slot);
+    return frame->cfa_in_memory;
+}
+
 // sp before the frame pointer before any other register that calls preserve; of who was interrupted, before any.
 static bool describe_cfa(const struct analysis *analysis, const struct hs_code_state *state,
                          struct hs_code_frame *frame)
@@ -531,7 +554,7 @@ static bool describe_cfa(const struct analysis *analysis, const struct hs_code_s
         frame->base_offsets[i] = -state->registers[i].number;
     }
     if (!frame->bases)
-        return false;
+        return HS_DECODERS_ALIGN && cfa_is_in_memory(frame);
     unsigned number = (unsigned)__builtin_ctzll(frame->bases);
     if (frame->bases & hs_register_bit(decoder->fp))
         number = decoder->fp;
@@ -559,7 +582,10 @@ static bool is_unchanged(const struct hs_code_state *state, unsigned number)
 static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_state *state, unsigned number)
 {
     struct hs_code_value sp = state->registers[decoder->sp];
-    return state->saved & hs_register_bit(number) && (sp.kind != HS_VALUE_CFA || state->slots[number] >= sp.number);
+    enum hs_code_value_kind base = hs_code_state__slot_base(state, number);
+    if (base == HS_VALUE_ALIGNED && sp.kind == HS_VALUE_CFA)
+        return false; // what was aligned is off the stack again
+    return state->saved & hs_register_bit(number) && (sp.kind != base || state->slots[number] >= sp.number);
 }
 
 // What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
@@ -613,10 +639,13 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
             .cfa_register = decoder->sp, .bases = hs_register_bit(decoder->sp), .unchanged = all};
         return true;
     }
+    if (HS_DECODERS_ALIGN)
+        describe_alignment(decoder, state, frame);
     if (!describe_cfa(analysis, state, frame))
         return false;
+    uint64_t lost = HS_DECODERS_ALIGN ? state->aligned & ~frame->aligned : 0;
     frame->saved = frame->unchanged = 0;
-    frame->stored = state->saved;
+    frame->stored = state->saved & ~lost;
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         frame->slots[i] = state->slots[i];
         if (!hs_code_state__matters(decoder, i) || i == decoder->sp)
@@ -624,15 +653,18 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
         bool called_out = i == decoder->ra && !analysis->exact; // the call has overwritten it
         // What this path has not changed another path to the same place may have: what was stored holds for both.
         bool unchanged = !called_out && is_unchanged(state, i);
-        if (holds_slot(decoder, state, i) || (state->saved & hs_register_bit(i) && !unchanged))
+        if (holds_slot(decoder, state, i) || (frame->stored & hs_register_bit(i) && !unchanged))
             frame->saved |= hs_register_bit(i);
         else if (unchanged)
             frame->unchanged |= hs_register_bit(i);
     }
     take_stub_caller(decoder, state, frame);
     frame->fp_register = (frame->saved | frame->unchanged) & hs_register_bit(decoder->fp) ? 0 : moved_fp(analysis);
-    uint64_t known = frame->saved | frame->unchanged;
-    return decoder->ra == HS_DECODER_NO_REGISTER || known & hs_register_bit(decoder->ra);
+    if (decoder->ra == HS_DECODER_NO_REGISTER)
+        return true;
+    // What a function saves is in its own frame: else this is the rest of one that starts before.
+    uint64_t ra = hs_register_bit(decoder->ra);
+    return frame->unchanged & ra || (frame->saved & ra && frame->slots[decoder->ra] < 0);
 }
 
 static void state_of_frame(const struct hs_decoder *decoder, const struct hs_code_frame *frame,
@@ -640,6 +672,11 @@ static void state_of_frame(const struct hs_decoder *decoder, const struct hs_cod
 {
     hs_code_state__at_entry(decoder, state);
     state->saved = frame->stored;
+    if (HS_DECODERS_ALIGN) {
+        state->aligned = frame->aligned;
+        state->cfa_slot = frame->cfa_slot;
+        state->was_aligned = frame->aligned || frame->cfa_slot;
+    }
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
         state->slots[i] = frame->slots[i];
         if (frame->bases >> i & 1)
@@ -647,6 +684,8 @@ static void state_of_frame(const struct hs_decoder *decoder, const struct hs_cod
         else if (!(frame->unchanged >> i & 1))
             state->registers[i] = hs_value_unknown();
     }
+    if (HS_DECODERS_ALIGN && state->was_aligned)
+        state->registers[frame->aligned_register] = (struct hs_code_value){-frame->aligned_offset, HS_VALUE_ALIGNED};
 }
 
 bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact, void *memory,
@@ -679,8 +718,13 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     frame->unreached = analysis->revived;
     bool proven = known && !frame->guessed && !(exact && frame->unreached);
     struct hs_frame_question question = {decoder, code, at, exact, false};
-    if (proven || hs_code_ahead(&question, frame))
-        return true;
-    question.past_calls = true;
-    return (exact && hs_code_ahead(&question, frame)) || known;
+    // Of a return address on the stack the way ahead tells nothing. Asked here, where the decoder may be a constant.
+    if (proven || decoder->ra == HS_DECODER_NO_REGISTER)
+        return known;
+    for (int calls = 0; calls <= exact; calls++) {
+        question.past_calls = calls;
+        if (hs_code_ahead(&question, frame))
+            return true;
+    }
+    return known;
 }

@@ -43,7 +43,20 @@ struct hs_code_frame {
     bool guessed;   // no path from the entry led there
     bool unreached; // the same, but all that is known of the function agrees: not a guess, unless jumps lead in there
     bool outermost; // the function has given up the stack of its caller: there is none, and nothing else is said
+
+    // Of a stack pointer that was aligned, which is register `aligned_register` + aligned_offset. With cfa_in_memory
+    // the CFA is the word at cfa_register + cfa_offset, which is there + cfa_slot, and `bases` is 0.
+    bool cfa_in_memory;
+    uint8_t aligned_register;
+    int32_t aligned_offset, cfa_slot;
+    uint64_t aligned; // bit n: slots[n] is from there instead of the CFA
 };
+
+// From the register that leads there. Any code may be looked at: it wraps.
+static inline int32_t hs_code_frame__from_aligned(const struct hs_code_frame *frame, int32_t slot)
+{
+    return (int32_t)((uint32_t)slot + (uint32_t)frame->aligned_offset);
+}
 
 // Larger functions are cut: the work per address stays bounded.
 #define HS_ANALYSIS_CODE_MAX (1 << 20)

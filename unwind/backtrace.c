@@ -178,7 +178,7 @@ static inline int walk_from(void **pcs, int max, const struct hs_registers *star
             return count;
     }
     struct hs_walk walk;
-    hs_walk_start(&walk, start);
+    hs_walk_start(&walk, start, NULL);
     hs_stack_memory_start(&walk.memory, walk.sp);
     return walk_without_memo(pcs, max, &walk, info);
 }

@@ -45,6 +45,7 @@ enum hs_cfi_kind {
     HS_CFI_REGISTER,      // is in register `value`
     HS_CFI_AT_EXPRESSION, // in memory where the expression at section start + value says
     HS_CFI_VALUE_EXPRESSION,
+    HS_CFI_AT_BASE, // in memory at the row's base + value; of no table
 };
 
 struct hs_cfi_register {
@@ -56,6 +57,8 @@ struct hs_cfi_row {
     int64_t cfa_offset; // or place of the expression, from the start of the section
     uint8_t cfa_register;
     bool cfa_expression;
+    bool cfa_in_memory; // at register + offset; of no table
+    uint8_t base;       // the register of HS_CFI_AT_BASE
     struct hs_cfi_register registers[HS_DWARF_REGISTERS];
 };
 

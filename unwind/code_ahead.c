@@ -150,8 +150,6 @@ bool hs_code_ahead(const struct hs_frame_question *question, struct hs_code_fram
     struct ahead ahead = {.loaded = 0};
     struct hs_instruction last;
     int32_t ra_place = 0;
-    if (decoder->ra == HS_DECODER_NO_REGISTER)
-        return false;
     hs_code_state__at_entry(decoder, &ahead.state);
     if (!run_ahead(question, &ahead, &last))
         return false;

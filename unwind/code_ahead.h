@@ -16,7 +16,8 @@ struct hs_frame_question {
 };
 
 #pragma GCC visibility push(hidden)
-// False when the way cannot be followed, or proves nothing: then *frame is as before.
+// Only where calls put the return address into a register. False when the way cannot be followed, or proves nothing:
+// then *frame is as before.
 bool hs_code_ahead(const struct hs_frame_question *question, struct hs_code_frame *frame);
 #pragma GCC visibility pop
 

@@ -3,9 +3,9 @@
 
 #include "arch/system.h"
 #include "unwind/code_part.h"
-#include "unwind/exidx.h"
+#include "unwind/code_state.h"
 #include "unwind/function_bounds.h"
-#include "unwind/pdr.h"
+#include "unwind/own_table.h"
 #include "unwind/rule_cache.h"
 #include "unwind/work.h"
 
@@ -13,12 +13,24 @@
 
 _Static_assert(HS_DWARF_REGISTERS <= HS_DECODER_REGISTERS, "a row holds what a frame says");
 
+static void add_alignment(const struct hs_code_frame *frame, struct hs_cfi_row *row)
+{
+    row->cfa_in_memory = frame->cfa_in_memory;
+    row->base = frame->aligned_register;
+    for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
+        if (frame->saved & frame->aligned & hs_register_bit(i))
+            row->registers[i] =
+                (struct hs_cfi_register){hs_code_frame__from_aligned(frame, frame->slots[i]), HS_CFI_AT_BASE};
+}
+
 static void to_row(const struct hs_decoder *decoder, const struct hs_code_frame *frame, struct hs_cfi_row *row)
 {
     *row = (struct hs_cfi_row){.cfa_register = frame->cfa_register, .cfa_offset = frame->cfa_offset};
     for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
         if (frame->saved >> i & 1)
             row->registers[i] = (struct hs_cfi_register){frame->slots[i], HS_CFI_AT_OFFSET};
+    if (HS_DECODERS_ALIGN)
+        add_alignment(frame, row);
     if (frame->fp_register && frame->fp_register < HS_DWARF_REGISTERS)
         row->registers[decoder->fp] = (struct hs_cfi_register){frame->fp_register, HS_CFI_REGISTER};
     if (decoder->ra == HS_DECODER_NO_REGISTER)
@@ -35,20 +47,6 @@ static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code
     bool found = hs_analyse(decoder, code, at, exact, (void *)memory, frame);
     hs_system_munmap((void *)memory, size);
     return found;
-}
-
-// An entry of ARM's exception index holds where calls are made, and for most of the function elsewhere.
-static bool find_in_index(const struct hs_module *module, uintptr_t address, bool exact, struct hs_cfi_row *row)
-{
-#ifdef HS_ARCH_HAS_EXIDX
-    struct hs_exidx exidx;
-    struct hs_exidx_entry entry;
-    return hs_exidx_of_module(module, &exidx) && hs_exidx_find(&exidx, address, &entry) &&
-           hs_exidx_row(&exidx, &entry, row) && (exact || row->registers[HS_DWARF_RA].kind == HS_CFI_AT_OFFSET);
-#else
-    (void)module, (void)address, (void)exact, (void)row;
-    return false;
-#endif
 }
 
 // Whether the frame may be that of another function. Where calls push the return address, compilers put unlikely paths
@@ -98,41 +96,30 @@ static bool analyse_anywhere(const struct hs_decoder *decoder, const struct hs_m
     return true;
 }
 
-// What the architecture's own table says of calls in the function.
-static bool find_in_table(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
-                          struct hs_cfi_row *row)
-{
-#ifdef HS_ARCH_HAS_PDR
-    uintptr_t start;
-    return hs_pdr_find_row(module, address, &start, row) && start == code->address;
-#else
-    (void)module, (void)code, (void)address, (void)row;
-    return false;
-#endif
-}
-
 bool hs_code_row(const struct hs_module *module, uintptr_t pc, bool exact, struct hs_cfi_row *row, bool *guessed)
 {
     const struct hs_decoder *decoder = HS_ARCH_DECODER(pc);
     struct hs_code code = {0};
     struct hs_code_frame frame;
+    struct hs_own_entry entry;
     uintptr_t address = hs_rule_address(pc, exact);
     *guessed = false;
-    if (!exact && find_in_index(module, address, exact, row))
-        return true;
     if (!hs_function_bounds(decoder, module, address, &code))
         return false;
-    if (!exact && find_in_table(module, &code, address, row))
+    bool tabled = hs_own_table_row(module, &code, address, exact, &entry, row);
+    if (tabled && entry.proven)
         return true;
-    bool known = analyse_anywhere(decoder, module, &code, address, exact, &frame), outermost = known && frame.outermost;
-    if (known && !outermost) {
+    bool known = analyse_anywhere(decoder, module, &code, address, exact, &frame);
+    if (known && !frame.outermost) {
+        if (tabled)
+            hs_own_table_prove(&entry, row, &frame);
         to_row(decoder, &frame, row);
         *guessed = frame.guessed;
         return true;
     }
-    if (!outermost && !hs_function_is_entry(module, code.address, address)) {
+    if (!known && !hs_function_is_entry(module, code.address, address)) {
         *guessed = true;
-        return exact && find_in_index(module, address, exact, row);
+        return tabled;
     }
     *row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
     row->registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;

@@ -16,6 +16,11 @@ void hs_code_state__at_entry(const struct hs_decoder *decoder, struct hs_code_st
     state->registers[decoder->sp] = (struct hs_code_value){decoder->entry_sp_from_cfa, HS_VALUE_CFA};
     state->saved = 0;
     state->context = 0;
+    if (HS_DECODERS_ALIGN) {
+        state->aligned = 0;
+        state->cfa_slot = 0;
+        state->was_aligned = false;
+    }
 }
 
 static struct hs_code_value sum(struct hs_code_value a, int32_t number)
@@ -67,19 +72,39 @@ static struct hs_code_value computed(const struct hs_code_state *state, const st
     }
 }
 
+static bool is_aligned(struct hs_code_value value)
+{
+    return HS_DECODERS_ALIGN && value.kind == HS_VALUE_ALIGNED;
+}
+
+// What is aligned once more is unknown.
+static void align(struct hs_code_state *state, unsigned reg)
+{
+    struct hs_code_value aligned = {0, HS_VALUE_ALIGNED};
+    state->registers[reg] = state->was_aligned ? hs_value_unknown() : aligned;
+    state->was_aligned = true;
+}
+
 static void store(const struct hs_decoder *decoder, struct hs_code_state *state, const struct hs_effect *effect)
 {
     struct hs_code_value base = state->registers[effect->source], stored = state->registers[effect->reg];
     int32_t slot;
-    if (base.kind != HS_VALUE_CFA || stored.kind != HS_VALUE_ENTRY ||
+    bool is_cfa = is_aligned(base) && stored.kind == HS_VALUE_CFA && !stored.number;
+    if ((base.kind != HS_VALUE_CFA && !is_aligned(base)) || (stored.kind != HS_VALUE_ENTRY && !is_cfa) ||
         __builtin_add_overflow(base.number, effect->value, &slot))
         return;
+    if (is_cfa) {
+        state->cfa_slot = state->cfa_slot ? state->cfa_slot : slot;
+        return;
+    }
     unsigned number = (unsigned)stored.number;
     bool in_frame = slot < 0; // what is above is the caller's
     if (!in_frame || !hs_code_state__matters(decoder, number) || state->saved & hs_register_bit(number))
         return;
     state->saved |= hs_register_bit(number);
     state->slots[number] = slot;
+    if (is_aligned(base))
+        state->aligned |= hs_register_bit(number);
 }
 
 // What a stub's caller is returned to by comes in another register.
@@ -90,9 +115,11 @@ static struct hs_code_value loaded(const struct hs_decoder *decoder, const struc
     unsigned number = effect->reg, stored = number;
     if (decoder->ra_of_stubs && number == decoder->ra && !(state->saved & hs_register_bit(number)))
         stored = decoder->ra_of_stubs;
-    if (base.kind == HS_VALUE_CFA && state->saved & hs_register_bit(stored) &&
+    if (base.kind == hs_code_state__slot_base(state, stored) && state->saved & hs_register_bit(stored) &&
         (int64_t)base.number + effect->value == state->slots[stored])
         return (struct hs_code_value){(int32_t)number, HS_VALUE_ENTRY};
+    if (is_aligned(base) && state->cfa_slot && (int64_t)base.number + effect->value == state->cfa_slot)
+        return (struct hs_code_value){0, HS_VALUE_CFA};
     return hs_value_unknown();
 }
 
@@ -108,6 +135,8 @@ void hs_code_state__apply(const struct hs_decoder *decoder, struct hs_code_state
         store(decoder, state, effect);
     else if (effect->kind == HS_EFFECT_LOAD)
         state->registers[effect->reg] = loaded(decoder, state, effect);
+    else if (HS_DECODERS_ALIGN && effect->kind == HS_EFFECT_ALIGN)
+        align(state, effect->reg);
     else
         state->registers[effect->reg] = computed(state, effect);
 }

@@ -7,9 +7,10 @@
 
 #include "arch/decoder.h"
 
-enum hs_code_value_kind { HS_VALUE_UNKNOWN, HS_VALUE_CONSTANT, HS_VALUE_CFA, HS_VALUE_ENTRY };
+enum hs_code_value_kind { HS_VALUE_UNKNOWN, HS_VALUE_CONSTANT, HS_VALUE_CFA, HS_VALUE_ENTRY, HS_VALUE_ALIGNED };
 
-// HS_VALUE_CFA: the CFA + number. HS_VALUE_ENTRY: what register `number` held at the entry.
+// HS_VALUE_CFA: the CFA + number. HS_VALUE_ENTRY: what register `number` held at the entry. HS_VALUE_ALIGNED: what the
+// stack pointer was when it had been aligned, + number: how far that is from the CFA is not known.
 struct hs_code_value {
     int32_t number;
     uint32_t kind;
@@ -20,6 +21,10 @@ struct hs_code_state {
     int32_t slots[HS_DECODER_REGISTERS]; // from the CFA, of the registers in `saved`
     uint64_t saved;
     uint32_t context; // the decoder's
+    // Where the stack pointer was aligned:
+    bool was_aligned;
+    int32_t cfa_slot; // from there: it holds the CFA; 0: none does
+    uint64_t aligned; // of `saved`: slots that are from there
 };
 
 static inline uint64_t hs_register_bit(unsigned number)
@@ -30,6 +35,12 @@ static inline uint64_t hs_register_bit(unsigned number)
 static inline struct hs_code_value hs_value_unknown(void)
 {
     return (struct hs_code_value){0, HS_VALUE_UNKNOWN};
+}
+
+// What a saved register's slot is from.
+static inline enum hs_code_value_kind hs_code_state__slot_base(const struct hs_code_state *state, unsigned number)
+{
+    return HS_DECODERS_ALIGN && state->aligned & hs_register_bit(number) ? HS_VALUE_ALIGNED : HS_VALUE_CFA;
 }
 
 #pragma GCC visibility push(hidden)

@@ -29,7 +29,7 @@ static bool classify_cfa(const struct context *context, struct hs_symbolic *cfa)
         return false;
     cfa->base = row->cfa_register == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP;
     cfa->offset = row->cfa_offset;
-    cfa->deref = false;
+    cfa->deref = HS_DECODERS_ALIGN && row->cfa_in_memory;
     return cfa->offset == (int32_t)cfa->offset;
 }
 
@@ -40,6 +40,10 @@ static bool classify_place(const struct context *context, unsigned number, struc
     const struct hs_cfi_register *reg = &context->row->registers[number];
     if (reg->kind == HS_CFI_AT_OFFSET) {
         *place = (struct hs_symbolic){HS_BASE_CFA, reg->value, false};
+        return true;
+    }
+    if (HS_DECODERS_ALIGN && reg->kind == HS_CFI_AT_BASE) {
+        *place = (struct hs_symbolic){context->row->base == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP, reg->value, false};
         return true;
     }
     return reg->kind == HS_CFI_AT_EXPRESSION && classify(context, reg->value, &cfa, place) && !place->deref;

@@ -15,7 +15,7 @@ static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *
     struct hs_reader expression;
     if (!row->cfa_expression) {
         *cfa = walk->registers.values[row->cfa_register] + (uintptr_t)row->cfa_offset;
-        return true;
+        return !HS_DECODERS_ALIGN || !row->cfa_in_memory || hs_words_read(&walk->memory, *cfa, cfa);
     }
     return hs_cfi_expression(section, row->cfa_offset, &expression) &&
            hs_expression_evaluate(expression, &walk->registers, NULL, &walk->memory, cfa);
@@ -28,6 +28,12 @@ static bool is_outside(const struct hs_cfi_register *rule, uintptr_t place, uint
     return place < sp || (rule->kind == HS_CFI_AT_EXPRESSION && place >= cfa);
 }
 
+static bool is_at_base(const struct hs_cfi_register *rule)
+{
+    return HS_DECODERS_ALIGN && rule->kind == HS_CFI_AT_BASE;
+}
+
+// `cfa`: or what else the rule counts from.
 static bool compute_register(struct hs_full_walk *walk, const struct hs_cfi_section *section,
                              const struct hs_cfi_register *rule, uintptr_t cfa, uintptr_t *value)
 {
@@ -52,9 +58,10 @@ static bool compute_register(struct hs_full_walk *walk, const struct hs_cfi_sect
         break;
     case HS_CFI_AT_OFFSET:
     case HS_CFI_VALUE_OFFSET:
+    case HS_CFI_AT_BASE:
         break;
     }
-    if (rule->kind == HS_CFI_AT_OFFSET || rule->kind == HS_CFI_AT_EXPRESSION)
+    if (rule->kind == HS_CFI_AT_OFFSET || rule->kind == HS_CFI_AT_EXPRESSION || is_at_base(rule))
         return (walk->exact && is_outside(rule, place, sp, cfa)) || hs_words_read(&walk->memory, place, value);
     *value = place;
     return true;
@@ -87,9 +94,12 @@ static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_
         return HS_END_BAD_RULE;
     struct hs_all_registers next = walk->registers;
     next.values[HS_DWARF_SP] = cfa;
-    for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (!compute_register(walk, section, &row->registers[i], cfa, &next.values[i]))
+    for (int i = 0; i < HS_DWARF_REGISTERS; i++) {
+        const struct hs_cfi_register *rule = &row->registers[i];
+        uintptr_t base = is_at_base(rule) ? walk->registers.values[row->base] : cfa;
+        if (!compute_register(walk, section, rule, base, &next.values[i]))
             return HS_END_BAD_STACK;
+    }
 #ifdef HS_ARCH_LINK_REGISTER
     // Lazy binding in glibc has a frame that is larger than its table says.
     const struct hs_cfi_register *ra = &row->registers[HS_DWARF_RA];
@@ -168,7 +178,7 @@ static int step_by_guess(struct hs_full_walk *walk)
         return HS_END_NO_RULE;
     pc = hs_arch_strip(pc);
     uintptr_t code = hs_code_at(pc);
-    if (pc && !hs_module_find(hs_rule_address(code, false), &module))
+    if (!hs_module_find(hs_rule_address(code, false), &module))
         return HS_END_NO_RULE;
     values[HS_DWARF_PC] = pc;
     values[HS_DWARF_SP] = cfa;
@@ -176,7 +186,7 @@ static int step_by_guess(struct hs_full_walk *walk)
         values[HS_DWARF_FP] = fp;
     walk->exact = false;
     walk->guessed = true;
-    return pc ? HS_STEP_MORE : HS_END_ROOT;
+    return HS_STEP_MORE;
 }
 
 #ifdef HS_ARCH_HEADER
@@ -225,6 +235,7 @@ int hs_full_step(struct hs_full_walk *walk)
     case HS_ROW_FOUND:
         break;
     }
+    walk->guessed = found.guessed;
     int result = step_by_found(walk, &found, pc);
     hs_row_release(&found);
     return result;

@@ -13,6 +13,13 @@ struct hs_full_walk {
     bool guessed; // the last step was a guess
 };
 
+// Where the full walks of one walk start: each passes the frames between its own and the one that it is for, so the
+// next goes on where the last one ended.
+struct hs_full_start {
+    bool known; // false: in the walker's own frame
+    struct hs_full_walk at;
+};
+
 #pragma GCC visibility push(hidden)
 // Goes on to the caller. HS_STEP_MORE, or the enum hs_end that ends the walk.
 int hs_full_step(struct hs_full_walk *walk);

@@ -8,6 +8,7 @@
 struct stream {
     long fd;
     size_t at, length;
+    int behind_number; // the character
     char buffer[512];
 };
 
@@ -43,7 +44,7 @@ static uint64_t read_number(struct stream *stream, int base)
 {
     uint64_t value = 0;
     int digit;
-    while ((digit = digit_value(next_char(stream))) < base)
+    while ((digit = digit_value(stream->behind_number = next_char(stream))) < base)
         value = value * (unsigned)base + (unsigned)digit;
     return value;
 }
@@ -74,12 +75,9 @@ static bool read_line(struct stream *stream, struct line *line)
     read_number(stream, 16);
     read_number(stream, 16);
     // The number ends with a blank, or with the line's end where the kernel writes no path.
-    line->inode = 0;
-    int c;
-    while (digit_value(c = next_char(stream)) < 10)
-        line->inode = line->inode * 10 + (unsigned)digit_value(c);
+    line->inode = read_number(stream, 10);
     line->path[0] = 0;
-    if (c == ' ')
+    if (stream->behind_number == ' ')
         read_path(stream, line->path, sizeof line->path);
     return line->end > line->start;
 }
@@ -118,7 +116,7 @@ static bool find(struct stream *stream, uintptr_t address, struct hs_mapping *ma
 
 bool hs_maps_find(uintptr_t address, struct hs_mapping *mapping)
 {
-    struct stream stream = {HS_SYSTEM_OPEN_OWN("maps"), 0, 0, {0}};
+    struct stream stream = {HS_SYSTEM_OPEN_OWN("maps"), 0, 0, 0, {0}};
     if (stream.fd < 0)
         return false;
     bool found = find(&stream, address, mapping);

@@ -33,7 +33,8 @@ static inline uintptr_t hs_code_at(uintptr_t pc)
 }
 #endif
 
-// Finds the module of `pc`. No lock; no system call when the loader has _dl_find_object or the module is known.
+// Finds the module of the code at `pc`; of data there is none. No lock; no system call when the loader has
+// _dl_find_object or the module is known.
 bool hs_module_find(uintptr_t pc, struct hs_module *module);
 
 // The loaded segment of `module` that contains `address`: what may be read without a fault. The rest of the module when
@@ -68,6 +69,15 @@ static inline uintptr_t hs_module_words_bias(const struct hs_module *module)
 
 // Where a process starts in the module; 0: it does not.
 uintptr_t hs_module_entry(const struct hs_module *module);
+
+// From now on a module of which the program has unmapped a part is none: what is left of it is code that no file backs.
+// The calling thread looks, by msync(2) when it meets a module, from this function's callers and deeper ones; others go
+// by what it found.
+void hs_module_look(size_t page_size);
+
+// Each module is looked at once, until this is called: what is unmapped after the look is not noticed before. By the
+// thread that looks, or while it does not.
+void hs_module_look_again(void);
 
 // For the tests: pretends that the loader has no _dl_find_object.
 void hs_module_ignore_loader(bool ignore);

@@ -44,19 +44,17 @@ void hs_pdr_read(const struct hs_pdr *pdr, size_t number, struct hs_pdr_record *
 
 bool hs_pdr_slot(const struct hs_pdr_record *record, unsigned number, int32_t *offset)
 {
-    if (!(record->saved >> number & 1))
-        return false;
-    uint32_t above = (uint32_t)((uint64_t)record->saved >> (number + 1));
-    return !__builtin_sub_overflow(record->saved_offset, WORD * __builtin_popcount(above), offset);
+    uint32_t above = record->saved >> number >> 1;
+    *offset = (int32_t)((uint32_t)record->saved_offset - WORD * (uint32_t)__builtin_popcount(above));
+    return record->saved >> number & 1;
 }
 
 bool hs_pdr_usable(const struct hs_pdr_record *record)
 {
-    int32_t lowest;
+    int64_t below_highest = WORD * (__builtin_popcount(record->saved) - 1);
     return record->saved >> RA && !(record->saved >> SP & 1) && record->return_register == RA &&
-           (record->frame_register == SP || record->frame_register == S8) && record->frame_size > 0 &&
-           record->saved_offset <= -WORD && record->saved_offset % WORD == 0 &&
-           hs_pdr_slot(record, (unsigned)__builtin_ctz(record->saved), &lowest) && lowest >= -record->frame_size;
+           (record->frame_register == SP || record->frame_register == S8) && record->saved_offset <= -WORD &&
+           record->saved_offset % WORD == 0 && record->saved_offset - below_highest >= -record->frame_size;
 }
 
 // --- the index
@@ -78,26 +76,27 @@ static void sift_down(hs_pdr_entry *heap, size_t count, size_t at)
     }
 }
 
+// First the heap is made, from its last parent to its root; then the greatest goes to the end, as long as there is
+// more.
 static void sort(hs_pdr_entry *entries, size_t count)
 {
-    for (size_t at = count / 2; at-- > 0;)
-        sift_down(entries, count, at);
-    for (size_t last = count; last-- > 1;) {
-        hs_pdr_entry greatest = entries[0];
-        entries[0] = entries[last];
-        entries[last] = greatest;
-        sift_down(entries, last, 0);
+    for (size_t parent = count / 2, left = count; left > 1;) {
+        if (parent) {
+            parent--;
+        } else {
+            hs_pdr_entry greatest = entries[0];
+            entries[0] = entries[--left];
+            entries[left] = greatest;
+        }
+        sift_down(entries, left, parent);
     }
 }
 
 void hs_pdr_make_index(const struct hs_pdr *pdr, hs_pdr_entry *index)
 {
     size_t count = hs_pdr_count(pdr);
-    struct hs_pdr_record record;
-    for (size_t i = 0; i < count; i++) {
-        hs_pdr_read(pdr, i, &record);
-        index[i] = (uint64_t)record.address << 32 | i;
-    }
+    for (size_t i = 0; i < count; i++)
+        index[i] = (uint64_t)word_at(pdr, pdr->bytes.start + i * RECORD_SIZE) << 32 | (uint32_t)i;
     sort(index, count);
 }
 
@@ -119,20 +118,12 @@ bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, si
 
 // --- of modules
 
-static bool find_section(struct hs_range file, struct hs_pdr *pdr)
+static const struct index *make_index(struct hs_range file, size_t *size)
 {
     struct hs_file_section section;
     if (!hs_file_section(file, ".pdr", &section))
-        return false;
-    *pdr = (struct hs_pdr){section.bytes, (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != HS_WORDS_SWAPPED};
-    return hs_pdr_count(pdr) <= UINT32_MAX;
-}
-
-static const struct index *make_index(struct hs_range file, size_t *size)
-{
-    struct hs_pdr pdr;
-    if (!find_section(file, &pdr) || !hs_pdr_count(&pdr))
         return &no_index;
+    struct hs_pdr pdr = {section.bytes, (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != HS_WORDS_SWAPPED};
     *size = sizeof(struct index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
     long memory = hs_system_mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
@@ -195,12 +186,10 @@ void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *
                        const void *context)
 {
     const struct index *index = index_of(module);
-    struct hs_pdr_record record;
     uintptr_t bias;
     if (!index || !hs_module_bias(module, &bias))
         return;
-    for (size_t i = 0; i < index->count; i++) {
-        hs_pdr_read(&index->pdr, i, &record);
-        note(context, module->start + (uint32_t)(record.address - (uint32_t)(module->start - bias)));
-    }
+    for (size_t i = 0; i < index->count; i++)
+        note(context,
+             module->start + (uint32_t)((uint32_t)(index->entries[i] >> 32) - (uint32_t)(module->start - bias)));
 }

@@ -80,6 +80,11 @@ static void keep(const union content *content)
     write_place(&set[way], content);
 }
 
+static bool needs_table(uint8_t kind)
+{
+    return kind >= HS_CFI_AT_EXPRESSION && !(HS_DECODERS_ALIGN && kind == HS_CFI_AT_BASE);
+}
+
 // Whether all that a walk needs is in the row: nothing of the table that it is from.
 static bool stands_alone(const struct hs_found_row *found)
 {
@@ -87,7 +92,7 @@ static bool stands_alone(const struct hs_found_row *found)
         found->place.fde.return_address_column != HS_DWARF_RA)
         return false;
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (found->row.registers[i].kind >= HS_CFI_AT_EXPRESSION)
+        if (needs_table(found->row.registers[i].kind))
             return false;
     return true;
 }

@@ -4,7 +4,7 @@
 #include "unwind/include/heapsonde/unwind.h"
 #include "unwind/walk.h"
 
-_Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS] __attribute__((aligned(64))) HS_FAR;
+_Atomic uintptr_t hs_rule_cache[HS_RULE_CACHE_ROWS][HS_RULE_CACHE_COLUMNS] __attribute__((aligned(4096))) HS_FAR;
 _Atomic uint32_t hs_rule_generation_now = 1;
 static _Atomic uint32_t next_victim;
 static _Atomic bool holds_guesses;
@@ -37,11 +37,12 @@ static uintptr_t value_of_rule(uint32_t rule)
 static _Atomic uintptr_t *choose_way(_Atomic uintptr_t *set, uintptr_t tag)
 {
     for (int way = 0; way < HS_RULE_CACHE_WAYS; way++) {
-        uintptr_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
+        uintptr_t entry = atomic_load_explicit(hs_rule_way(set, way), memory_order_relaxed);
         if (!entry || (entry ^ tag) >> HS_RULE_CACHE_VALUE_BITS == 0)
-            return &set[way];
+            return hs_rule_way(set, way);
     }
-    return &set[atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed) % HS_RULE_CACHE_WAYS];
+    uint32_t victim = atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed);
+    return hs_rule_way(set, (int)(victim % HS_RULE_CACHE_WAYS));
 }
 
 void hs_rule_cache_insert(uintptr_t key, uint32_t rule, uint32_t generation)

@@ -4,7 +4,8 @@
 //
 // An entry is a word. With 64 bits it is the rest of the mixed key (the tag) and the rule; the mix is a bijection of
 // the key and the set number is its other 13 bits, so a hit is exact. With 32 bits the tag leaves no room for a rule:
-// the entry holds the rule's number in a table that keeps each different rule once. Zero pages, touched on demand.
+// the entry holds the rule's number in a table that keeps each different rule once. Zero pages, touched on demand: all
+// sets' first ways lie together, so that few rules touch few pages.
 #ifndef HEAPSONDE_UNWIND_RULE_CACHE_H
 #define HEAPSONDE_UNWIND_RULE_CACHE_H
 
@@ -21,8 +22,19 @@
 #define HS_RULE_CACHE_TAG_BITS   (HS_RULE_CACHE_KEY_BITS - HS_RULE_CACHE_SET_BITS)
 #define HS_RULE_CACHE_VALUE_BITS ((int)(8 * sizeof(uintptr_t)) - HS_RULE_CACHE_TAG_BITS)
 
+// Where a load reaches no further than 32 KiB, a set's ways lie side by side.
+#ifdef HS_ARCH_SHORT_REACH
+#define HS_RULE_CACHE_ROWS     (1 << HS_RULE_CACHE_SET_BITS)
+#define HS_RULE_CACHE_COLUMNS  HS_RULE_CACHE_WAYS
+#define HS_RULE_CACHE_WAY_STEP 1
+#else
+#define HS_RULE_CACHE_ROWS     HS_RULE_CACHE_WAYS
+#define HS_RULE_CACHE_COLUMNS  (1 << HS_RULE_CACHE_SET_BITS)
+#define HS_RULE_CACHE_WAY_STEP HS_RULE_CACHE_COLUMNS
+#endif
+
 #pragma GCC visibility push(hidden)
-extern _Atomic uintptr_t hs_rule_cache[1 << HS_RULE_CACHE_SET_BITS][HS_RULE_CACHE_WAYS];
+extern _Atomic uintptr_t hs_rule_cache[HS_RULE_CACHE_ROWS][HS_RULE_CACHE_COLUMNS];
 extern _Atomic uint32_t hs_rule_generation_now;
 
 #if UINTPTR_MAX == UINT64_MAX
@@ -79,7 +91,17 @@ static inline uintptr_t hs_rule_tag(uintptr_t mixed)
 
 static inline _Atomic uintptr_t *hs_rule_set(uintptr_t mixed)
 {
-    return (*HS_FAR_AT(hs_rule_cache))[mixed >> (8 * sizeof mixed - HS_RULE_CACHE_SET_BITS)];
+    uintptr_t set = mixed >> (8 * sizeof mixed - HS_RULE_CACHE_SET_BITS);
+#ifdef HS_ARCH_SHORT_REACH
+    return (*HS_FAR_AT(hs_rule_cache))[set];
+#else
+    return &(*HS_FAR_AT(hs_rule_cache))[0][set];
+#endif
+}
+
+static inline _Atomic uintptr_t *hs_rule_way(_Atomic uintptr_t *set, int way)
+{
+    return set + way * HS_RULE_CACHE_WAY_STEP;
 }
 
 // The cached rule; HS_RULE_NONE when there is none. About 10 instructions, 14 cycles from key to rule.
@@ -91,7 +113,7 @@ static inline uint32_t hs_rule_cache_find(uintptr_t key)
     _Atomic uintptr_t *set = hs_rule_set(mixed);
 #pragma GCC unroll 4
     for (int way = 0; way < HS_RULE_CACHE_WAYS; way++) {
-        uintptr_t value = atomic_load_explicit(&set[way], memory_order_relaxed) ^ tag;
+        uintptr_t value = atomic_load_explicit(hs_rule_way(set, way), memory_order_relaxed) ^ tag;
         if (value >> HS_RULE_CACHE_VALUE_BITS == 0)
             return hs_rule_of_value(value);
     }

@@ -4,6 +4,7 @@
 #include "arch/likely.h"
 
 #include "unwind/capture.h"
+#include "unwind/full_step.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
 
@@ -117,9 +118,8 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
     if (rule & HS_RULE_BASE_IS_FP && (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t)))
         return HS_END_NO_RULE;
     int result = hs_step_standard(&next, rule);
-    if (result == HS_END_BAD_STACK)
-        return HS_END_NO_RULE;
-    if (result == HS_STEP_MORE && !hs_module_find(hs_rule_address(next.pc, false), &module))
+    // Nor is a zero believed to be the end: most words that are no return address are zeros.
+    if (result != HS_STEP_MORE || !hs_module_find(hs_rule_address(next.pc, false), &module))
         return HS_END_NO_RULE;
     *walk = next;
     walk->guessed = true;
@@ -149,8 +149,10 @@ HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 
 void hs_capture_step(struct hs_registers *registers)
 {
+    struct hs_full_start full;
     struct hs_walk walk;
-    hs_walk_start(&walk, registers);
+    full.known = false;
+    hs_walk_start(&walk, registers, &full);
     hs_stack_memory_start(&walk.memory, walk.sp);
     if (hs_step(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
         *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};

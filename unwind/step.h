@@ -8,6 +8,8 @@
 #include "unwind/stack_memory.h"
 #include "unwind/walk.h"
 
+struct hs_full_start;
+
 // A frame on the way. Everything a step reads or changes.
 struct hs_walk {
     uintptr_t pc, sp, fp;
@@ -19,6 +21,7 @@ struct hs_walk {
     uintptr_t slot;    // where pc was read, when a standard rule led here; any readable word otherwise
 #endif
     struct hs_stack_memory memory;
+    struct hs_full_start *full; // where steps that need all registers start from
 };
 
 // The result of a step: HS_STEP_MORE, or the enum hs_end that ends the walk.
@@ -31,16 +34,17 @@ int hs_step_signal(struct hs_walk *walk, uintptr_t context);
 // Steps by a rule that is not a standard one.
 int hs_step_odd(struct hs_walk *walk, uint32_t rule);
 
-// Steps with all registers: starts in its own frame, walks to the frame at walk->pc, walk->sp, and steps that.
-// Only for the calling thread's stack.
+// Steps with all registers: starts in its own frame, or goes on where it was left, walks to the frame at walk->pc,
+// walk->sp, and steps that. Only for the calling thread's stack.
 int hs_step_full(struct hs_walk *walk);
 
 // Walks on from `walk` to the end: the pcs, innermost first. Returns their number, at most `max`.
 uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_end *end);
 #pragma GCC visibility pop
 
-static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers *start)
+static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers *start, struct hs_full_start *full)
 {
+    walk->full = full;
     walk->pc = start->pc;
     walk->sp = start->sp;
     walk->fp = start->fp;

@@ -50,8 +50,8 @@ struct hs_memo {
 // The largest capacity; a greater one is cut to it. The smallest is 1.
 #define HS_MEMO_CAPACITY_MAX 16383
 
-// Bytes that a memo of `capacity` frames needs, header included: 60 bytes per frame with 8-byte words (76 with a
-// link register), of which a walk touches about half for the frames of its stack and half for fresh frames.
+// Bytes that a memo of `capacity` frames needs: a header of less than 1 KiB, and 60 bytes per frame with 8-byte words
+// (76 with a link register), of which a walk touches about half for the frames of its stack and half for fresh frames.
 size_t hs_memo_size(uint32_t capacity);
 
 // The capacity of a memo of at most 64 KiB: what a thread may cost.

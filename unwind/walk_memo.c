@@ -11,6 +11,7 @@
 // The arrays have twice the capacity. Frames that may be new are collected downwards from the upper end, so that they
 // are root first as well, and are moved next to the proven ones at the end of the walk.
 #include "arch/likely.h"
+#include "unwind/full_step.h"
 #include "unwind/odd_rules.h"
 #include "unwind/step.h"
 #include "unwind/walk.h"
@@ -29,7 +30,13 @@ static uint32_t usable_capacity(uint32_t capacity)
 
 static size_t header_size(void)
 {
-    return (sizeof(struct hs_memo) + 63) & ~(size_t)63;
+    return (sizeof(struct hs_memo) + 2 * sizeof(struct hs_full_start) + 63) & ~(size_t)63;
+}
+
+// Behind the memo, one for the walk and one for proofs, which are ahead of it: each passes every frame at most once.
+static inline struct hs_full_start *full_start(const struct hs_memo *memo, bool of_proof)
+{
+    return (struct hs_full_start *)(uintptr_t)(memo + 1) + of_proof;
 }
 
 size_t hs_memo_size(uint32_t capacity)
@@ -125,17 +132,18 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
            (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
 }
 
-// The step of a barrier: seldom, so that one copy does.
-static __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
+// The step of a barrier: seldom, so that one copy does, compiled for size.
+static HS_COLD __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
 {
     return hs_step(walk, hs_walk_rule(walk));
 }
 
 // Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
-static __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
+static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
     struct hs_walk state;
-    hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->fps[frame]});
+    hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->fps[frame]},
+                  full_start(memo, true));
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
     int result = step_barrier(&state);
@@ -154,6 +162,12 @@ static bool same_step(const struct hs_memo *memo, uint32_t frame)
     return *(const volatile uintptr_t *)fp_slot == memo->fps[frame - 1];
 }
 
+// Whether the return address that leads to the frame `above` is another one.
+static inline bool is_other(uintptr_t *const *slots, const uintptr_t *pcs, uint32_t above)
+{
+    return hs_arch_strip(*(const volatile uintptr_t *)slots[above]) != pcs[above];
+}
+
 // Proves the frames from `frame`, whose state is proven, towards the root. Returns the last proven one: 0 is all.
 // *complete tells whether the end is proven, too.
 static inline uint32_t verify(const struct hs_memo *memo, uint32_t frame, bool *complete)
@@ -163,9 +177,12 @@ static inline uint32_t verify(const struct hs_memo *memo, uint32_t frame, bool *
     for (;;) {
         uint32_t link = mark_link(memo->marks[frame]);
         uint32_t stop = link ? link - 1 : 0;
-#pragma GCC unroll 4
+        for (; frame - stop >= 4; frame -= 4)
+            if (is_other(slots, pcs, frame - 1) || is_other(slots, pcs, frame - 2) || is_other(slots, pcs, frame - 3) ||
+                is_other(slots, pcs, frame - 4))
+                break;
         for (; frame > stop; frame--)
-            if (hs_arch_strip(*(const volatile uintptr_t *)slots[frame - 1]) != pcs[frame - 1])
+            if (is_other(slots, pcs, frame - 1))
                 return frame;
         if (!link) {
             *complete = true;
@@ -184,8 +201,8 @@ static inline uint32_t verify(const struct hs_memo *memo, uint32_t frame, bool *
 
 // Collects the proven frames [last, first], with their fps as they are now: an fp that nothing depended on was not
 // compared. Leaves `walk` at `last`. Returns the number of frames collected, `fresh` included.
-static __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, uint32_t fresh, uint32_t first,
-                                                         uint32_t last, struct hs_walk *walk)
+static HS_COLD __attribute__((noinline)) uint32_t collect_proven(struct hs_memo *memo, uint32_t fresh, uint32_t first,
+                                                                 uint32_t last, struct hs_walk *walk)
 {
     for (uint32_t frame = first;; frame--) {
         uint32_t mark = memo->marks[frame];
@@ -213,6 +230,10 @@ static void link_marks(struct hs_memo *memo, uint32_t first)
     uint32_t below = first ? memo->marks[first - 1] : memo->end == HS_END_TOO_DEEP ? MARK_NEED : 0;
     for (uint32_t frame = first; frame < memo->depth; frame++) {
         uint32_t mark = memo->marks[frame] & MARK_STEP;
+        if (HS_LIKELY(!(mark & (MARK_OWN | MARK_BARRIER)) && !(below & MARK_NEED))) {
+            memo->marks[frame] = below = mark | (below & ~(uint32_t)MARK_STEP);
+            continue;
+        }
         bool reload = (mark & MARK_SLOT) && (below & MARK_NEED) && frame;
         bool need = mark & (MARK_OWN | MARK_BARRIER) || (!(mark & MARK_SLOT) && below & MARK_NEED);
         uint32_t link = reload || mark & MARK_BARRIER ? frame + 1 : frame ? mark_link(below) : 0;
@@ -224,14 +245,16 @@ static void link_marks(struct hs_memo *memo, uint32_t first)
 
 static void move_frames(struct hs_memo *memo, uint32_t to, uint32_t from, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        memo->pcs[to + i] = memo->pcs[from + i];
-        memo->slots[to + i] = memo->slots[from + i];
+    uintptr_t *pcs = memo->pcs, **slots = memo->slots, *fps = memo->fps;
+    uint32_t *marks = memo->marks;
+    for (uint32_t end = to + count; to != end; to++, from++) {
+        pcs[to] = pcs[from];
+        slots[to] = slots[from];
 #ifdef HS_ARCH_LINK_REGISTER
-        memo->sps[to + i] = memo->sps[from + i];
+        memo->sps[to] = memo->sps[from];
 #endif
-        memo->fps[to + i] = memo->fps[from + i];
-        memo->marks[to + i] = memo->marks[from + i];
+        fps[to] = fps[from];
+        marks[to] = marks[from];
     }
 }
 
@@ -273,7 +296,8 @@ static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
 {
     struct hs_walk walk;
-    hs_walk_start(&walk, start);
+    hs_walk_start(&walk, start, full_start(memo, false));
+    full_start(memo, false)->known = full_start(memo, true)->known = false;
     uint32_t generation = hs_rule_generation();
     if (memo->generation != generation) {
         memo->generation = generation;

@@ -19,11 +19,11 @@ static inline bool is_of(const struct hs_site *site, const struct hs_registers *
     return site->sp == start->sp && site->pc == start->pc && site->epoch == epoch && site->id;
 }
 
-static inline bool unchanged(const uint32_t *offsets, const uintptr_t *values, unsigned words, uintptr_t sp)
+static inline bool unchanged(const uint16_t *offsets, const uintptr_t *values, unsigned words, uintptr_t sp)
 {
 #pragma GCC unroll 4
     for (unsigned i = 0; i < words; i++)
-        if (hs_stack_word(sp + offsets[i]) != values[i])
+        if (hs_stack_word(sp + offsets[i] * sizeof(uintptr_t)) != values[i])
             return false;
     return true;
 }
@@ -44,7 +44,7 @@ uint32_t hs_sites_recall(struct hs_sites *sites, const struct hs_registers *star
 }
 
 struct collector {
-    uint32_t *offsets;
+    uint16_t *offsets;
     uintptr_t *values;
     unsigned words;
     uintptr_t sp;
@@ -52,10 +52,11 @@ struct collector {
 
 static bool collect(struct collector *collector, const uintptr_t *address)
 {
-    uintptr_t offset = (uintptr_t)address - collector->sp;
-    if (collector->words == HS_SITE_WORDS || offset > UINT32_MAX)
+    uintptr_t distance = (uintptr_t)address - collector->sp;
+    uint16_t offset = (uint16_t)(distance / sizeof(uintptr_t));
+    if (collector->words == HS_SITE_WORDS || offset * sizeof(uintptr_t) != distance)
         return false;
-    collector->offsets[collector->words] = (uint32_t)offset;
+    collector->offsets[collector->words] = offset;
     collector->values[collector->words++] = hs_stack_word((uintptr_t)address);
     return true;
 }

@@ -35,7 +35,7 @@ struct hs_site {
 // One thread's. Owned by one thread; nothing in it is shared. Zeroed memory is a valid, empty one.
 struct hs_sites {
     struct hs_site sites[HS_SITES];
-    uint32_t offsets[HS_SITES][HS_SITE_WORDS]; // of the words, from sp
+    uint16_t offsets[HS_SITES][HS_SITE_WORDS]; // of the words, from sp, in words
     uintptr_t values[HS_SITES][HS_SITE_WORDS + 1];
 };
 

@@ -21,6 +21,8 @@ enum {
 // User addresses are below 2^48; above, programs that ask for 52 bits get rules that are not cached.
 #define HS_ARCH_ADDRESS_BITS 48
 #define HS_ARCH_KEY_SHIFT    2
+// Of loads: 32 KiB from their base.
+#define HS_ARCH_SHORT_REACH
 
 // What decodes the code at a return address.
 #define HS_ARCH_DECODER(pc) (&hs_decoder_aarch64)

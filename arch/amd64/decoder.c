@@ -27,6 +27,8 @@ static void combine_immediate(struct view *view, enum operation operation, unsig
         return;
     if (view->code->wide && (operation == ADD || operation == SUB))
         add(view, reg, reg, operation == ADD ? value : -value);
+    else if (view->code->wide && operation == AND && value < 0 && reg == RSP)
+        hs_effect__add(view->out, HS_EFFECT_ALIGN, SP_DWARF, SP_DWARF, 0, 0);
     else if (view->code->wide && operation == OR && value >= 0)
         hs_effect__add(view->out, HS_EFFECT_OR, dwarf(reg), dwarf(reg), 0, (int32_t)value);
     else

@@ -20,6 +20,8 @@ enum {
 
 #define HS_ARCH_ADDRESS_BITS 48
 #define HS_ARCH_KEY_SHIFT    2
+// Of loads: 32 KiB from their base.
+#define HS_ARCH_SHORT_REACH
 
 // What decodes the code at a return address.
 #ifdef __MIPSEB__

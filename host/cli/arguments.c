@@ -163,9 +163,25 @@ static enum hs_parse_result take_option(struct hs_arguments *arguments, const st
     return HS_PARSE_OK;
 }
 
+// Whether an option begins like this, however its words are joined.
+static bool begins_options(const struct hs_command *command, const char *word)
+{
+    size_t length = word[0] == '-' && word[1] == '-' ? strcspn(word + 2, "=") : 0;
+    for (const struct hs_option *option = command->options; length && option->name; option++) {
+        size_t same = 0;
+        while (same < length && option->name[same] == (word[2 + same] == '_' ? '-' : word[2 + same]))
+            same++;
+        if (same == length)
+            return true;
+    }
+    return false;
+}
+
 static void complain_option(const struct hs_command *command, int problem, const char *word)
 {
-    const char *text = problem == ':' ? "needs a value" : "is no option here, or could be several";
+    const char *text = problem == ':'                  ? "needs a value"
+                       : begins_options(command, word) ? "could be several options"
+                                                       : "is no option here";
     if (problem == '?' && optopt >= HELP_VALUE)
         text = "takes no value";
     // getopt tells an unknown letter apart only by optopt.
@@ -203,6 +219,7 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
     if (arguments->operand_count < command->least_operands) {
         const char *what = command->operand == HS_OPERAND_PROGRAM   ? "a program to run"
                            : command->operand == HS_OPERAND_CONTROL ? "a process, or 'list'"
+                           : command->least_operands > 1            ? "two files"
                                                                     : "a trace file";
         hs_complain(command, "needs %s: heapsonde %s %s", what, command->name, command->synopsis);
         return HS_PARSE_WRONG;

@@ -313,13 +313,16 @@ static int list(const struct hs_arguments *arguments)
     return HS_EXIT_OK;
 }
 
+// How to reach a process can be said to all of them: it is used where it is needed, as the environment is.
+static const char how_to_reach[] = " socket key-file insecure ";
+
 static bool check_options(const struct hs_arguments *arguments, const char *action, const char *known)
 {
     for (size_t i = 0; i < arguments->given_count; i++) {
         char word[40];
         const char *name = arguments->given[i].option->name;
         snprintf(word, sizeof(word), " %s ", name);
-        if (!strcmp(name, "socket") || strstr(known, word))
+        if (strstr(how_to_reach, word) || strstr(known, word))
             continue;
         hs_complain(arguments->command, "%s does not take --%s; see 'heapsonde ctl --help'", action, name);
         return false;
@@ -373,13 +376,6 @@ static int ask_process(const struct hs_arguments *arguments, const struct action
     return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
 }
 
-static bool check_remote_options(const struct hs_arguments *arguments, const struct action *action)
-{
-    char known[128];
-    snprintf(known, sizeof(known), "%skey-file insecure ", action->options);
-    return check_options(arguments, action->name, known);
-}
-
 // What only recorders answer.
 static int ask_for_text(struct job *job, const struct action *action, char **words)
 {
@@ -409,7 +405,7 @@ static int ask_remote(const struct hs_arguments *arguments, const struct action 
     }
     if (words[0] && !action->takes_text && (!action->takes_operand || words[1]))
         return wrong(arguments, action, words[action->takes_operand]);
-    if (!check_remote_options(arguments, action))
+    if (!check_options(arguments, action->name, action->options))
         return HS_EXIT_USAGE;
     int status = action->run ? action->run(&job) : ask_for_text(&job, action, words);
     return status == HS_CTL_SHOWN ? HS_EXIT_OK : status;

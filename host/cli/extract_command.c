@@ -76,7 +76,9 @@ static int extract_all(const struct hs_arguments *arguments, const struct hs_sto
         files++;
     }
     if (!files)
-        hs_complain(arguments->command, "%s holds no files", arguments->operands[0]);
+        hs_complain(arguments->command,
+                    "%s holds no files; 'heapsonde run' puts some into a trace with --embed-binaries or --include-file",
+                    arguments->operands[0]);
     return status;
 }
 

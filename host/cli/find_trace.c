@@ -4,6 +4,7 @@
 #include "format/chunk.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -78,11 +79,17 @@ char *hs_find_trace(const char *pattern, pid_t pid, const struct timespec *since
     char *path = NULL;
     *others = 0;
     to_glob(&text, pattern);
-    if (glob(text.text, GLOB_NOSORT, NULL, &found))
-        return NULL;
+    glob(text.text, GLOB_NOSORT, NULL, &found);
+    // Where the name is taken, the recorder appends something.
+    size_t plain = found.gl_pathc, length = text.length;
+    add(&text, '.');
+    add(&text, '*');
+    glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    text.text[length] = 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         pid_t writer;
-        if (!read_pid(found.gl_pathv[i], since, &writer))
+        bool met = i >= plain && !fnmatch(text.text, found.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
+        if (met || !read_pid(found.gl_pathv[i], since, &writer))
             continue;
         if (writer != pid) {
             (*others)++;

@@ -37,3 +37,12 @@ int hs_open_foreign(const char *path, enum hs_foreign kind, struct hs_store **st
     unlink(made); // it stays open
     return result;
 }
+
+bool hs_refuse_foreign(const struct hs_command *command, const char *path)
+{
+    enum hs_foreign kind = hs_foreign__recognise(path);
+    if (kind)
+        hs_complain(command, "%s is a recording of %s; 'heapsonde import' makes a trace of it", path,
+                    hs_foreign__name(kind));
+    return kind != HS_FOREIGN_NONE;
+}

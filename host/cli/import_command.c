@@ -25,7 +25,7 @@ static int import(const struct hs_arguments *arguments)
                     input);
         return HS_EXIT_FAILURE;
     }
-    int status = hs_output__open(&output, arguments, path);
+    int status = hs_output__open_trace(&output, arguments, path);
     if (status)
         return status;
     int result = hs_foreign__convert(input, kind, output.out, &error);

@@ -14,7 +14,7 @@ bool hs_output__is_standard(const char *path)
 
 // Writes beside the target and renames, so that a failure leaves no half of a file and an old one intact. What is no
 // regular file (a pipe, a device) is written directly.
-static FILE *open_output(const char *path, char **temporary)
+static FILE *open_output(const char *path, mode_t mode, char **temporary)
 {
     struct stat status;
     *temporary = NULL;
@@ -28,7 +28,7 @@ static FILE *open_output(const char *path, char **temporary)
     mode_t mask = umask(0);
     umask(mask);
     if (fd >= 0)
-        fchmod(fd, 0666 & ~mask);
+        fchmod(fd, mode & ~mask);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out && fd >= 0)
         close(fd);
@@ -56,14 +56,24 @@ static int close_output(FILE *out, const char *path, char *temporary, bool keep)
     return problem;
 }
 
-int hs_output__open(struct hs_output *output, const struct hs_arguments *arguments, const char *path)
+static int open_with_mode(struct hs_output *output, const struct hs_arguments *arguments, const char *path, mode_t mode)
 {
     output->path = path;
-    output->out = open_output(path, &output->temporary);
+    output->out = open_output(path, mode, &output->temporary);
     if (output->out)
         return 0;
     hs_complain(arguments->command, "%s cannot be written: %s; choose another file with -o", path, strerror(errno));
     return HS_EXIT_FAILURE;
+}
+
+int hs_output__open(struct hs_output *output, const struct hs_arguments *arguments, const char *path)
+{
+    return open_with_mode(output, arguments, path, 0666);
+}
+
+int hs_output__open_trace(struct hs_output *output, const struct hs_arguments *arguments, const char *path)
+{
+    return open_with_mode(output, arguments, path, 0600);
 }
 
 int hs_output__close(struct hs_output *output, const struct hs_arguments *arguments, bool keep)
@@ -71,7 +81,7 @@ int hs_output__close(struct hs_output *output, const struct hs_arguments *argume
     int problem = close_output(output->out, output->path, output->temporary, keep);
     if (problem && keep)
         hs_complain(arguments->command, "%s could not be written: %s; make room or choose another file with -o",
-                    output->path, strerror(problem));
+                    hs_output__is_standard(output->path) ? "standard output" : output->path, strerror(problem));
     return problem ? HS_EXIT_FAILURE : HS_EXIT_OK;
 }
 

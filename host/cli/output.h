@@ -27,6 +27,8 @@ bool hs_output__is_standard(const char *path);
 // Returns 0, or the exit status after a line on standard error. Writes beside the target and renames, so that a failure
 // leaves no half of a file and an old one intact. What is no regular file (a pipe, a device) is written directly.
 int hs_output__open(struct hs_output *output, const struct hs_arguments *arguments, const char *path);
+// The same of a trace: as recorders make them, for nobody else to read.
+int hs_output__open_trace(struct hs_output *output, const struct hs_arguments *arguments, const char *path);
 
 // With `keep` the file takes its place. The same of the result.
 int hs_output__close(struct hs_output *output, const struct hs_arguments *arguments, bool keep);

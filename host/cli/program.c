@@ -130,6 +130,12 @@ static void name_target(char *text, size_t size, const char *typed, const char *
         snprintf(text, size, "%s, which runs %s,", path, typed);
 }
 
+// The loader maps a file that was cut off as well, and the program ends with SIGBUS.
+static bool is_intact(const struct hs_probe *probe)
+{
+    return probe->kind == HS_PROBE_ELF && !probe->damaged && !probe->incomplete;
+}
+
 static int check_elf(const char *typed, const char *path, const struct hs_probe *probe, const char *library,
                      struct hs_error *error)
 {
@@ -138,12 +144,12 @@ static int check_elf(const char *typed, const char *path, const struct hs_probe 
     char library_machine[80];
     struct hs_probe library_probe;
     name_target(target, sizeof(target), typed, path);
-    if (probe->damaged) {
+    if (!is_intact(probe)) {
         hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
         return HS_EXIT_CANNOT_RUN;
     }
     bool library_read = hs_probe__file(&library_probe, library) == 0;
-    if (library_read && (library_probe.kind != HS_PROBE_ELF || library_probe.damaged)) {
+    if (library_read && !is_intact(&library_probe)) {
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: the recording library %s is no intact ELF file; install it anew, or "
                       "name another in HEAPSONDE_LIBRARY",

@@ -157,7 +157,7 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     return exit_status(child.status);
 }
 
-// Several processes into one file would each take it away from the one before.
+// A process that begins when another one has ended would take the file away from it.
 static bool names_each_process(const struct hs_arguments *arguments, const char *pattern)
 {
     if (!hs_arguments__flag(arguments, "follow-children") || strstr(pattern, "%p") || strstr(pattern, "%n"))

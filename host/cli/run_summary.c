@@ -7,11 +7,15 @@
 #include "host/import/import.h"
 #include "host/report/text.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
+
+enum { LEAST_ROOM = 128 << 10 }; // of a trace with hardly an event
 
 static void ending(const struct hs_recording *recording, char *text, size_t size)
 {
@@ -55,8 +59,26 @@ static void print_file(const struct hs_summary *summary, const char *path, size_
             hs_text__bytes(summary->file_size).text, note, path);
 }
 
+// Whether the folder of the trace has less room than a trace begins with.
+static bool is_full(const char *pattern)
+{
+    struct statvfs state;
+    char folder[PATH_MAX];
+    const char *slash = strrchr(pattern, '/');
+    int length = slash ? (int)(slash - pattern) : 0;
+    if (snprintf(folder, sizeof(folder), "%.*s/", length, pattern) >= (int)sizeof(folder) || statvfs(folder, &state))
+        return false;
+    return (uint64_t)state.f_bavail * state.f_frsize < LEAST_ROOM;
+}
+
 static void explain_absence(const struct hs_recording *recording)
 {
+    if (is_full(recording->pattern)) {
+        fprintf(stderr,
+                "heapsonde: no trace was written to %s: the disk is full; make room or choose another with -o\n",
+                recording->pattern);
+        return;
+    }
     fprintf(
         stderr,
         "heapsonde: no trace was written to %s%s; can this user write there? did %s end before it began, or does it "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/foreign.h"
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
@@ -16,6 +17,8 @@ static int add_trace(struct hs_rest *rest, const struct hs_arguments *arguments,
     struct hs_progress progress;
     struct hs_error error;
     char what[256];
+    if (hs_refuse_foreign(arguments->command, path))
+        return -EBADMSG;
     snprintf(what, sizeof(what), "reading %s", path);
     hs_progress__start(&progress, what, true);
     const struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};

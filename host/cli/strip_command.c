@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/foreign.h"
 #include "host/cli/output.h"
 #include "host/convert/strip.h"
 #include "host/report/text.h"
+
+#include <sys/stat.h>
+
+static void tell_sizes(const char *from, const char *to, uint64_t left_out)
+{
+    struct stat before = {0}, after = {0};
+    stat(from, &before);
+    stat(to, &after);
+    printf("%s: %s left out, their sums kept; %s of %s\n", to, hs_text__blocks(left_out).text,
+           hs_text__bytes((uint64_t)after.st_size).text, hs_text__bytes((uint64_t)before.st_size).text);
+}
 
 static int write_stripped(const struct hs_arguments *arguments, const struct hs_store *store, const char *path)
 {
     struct hs_output output;
     struct hs_error error = {.message = ""};
     struct hs_strip strip = {.shortest_ns = hs_arguments__number(arguments, "threshold", HS_NEVER)};
-    int status = hs_output__open(&output, arguments, path);
+    int status = hs_output__open_trace(&output, arguments, path);
     if (status)
         return status;
     int result = hs_strip__write(arguments->operands[0], store, output.out, &strip, &error);
@@ -17,7 +29,7 @@ static int write_stripped(const struct hs_arguments *arguments, const struct hs_
         hs_complain(arguments->command, "%s", error.message);
     status = hs_output__close(&output, arguments, !result);
     if (!result && !status)
-        printf("%s: %s left out, their sums kept\n", path, hs_text__blocks(strip.left_out).text);
+        tell_sizes(arguments->operands[0], path, strip.left_out);
     return result ? HS_EXIT_FAILURE : status;
 }
 
@@ -34,6 +46,8 @@ static int strip(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
         return HS_EXIT_USAGE;
     }
+    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
+        return HS_EXIT_FAILURE;
     if (hs_import__open(arguments->operands[0], NULL, &store, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;

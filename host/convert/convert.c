@@ -25,7 +25,8 @@ enum hs_foreign hs_foreign__recognise(const char *path)
     struct stat status;
     // A pipe would lose what is read from it.
     FILE *in = !stat(path, &status) && S_ISREG(status.st_mode) ? hs_unpack__open(path) : NULL;
-    bool heaptrack = in && is_heaptrack(in);
+    // What cannot be unpacked may be one; hs_foreign__convert() says what is wrong with it.
+    bool heaptrack = in && (is_heaptrack(in) || ferror(in));
     if (in)
         fclose(in);
     if (heaptrack)
@@ -37,13 +38,45 @@ enum hs_foreign hs_foreign__recognise(const char *path)
     return recorder ? HS_FOREIGN_RECORDER : HS_FOREIGN_NONE;
 }
 
+static bool is_zstd(const char *path)
+{
+    unsigned char first = 0;
+    FILE *in = fopen(path, "rbe");
+    bool is = in && fread(&first, 1, 1, in) == 1 && first == 0x28;
+    if (in)
+        fclose(in);
+    return is;
+}
+
+// Of what is packed so that not even a first byte comes out.
+static int check_start(const char *path, FILE *in, struct hs_error *error)
+{
+    struct stat status = {0};
+    ungetc(getc(in), in);
+    int problem = errno;
+    if (!ferror(in))
+        return 0;
+    stat(path, &status);
+    const char *packed =
+        is_zstd(path) ? "zstd, as heaptrack does" : "gzip, as heaptrack does where it has no zstd, and pprof";
+    if (problem == ENODATA)
+        return hs_error__set(error, EBADMSG,
+                             "%s: packed with %s, but cut: it ends after %lld bytes, within its first block, and "
+                             "nothing of it can be read",
+                             path, packed, (long long)status.st_size);
+    return hs_error__set(error, EBADMSG,
+                         "%s: packed with %s, but damaged in its first block: nothing of it can be read", path, packed);
+}
+
 int hs_foreign__convert(const char *path, enum hs_foreign kind, FILE *out, struct hs_error *error)
 {
     FILE *in = kind == HS_FOREIGN_HEAPTRACK ? hs_unpack__open(path) : fopen(path, "rbe");
     if (!in)
         return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
-    int result = kind == HS_FOREIGN_HEAPTRACK ? hs_convert__heaptrack(path, in, out, error)
-                                              : hs_convert__recorder(path, in, out, error);
+    bool heaptrack = kind == HS_FOREIGN_HEAPTRACK;
+    int result = heaptrack ? check_start(path, in, error) : 0;
+    if (!result)
+        result = heaptrack ? hs_convert__heaptrack(path, in, out, error) : hs_convert__recorder(path, in, out, error);
     fclose(in);
     return result;
 }

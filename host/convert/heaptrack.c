@@ -224,7 +224,7 @@ static int add_event(struct reading *reading, const char *text, bool is_free)
     }
     event.address = BASE_ADDRESS + (uint64_t)block * 16;
     hs_trace_file__event(&reading->file, STREAM, &event);
-    return reading->file.failed;
+    return reading->file.failed ? wrong(reading, hs_trace_file__problem(reading->file.failed)) : 0;
 }
 
 static int set_time(struct reading *reading, const char *text)
@@ -292,16 +292,21 @@ static int read_lines(struct reading *reading, FILE *in)
 {
     char *line = NULL;
     size_t room = 0;
+    bool cut = false;
     int result = 0;
     ssize_t length;
     while (!result && (length = getline(&line, &room, in)) > 0) {
-        // A line without an end is one that was not written whole.
-        if (line[length - 1] != '\n' || memchr(line, 0, (size_t)length))
-            break;
         reading->line++;
+        // A line without an end is one that was not written whole.
+        cut = line[length - 1] != '\n' || memchr(line, 0, (size_t)length);
+        if (cut)
+            break;
         result = read_line(reading, line, (size_t)length);
     }
     free(line);
+    if (cut || ferror(in))
+        hs_trace_file__incomplete(&reading->file, "the heaptrack file ends, or is damaged, after line %" PRIu64,
+                                  reading->line - cut);
     return result;
 }
 

@@ -456,7 +456,7 @@ static int read_statistics(struct reading *reading)
     skip(reading, 16);
     if (count && !reading->in.ended)
         hs_trace_file__culled(&reading->file, node, count, size, size, 0);
-    return 0;
+    return reading->file.failed;
 }
 
 static int skip_removal(struct reading *reading)
@@ -571,7 +571,7 @@ static int read_event(struct reading *reading, uint32_t tag)
     case TAG_MEMORY_MAP_EX:
         return skip_new_map(reading);
     default:
-        reading->in.ended = true;
+        reading->in.ended = reading->in.cut = true;
         return 0;
     }
 }
@@ -682,16 +682,20 @@ int hs_convert__recorder(const char *path, FILE *in, FILE *out, struct hs_error 
         result = -EBADMSG;
     if (!result)
         result = read_header(&reading, out);
+    bool within = true;
     while (!result && !reading.in.ended) {
         uint32_t tag = u32(&reading);
-        if (!reading.in.ended)
+        within = !reading.in.ended;
+        if (within)
             result = read_event(&reading, tag);
     }
+    if (within || reading.in.cut)
+        hs_trace_file__incomplete(&reading.file, "the recording cannot be read on before its end");
     if (!result)
         result = hs_trace_file__finish(&reading.file, reading.end_ns);
     free_reading(&reading);
     return result ? hs_error__set(error, -result, "%s: %s", path,
                                   result == -EBADMSG ? "it does not begin with the header of a recording"
-                                                     : strerror(-result))
+                                                     : hs_trace_file__problem(result))
                   : 0;
 }

@@ -75,7 +75,11 @@ size_t hs_lz4_decode(const uint8_t *from, size_t length, uint8_t *to, size_t mos
 static bool next_frame(struct hs_recorder_stream *stream)
 {
     uint8_t header[FRAME_HEADER];
-    if (stream->ended || fread(header, 1, sizeof(header), stream->in) != sizeof(header))
+    size_t got = stream->ended ? 0 : fread(header, 1, sizeof(header), stream->in);
+    if (!got)
+        return false;
+    stream->cut = true;
+    if (got != sizeof(header))
         return false;
     size_t length = header[1] | (size_t)header[2] << 8 | (size_t)header[3] << 16 | (size_t)header[4] << 24;
     if (length > HS_RECORDER_FRAME_MAX || fread(stream->packed, 1, length, stream->in) != length)
@@ -84,22 +88,26 @@ static bool next_frame(struct hs_recorder_stream *stream)
     if (header[0] == FRAME_PLAIN) {
         memcpy(stream->plain, stream->packed, length);
         stream->length = length;
+        stream->cut = false;
         return true;
     }
     stream->length =
         header[0] == FRAME_LZ4 ? hs_lz4_decode(stream->packed, length, stream->plain, HS_RECORDER_FRAME_MAX) : SIZE_MAX;
-    return stream->length != SIZE_MAX;
+    stream->cut = stream->length == SIZE_MAX;
+    return !stream->cut;
 }
 
 bool hs_recorder_stream__take(struct hs_recorder_stream *stream, void *to, uint64_t length)
 {
     uint8_t *at = to;
+    uint64_t wanted = length;
     while (length) {
         if (stream->at == stream->length || stream->ended) {
             stream->length = stream->at = 0;
             if (!next_frame(stream)) {
                 stream->length = stream->at = 0;
                 stream->ended = true;
+                stream->cut |= length < wanted;
                 return false;
             }
             continue;

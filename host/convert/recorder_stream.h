@@ -17,6 +17,7 @@ struct hs_recorder_stream {
     uint8_t *packed, *plain; // HS_RECORDER_FRAME_MAX each
     size_t at, length;
     bool ended; // the file ended, or makes no sense from here on
+    bool cut;   // it did so within a frame, or was damaged there
 };
 
 int hs_recorder_stream__start(struct hs_recorder_stream *stream, FILE *in); // 0 or -ENOMEM

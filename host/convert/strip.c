@@ -215,9 +215,14 @@ int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, s
     if (result)
         return result;
     result = write_trace(&with, trace, out, strip);
+    int failed = with.file.failed;
     hs_trace_file__free(&with.file);
     hs_live_map__free(&with.live);
     free(with.sums);
     hs_trace__close(trace);
-    return result ? hs_error__set(error, -result, "%s: %s", path, strerror(-result)) : 0;
+    if (result && result == failed && result != -ERANGE)
+        return hs_error__set(error, -result,
+                             "what is left of %s cannot be written: %s; make room or choose another file", path,
+                             strerror(-result));
+    return result ? hs_error__set(error, -result, "%s: %s", path, hs_trace_file__problem(result)) : 0;
 }

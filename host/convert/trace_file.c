@@ -6,6 +6,7 @@
 #include "host/symbols/given_names.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #define NAMES_BYTES   ((size_t)1 << 20) // of one embedded file with names
 #define WORDS_MAX     (HS_SLOT_RECORDS_SIZE / 8)
 #define ADDRESS_SHIFT 4
+#define BYTES_MAX     ((uint64_t)INT64_MAX)
 
 struct hs_stream_buffer {
     uint64_t *words; // WORDS_MAX; NULL: nothing came yet
@@ -100,6 +102,21 @@ void hs_trace_file__chunk(struct hs_trace_file *file, uint16_t kind, const void 
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
+const char *hs_trace_file__problem(int failed)
+{
+    return failed == -ERANGE ? "its blocks have 8 EiB or more in all, which no process has: the file is damaged"
+                             : strerror(-failed);
+}
+
+static void count_bytes(struct hs_trace_file *file, uint64_t size, uint64_t usable)
+{
+    uint64_t bytes = size > usable ? size : usable;
+    if (bytes > BYTES_MAX - file->bytes)
+        fail(file, -ERANGE);
+    else
+        file->bytes += bytes;
+}
+
 static void seal(struct hs_trace_file *file, uint32_t number)
 {
     struct hs_stream_buffer *stream = &file->stream[number];
@@ -156,6 +173,8 @@ void hs_trace_file__event(struct hs_trace_file *file, uint32_t number, const str
     stream->count += hs_record__append(&file->target, event, &stream->time, stream->words + stream->count);
     if (event->time > file->last_time)
         file->last_time = event->time;
+    if (event->kind <= HS_EVENT_REALLOC && event->kind != HS_EVENT_FREE)
+        count_bytes(file, event->size, event->usable);
 }
 
 // ---- meta ----------------------------------------------------------------------------------------------------------
@@ -198,9 +217,20 @@ void hs_trace_file__info(struct hs_trace_file *file, const char *key, const char
     META(hs_meta_info(&file->meta, key, strlen(key), value, strlen(value)));
 }
 
+void hs_trace_file__incomplete(struct hs_trace_file *file, const char *format, ...)
+{
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    hs_trace_file__info(file, "incomplete", text);
+}
+
 void hs_trace_file__culled(struct hs_trace_file *file, uint32_t stack, uint64_t count, uint64_t size, uint64_t usable,
                            uint64_t lifetime)
 {
+    count_bytes(file, size > count ? size : count, usable);
     META(hs_meta_culled(&file->meta, stack, count, size, usable, lifetime));
 }
 

@@ -24,6 +24,7 @@ struct hs_trace_file {
     // private
     struct hs_codec_target target;
     uint64_t sequence, offset, last_time;
+    uint64_t bytes;                  // allocated in all
     struct hs_stream_buffer *stream; // by number
     uint32_t streams;
     struct hs_meta_writer meta;
@@ -39,6 +40,8 @@ int hs_trace_file__start(struct hs_trace_file *file, FILE *out, const struct hs_
 // Returns 0 or the first error.
 int hs_trace_file__finish(struct hs_trace_file *file, uint64_t end_time);
 void hs_trace_file__free(struct hs_trace_file *file);
+// What the first error was. -ERANGE: so many bytes cannot have been allocated, and would not fit into sums.
+const char *hs_trace_file__problem(int failed);
 
 // Events of one stream come in the order of time. Stream numbers are small.
 void hs_trace_file__event(struct hs_trace_file *file, uint32_t stream, const struct hs_event *event);
@@ -49,6 +52,9 @@ void hs_trace_file__module(struct hs_trace_file *file, uint64_t time, uint64_t s
                            const char *path);
 void hs_trace_file__thread(struct hs_trace_file *file, uint32_t stream, uint32_t tid, uint64_t time, const char *name);
 void hs_trace_file__info(struct hs_trace_file *file, const char *key, const char *value);
+// Says in the trace, as a report then does, where what it is made of ended too early.
+__attribute__((format(printf, 2, 3))) void hs_trace_file__incomplete(struct hs_trace_file *file, const char *format,
+                                                                     ...);
 void hs_trace_file__culled(struct hs_trace_file *file, uint32_t stack, uint64_t count, uint64_t size, uint64_t usable,
                            uint64_t lifetime);
 void hs_trace_file__mark(struct hs_trace_file *file, uint64_t time, uint64_t value);

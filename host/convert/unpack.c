@@ -2,6 +2,7 @@
 #include "host/convert/unpack.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,6 +12,7 @@ struct zstd_file {
     FILE *file;
     ZSTD_DStream *stream;
     ZSTD_inBuffer in;
+    size_t wanted; // bytes that are still to come, 0 at the end of a frame
     char bytes[65536];
 };
 
@@ -21,11 +23,13 @@ static ssize_t read_zstd(void *cookie, char *to, size_t size)
     while (out.pos == 0) {
         if (zstd->in.pos == zstd->in.size) {
             zstd->in = (ZSTD_inBuffer){zstd->bytes, fread(zstd->bytes, 1, sizeof(zstd->bytes), zstd->file), 0};
-            if (!zstd->in.size)
+            if (!zstd->in.size && !zstd->wanted)
                 return 0;
         }
-        if (ZSTD_isError(ZSTD_decompressStream(zstd->stream, &out, &zstd->in))) {
-            errno = EBADMSG;
+        bool is_end = !zstd->in.size;
+        zstd->wanted = ZSTD_decompressStream(zstd->stream, &out, &zstd->in);
+        if (ZSTD_isError(zstd->wanted) || (is_end && !out.pos)) {
+            errno = ZSTD_isError(zstd->wanted) ? EBADMSG : ENODATA;
             return -1;
         }
     }
@@ -43,10 +47,14 @@ static int close_zstd(void *cookie)
 
 static ssize_t read_gzip(void *cookie, char *to, size_t size)
 {
+    int problem = Z_OK;
     int got = gzread(cookie, to, size < (1u << 30) ? (unsigned)size : 1u << 30);
-    if (got < 0)
-        errno = EBADMSG;
-    return got;
+    // At an end in the middle zlib hands out what is there, and then nothing.
+    bool cut = !got && (gzerror(cookie, &problem), problem == Z_BUF_ERROR);
+    if (got >= 0 && !cut)
+        return got;
+    errno = cut ? ENODATA : EBADMSG;
+    return -1;
 }
 
 static int close_gzip(void *cookie)

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-// NULL: errno says why. What is damaged ends early, with the stream's error set.
+// NULL: errno says why. What is damaged or cut off ends early, with the stream's error set.
 FILE *hs_unpack__open(const char *path);
 
 #endif

@@ -150,7 +150,7 @@ int hs_ctl__find(struct hs_ctl_process *process, pid_t pid, struct hs_error *err
     return hs_error__set(
         error, ENOENT,
         "process %ld does not have libheapsonde-prof.so; start it with LD_PRELOAD=libheapsonde-prof.so "
-        "and experimental_hs_control:true in MALLOC_CONF",
+        "and experimental_hs_control:true in MALLOC_CONF, or with libheapsonde-trace.so and HEAPSONDE_ENABLE_SERVER=1",
         (long)pid);
 }
 
@@ -181,24 +181,40 @@ static void add(struct list *list, const struct hs_ctl_process *process)
     list->processes[list->count++] = *process;
 }
 
-// A killed process leaves its socket.
-static void remove_stale(const char *socket, const char *name)
+// Whether the process that a socket is named after may still begin to listen. The number may be another process's by
+// now, or one of another namespace, which has a number of its own here.
+static bool may_listen_yet(const char *name)
 {
-    long number = strtol(name, NULL, 10);
-    if (number > 0 && kill((pid_t)number, 0) && errno == ESRCH)
-        unlink(socket);
+    pid_t pid = (pid_t)strtol(name, NULL, 10);
+    return (!kill(pid, 0) || errno == EPERM) && has_library(pid);
 }
 
-static void visit_socket(struct list *list, const char *folder, const char *name)
+// A killed process leaves its socket. Put aside it can be taken by nobody who comes meanwhile; one that began to listen
+// in that moment gets it back.
+static void remove_stale(int folder, const char *path, const char *name)
+{
+    char aside[NAME_MAX + 1], where[PATH_MAX];
+    pid_t pid = 0;
+    uid_t user = 0;
+    snprintf(aside, sizeof(aside), "%.*s.gone", NAME_MAX - 5, name);
+    snprintf(where, sizeof(where), "%s/%s", path, aside);
+    if (may_listen_yet(name) || renameat(folder, name, folder, aside))
+        return;
+    if (hs_ctl__owner(where, &pid, &user) != -ECONNREFUSED)
+        linkat(folder, aside, folder, name, 0);
+    unlinkat(folder, aside, 0);
+}
+
+static void visit_socket(struct list *list, int folder, bool own, const char *path, const char *name)
 {
     struct hs_ctl_process process = {0};
     size_t length = strlen(name);
     if (length < 6 || strcmp(name + length - 5, ".sock") || name[0] < '1' || name[0] > '9')
         return;
-    snprintf(process.socket, sizeof(process.socket), "%s/%s", folder, name);
+    snprintf(process.socket, sizeof(process.socket), "%s/%s", path, name);
     int result = hs_ctl__owner(process.socket, &process.pid, &process.user);
-    if (result == -ECONNREFUSED)
-        remove_stale(process.socket, name);
+    if (result == -ECONNREFUSED && own)
+        remove_stale(folder, path, name);
     if (!result && process.pid > 0 && !is_known(list, process.pid))
         add(list, &process);
 }
@@ -207,15 +223,19 @@ static void visit_socket(struct list *list, const char *folder, const char *name
 static void visit_folder(struct list *list, const char *path)
 {
     struct stat status;
-    if (lstat(path, &status) || !S_ISDIR(status.st_mode) || status.st_mode & 077)
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
         return;
-    if (status.st_uid != geteuid() && geteuid() != 0)
-        return;
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        visit_socket(list, path, entry->d_name);
-    if (folder)
-        closedir(folder);
+    }
+    bool private = !fstat(fd, &status) && !(status.st_mode & 077);
+    bool own = status.st_uid == geteuid();
+    struct dirent *entry;
+    while (private && (own || !geteuid()) && (entry = readdir(folder)))
+        visit_socket(list, fd, own, path, entry->d_name);
+    closedir(folder);
 }
 
 // Root controls everybody's.

@@ -81,15 +81,18 @@ struct hs_dump_estimate hs_dump__estimate(const struct hs_dump *dump, const stru
     };
 }
 
+void hs_dump_estimate__add(struct hs_dump_estimate *to, struct hs_dump_estimate from)
+{
+    to->live_blocks += from.live_blocks;
+    to->live_bytes += from.live_bytes;
+    to->all_blocks += from.all_blocks;
+    to->all_bytes += from.all_bytes;
+}
+
 struct hs_dump_estimate hs_dump__sum(const struct hs_dump *dump)
 {
     struct hs_dump_estimate sum = {0};
-    for (size_t i = 0; i < dump->context_count; i++) {
-        struct hs_dump_estimate of = hs_dump__estimate(dump, &dump->context[i].counts);
-        sum.live_blocks += of.live_blocks;
-        sum.live_bytes += of.live_bytes;
-        sum.all_blocks += of.all_blocks;
-        sum.all_bytes += of.all_bytes;
-    }
+    for (size_t i = 0; i < dump->context_count; i++)
+        hs_dump_estimate__add(&sum, hs_dump__estimate(dump, &dump->context[i].counts));
     return sum;
 }

@@ -145,6 +145,7 @@ void hs_dump__close(struct hs_dump *dump);
 // average size are sampled.
 struct hs_dump_estimate hs_dump__estimate(const struct hs_dump *dump, const struct hs_dump_counts *counts);
 
+void hs_dump_estimate__add(struct hs_dump_estimate *to, struct hs_dump_estimate from);
 // The sum of the estimates of all contexts.
 struct hs_dump_estimate hs_dump__sum(const struct hs_dump *dump);
 

@@ -160,6 +160,21 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
     return read_text(builder, (const char *)bytes, length, error);
 }
 
+static bool fits(const struct hs_dump_estimate *sum)
+{
+    const double most = 0x1p63;
+    return sum->live_bytes < most && sum->live_blocks < most && sum->all_bytes < most && sum->all_blocks < most;
+}
+
+// What is added up later, of stacks or of threads, is in none of its numbers more than all of it.
+static bool has_sums(const struct hs_dump *dump)
+{
+    struct hs_dump_estimate stacks = hs_dump__sum(dump), threads = {0};
+    for (size_t i = 0; i < dump->share_count; i++)
+        hs_dump_estimate__add(&threads, hs_dump__estimate(dump, &dump->share[i].counts));
+    return fits(&stacks) && fits(&threads);
+}
+
 static int parse(struct hs_dump *dump, const uint8_t *bytes, size_t length, size_t largest, struct hs_error *error)
 {
     struct hs_dump_builder builder;
@@ -169,6 +184,10 @@ static int parse(struct hs_dump *dump, const uint8_t *bytes, size_t length, size
     int result = read_contents(&builder, bytes, length, largest, error);
     if (!result && hs_dump_builder__finish(&builder))
         result = hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
+    if (!result && !has_sums(dump))
+        result = hs_error__set(error, EINVAL,
+                               "%s: its blocks have 8 EiB or more in all, which no process has: the file is damaged",
+                               dump->name);
     hs_dump_builder__free(&builder);
     return result;
 }

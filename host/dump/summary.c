@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct writer {
@@ -58,12 +59,22 @@ static void describe_samples(const struct hs_dump *dump, char *text, size_t size
 
 static bool is_known(const char *key)
 {
-    static const char *const shown[] = {"build-id", "command", "executable", "arch", "time"};
+    static const char *const shown[] = {"build-id", "command", "executable", "arch", "time", "monotonic"};
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
         if (!strcmp(key, shown[i]))
             return true;
     }
     return false;
+}
+
+static void write_fact(const struct writer *to, const struct hs_dump_fact *fact)
+{
+    char *end;
+    uint64_t bytes = strtoull(fact->value, &end, 10);
+    if (!strcmp(fact->key, "rss") && end != fact->value && !*end)
+        row(to, "resident", hs_text__bytes(bytes).text);
+    else
+        row(to, fact->key, fact->value);
 }
 
 static void write_numbers(const struct writer *to, const struct hs_subject *subject)
@@ -82,7 +93,8 @@ static void write_numbers(const struct writer *to, const struct hs_subject *subj
                dump->has_blocks ? blocks : "");
     if (dump->thread_count)
         row_of(to, "threads", "%s", hs_text__count(dump->thread_count).text);
-    row_of(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
+    row_of(to, "stacks", subject->totals.count > 1 ? "%s different ones" : "%s",
+           hs_text__count(subject->totals.count).text);
 }
 
 static void write_summary(FILE *out, const struct hs_subject *subject)
@@ -103,7 +115,7 @@ static void write_summary(FILE *out, const struct hs_subject *subject)
     write_numbers(&to, subject);
     for (size_t i = 0; i < dump->fact_count; i++) {
         if (!is_known(dump->fact[i].key))
-            row(&to, dump->fact[i].key, dump->fact[i].value);
+            write_fact(&to, &dump->fact[i]);
     }
     for (size_t i = 0; i < dump->warning_count; i++)
         row(&to, "warning", dump->warning[i]);

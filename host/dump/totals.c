@@ -19,14 +19,6 @@ struct adding {
     struct hs_dump_estimate whole[2];
 };
 
-static void add(struct hs_dump_estimate *to, const struct hs_dump_estimate *from)
-{
-    to->live_blocks += from->live_blocks;
-    to->live_bytes += from->live_bytes;
-    to->all_blocks += from->all_blocks;
-    to->all_bytes += from->all_bytes;
-}
-
 static int start(struct adding *adding, const struct hs_dump_view *view)
 {
     size_t nodes = 0;
@@ -54,8 +46,8 @@ static void add_counts(struct adding *adding, const struct hs_dump_view *view, u
         adding->sums[adding->count].stack = node;
         adding->place[node] = (uint32_t)++adding->count;
     }
-    add(&adding->sums[adding->place[node] - 1].of[which], &estimate);
-    add(&adding->whole[which], &estimate);
+    hs_dump_estimate__add(&adding->sums[adding->place[node] - 1].of[which], estimate);
+    hs_dump_estimate__add(&adding->whole[which], estimate);
 }
 
 static uint64_t whole_number(double value)

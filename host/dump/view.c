@@ -233,9 +233,8 @@ static int name_nodes(struct hs_dump_view *view, const struct tree *tree)
         const struct hs_frames *frames = hs_dump_view__location(view, (unsigned)(location >> 32), (uint32_t)location);
         if (frames && view->by_name)
             frames = bare(view, frames);
-        if (!frames)
+        if (!frames || hs_trace_symbols__set(view->subject.symbols, node, frames))
             return -ENOMEM;
-        hs_trace_symbols__set(view->subject.symbols, node, frames);
     }
     return 0;
 }

@@ -109,12 +109,19 @@ static int write_snapshot(struct writing *writing, uint64_t time, bool tree, boo
     return tree ? write_level(writing, &all, 0, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.") : 0;
 }
 
+// Whole steps come to a little less than the end, which the last one is of.
+static uint64_t time_of_next(const struct writing *writing)
+{
+    return writing->regular + 1 < SNAPSHOTS ? writing->duration / (SNAPSHOTS - 1) * writing->regular
+                                            : writing->duration;
+}
+
 // The snapshots up to `time`, without it.
 static int write_until(struct writing *writing, uint64_t time)
 {
     int result = 0;
     while (!result && writing->regular < SNAPSHOTS) {
-        uint64_t next = writing->duration / (SNAPSHOTS - 1) * writing->regular;
+        uint64_t next = time_of_next(writing);
         if (next >= time)
             break;
         bool tree = writing->regular % DETAILED == DETAILED - 1;

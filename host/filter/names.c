@@ -67,7 +67,7 @@ static int add_site(struct collection *all, const struct hs_frames *frames, uint
 
 static bool is_frame(const struct hs_node *node)
 {
-    return node->parent ? node->pc != HS_NODE_GUESSED : node->pc >= HS_CUT_LIMIT;
+    return !hs_node__is_cut(node) && !hs_node__is_guess(node);
 }
 
 static int name_node(struct collection *all, uint32_t node)

@@ -90,7 +90,7 @@ static void sync_all(struct hs_traces *traces, bool all, bool close_all)
 
 static void next_second(struct timespec *time)
 {
-    clock_gettime(CLOCK_REALTIME, time);
+    clock_gettime(CLOCK_MONOTONIC, time);
     time->tv_sec++;
 }
 

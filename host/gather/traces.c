@@ -144,7 +144,12 @@ int hs_traces__open(struct hs_traces **result, const struct hs_traces_options *o
     traces->run_last = &traces->run_first;
     pthread_mutex_init(&traces->mutex, NULL);
     pthread_mutex_init(&traces->writer_mutex, NULL);
-    pthread_cond_init(&traces->writer_wakes, NULL);
+    // The other clock can be set back, and the next second would be an hour away.
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&traces->writer_wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     int failed = hs_trace_files__open_directory(traces, error);
     if (!failed) {
         hs_trace_files__index(traces);
@@ -268,13 +273,16 @@ static enum hs_refusal dumps_are_stored(struct hs_gathered *trace)
     return HS_REFUSAL_FILE;
 }
 
+// The file may still be open, of an earlier connection.
 static enum hs_refusal reopen(struct hs_traces *traces, struct hs_gathered *trace)
 {
-    if (!trace->size || trace->fd >= 0)
+    if (!trace->size)
         return HS_REFUSAL_NONE;
-    if (!hs_trace_files__reopen(traces, trace))
-        return HS_REFUSAL_FILE;
-    hs_trace_writer__add(traces, trace);
+    if (trace->fd < 0) {
+        if (!hs_trace_files__reopen(traces, trace))
+            return HS_REFUSAL_FILE;
+        hs_trace_writer__add(traces, trace);
+    }
     if (!trace->details->watch.next) {
         start_watch(traces, trace);
         hs_chunk_watch__read(&trace->details->watch, trace->fd, trace->size, MOST_CHUNKS_READ);
@@ -449,8 +457,24 @@ static enum hs_refusal take_header(struct hs_traces *traces, struct hs_gathered 
     return trace->header_have == HS_FILE_HEADER_SIZE ? begin_file(traces, trace) : HS_REFUSAL_NONE;
 }
 
-// The quota for the bytes is taken already; what is not used of it goes back. That for the header was taken with the
-// claim.
+// How many of the next bytes belong to the header.
+static uint64_t header_part(const struct hs_gathered *trace, uint64_t bytes)
+{
+    uint64_t lacks = trace->size ? 0 : HS_FILE_HEADER_SIZE - trace->header_have;
+    return bytes < lacks ? bytes : lacks;
+}
+
+static uint64_t bytes_to_take(struct hs_gathered *trace, uint64_t claim, uint64_t bytes)
+{
+    pthread_mutex_lock(&trace->mutex);
+    if (trace->claim == claim)
+        bytes -= header_part(trace, bytes);
+    pthread_mutex_unlock(&trace->mutex);
+    return bytes;
+}
+
+// The quota for what is no header is taken already; what is not used of it goes back. That for the header was taken
+// with the claim.
 static enum hs_refusal write_claimed(struct hs_traces *traces, struct hs_gathered *trace, const struct iovec *given,
                                      int count)
 {
@@ -458,12 +482,13 @@ static enum hs_refusal write_claimed(struct hs_traces *traces, struct hs_gathere
     memcpy(pieces, given, sizeof(pieces));
     uint64_t bytes = total(pieces, count);
     if (!trace->size) {
+        uint64_t taken = bytes - header_part(trace, bytes);
         enum hs_refusal refusal = take_header(traces, trace, pieces, count);
-        uint64_t left = refusal ? 0 : total(pieces, count);
-        hs_trace_quota__give_back(traces, trace->account, bytes - left);
-        if (refusal)
+        if (refusal) {
+            hs_trace_quota__give_back(traces, trace->account, taken);
             return refusal;
-        bytes = left;
+        }
+        bytes = taken;
     }
     return bytes ? append(traces, trace, pieces, count, bytes) : HS_REFUSAL_NONE;
 }
@@ -471,7 +496,7 @@ static enum hs_refusal write_claimed(struct hs_traces *traces, struct hs_gathere
 enum hs_refusal hs_gathered__write(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim,
                                    const struct iovec *pieces, int count, uint64_t *stored)
 {
-    uint64_t bytes = total(pieces, count);
+    uint64_t bytes = bytes_to_take(trace, claim, total(pieces, count));
     *stored = 0;
     // The account of a claimed trace does not change.
     enum hs_refusal refusal = hs_trace_quota__take(traces, trace->account, bytes);

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define STREAM_LIMIT (1u << 22) // a larger stream number is damage; threads are numbered from 0
-#define POOL_LIMIT   (1u << 20)
-
 // ---- blocks of rows, on the thread that writes ---------------------------------------------------------------------
 
 static void widen(uint64_t *least, uint64_t *most, const uint64_t *values, size_t count)
@@ -45,9 +42,8 @@ static void pack_slack(struct staged *staged, unsigned pointer_size)
     }
 }
 
-static int write_block(void *context, struct staged *staged)
+int builder__widen_zone(struct builder *builder, const struct staged *staged)
 {
-    struct builder *builder = context;
     size_t count = staged->count;
     struct hs_zone *zone = zone_of(builder, staged->first);
     if (!zone)
@@ -61,6 +57,16 @@ static int write_block(void *context, struct staged *staged)
     // Time never goes back.
     zone->time_min = staged->time[0] < zone->time_min ? staged->time[0] : zone->time_min;
     zone->time_max = staged->time[count - 1];
+    return 0;
+}
+
+static int write_block(void *context, struct staged *staged)
+{
+    struct builder *builder = context;
+    size_t count = staged->count;
+    int failed = builder__widen_zone(builder, staged);
+    if (failed)
+        return failed;
     pack_slack(staged, builder->summary->pointer_size);
     hs_packed_writer__add(&builder->time, staged->time, count);
     hs_packed_writer__add(&builder->address, staged->address, count);
@@ -109,7 +115,9 @@ void builder__free(struct builder *builder)
     hs_clock_map__free(&builder->clock);
     timeline__free(&builder->timeline);
     stack_peaks__free(&builder->stack_peaks);
-    hs_growing__free(&builder->ends.row);
+    hs_growing__free(&builder->ends.time);
+    hs_growing__free(&builder->ends.stack);
+    hs_growing__free(&builder->ends.stream);
     hs_growing__free(&builder->ends.state);
     free(builder->streams.data);
     free(builder->zones.data);
@@ -126,28 +134,52 @@ void builder__free(struct builder *builder)
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-static int make_room(struct builder *builder)
+int builder__make_room(struct builder *builder)
 {
     if (builder->rows >= HS_NO_ROW - 1)
         return -EOVERFLOW;
     uint64_t room = builder->room ? 2 * builder->room : HS_ZONE_ROWS;
-    int failed = hs_growing__reserve(&builder->ends.row, room * sizeof(struct row_end));
-    if (!failed)
-        failed = hs_growing__reserve(&builder->ends.state, room);
+    struct {
+        struct hs_growing *memory;
+        size_t element;
+    } const parts[] = {{&builder->ends.time, sizeof(uint64_t)},
+                       {&builder->ends.stack, sizeof(uint32_t)},
+                       {&builder->ends.stream, sizeof(uint32_t)},
+                       {&builder->ends.state, sizeof(uint8_t)}};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !failed; i++)
+        failed = hs_growing__reserve(parts[i].memory, room * parts[i].element);
     if (!failed)
         builder->room = room;
     return failed;
 }
 
-// The word that end_row reads: 26 bits of size, 14 of slack, 22 of stream; or the number of a large block.
-#define SIZE_BITS   26
-#define SLACK_BITS  14
-#define STREAM_BITS 22
-#define IS_LARGE    ((uint64_t)1 << 62)
+// ---- the word of a live row ----------------------------------------------------------------------------------------
 
-static uint64_t note_large(struct builder *builder, const struct large_block *block)
+#define WORD_BITS  62
+#define SLACK_BITS 7
+#define IS_LARGE   ((uint64_t)1 << WORD_BITS) // the rest is the number of a large block
+
+// For values below `limit`.
+static unsigned bits_below(uint32_t limit)
 {
-    struct large_block *large = hs_array__add(&builder->large, sizeof *large);
+    return limit > 1 ? 32 - (unsigned)__builtin_clz(limit - 1) : 0;
+}
+
+int builder__expect(struct builder *builder, uint32_t stacks, uint32_t streams)
+{
+    struct live_bits *bits = &builder->live_bits;
+    *bits = (struct live_bits){.slack = SLACK_BITS, .stream = bits_below(streams), .stack = bits_below(stacks)};
+    if (bits->stream > HS_STREAM_BITS)
+        bits->stream = HS_STREAM_BITS;
+    bits->size = WORD_BITS - bits->slack - bits->stream - bits->stack;
+    builder->stack_limit = stacks;
+    return stack_peaks__create(&builder->stack_peaks, stacks);
+}
+
+static uint64_t note_large(struct builder *builder, const struct known_block *block)
+{
+    struct known_block *large = hs_array__add(&builder->large, sizeof *large);
     if (!large)
         return 0;
     *large = *block;
@@ -155,21 +187,47 @@ static uint64_t note_large(struct builder *builder, const struct large_block *bl
 }
 
 // 0 without memory.
-static inline uint64_t live_word(struct builder *builder, uint64_t size, uint32_t slack, uint32_t stream)
+static inline uint64_t live_word(struct builder *builder, const struct new_row *row, uint32_t slack)
 {
-    if (__builtin_expect(size >> SIZE_BITS || slack >> SLACK_BITS, 0))
-        return note_large(builder, &(struct large_block){size, slack, stream});
-    return ROW_IS_LIVE | size << (SLACK_BITS + STREAM_BITS) | (uint64_t)slack << STREAM_BITS | stream;
+    const struct live_bits bits = builder->live_bits;
+    uint64_t above =
+        row->size >> bits.size | (uint64_t)row->stack >> bits.stack | row->stream >> bits.stream | slack >> SLACK_BITS;
+    if (__builtin_expect(above != 0, 0))
+        return note_large(builder, &(struct known_block){row->size, slack, row->stack, row->stream});
+    return ROW_IS_LIVE | ((row->size << bits.stack | row->stack) << bits.stream | row->stream) << SLACK_BITS | slack;
 }
 
-static inline struct large_block live_block(const struct builder *builder, uint64_t word)
+bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack)
+{
+    return (end_times(builder)[row] = live_word(builder, as, slack)) != 0;
+}
+
+static inline uint64_t low_bits(uint64_t word, unsigned bits)
+{
+    return word & (((uint64_t)1 << bits) - 1);
+}
+
+// Out of line: what ends a row is not to grow by it. The number may be that of a row which is not live, in a damaged
+// file of an earlier import.
+static __attribute__((noinline)) struct known_block large_block(const struct builder *builder, uint64_t number)
+{
+    return number < builder->large.count ? ((const struct known_block *)builder->large.data)[number]
+                                         : (struct known_block){0};
+}
+
+static inline struct known_block live_block(const struct builder *builder, uint64_t word)
 {
     if (__builtin_expect(word & IS_LARGE, 0))
-        return ((const struct large_block *)builder->large.data)[word & ~(ROW_IS_LIVE | IS_LARGE)];
-    return (struct large_block){.size = word >> (SLACK_BITS + STREAM_BITS) & ((1u << SIZE_BITS) - 1),
-                                .slack = word >> STREAM_BITS & ((1u << SLACK_BITS) - 1),
-                                .stream = word & ((1u << STREAM_BITS) - 1)};
+        return large_block(builder, word & ~(ROW_IS_LIVE | IS_LARGE));
+    const struct live_bits bits = builder->live_bits;
+    uint64_t stream = word >> SLACK_BITS, stack = stream >> bits.stream;
+    return (struct known_block){.size = low_bits(stack >> bits.stack, bits.size),
+                                .slack = (uint32_t)low_bits(word, SLACK_BITS),
+                                .stack = (uint32_t)low_bits(stack, bits.stack),
+                                .stream = (uint32_t)low_bits(stream, bits.stream)};
 }
+
+// ---- adding and ending rows ----------------------------------------------------------------------------------------
 
 // Hands the staged rows over.
 static int hand_over(struct builder *builder)
@@ -207,7 +265,7 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
             return failed;
     }
     if (builder->rows == builder->room) {
-        int failed = make_room(builder);
+        int failed = builder__make_room(builder);
         if (failed)
             return failed;
     }
@@ -222,9 +280,9 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
     states(builder)[number] = row->kind;
-    const struct row_end end = {.time = live_word(builder, row->size, slack, row->stream), .stack = row->stack};
-    row_ends(builder)[number] = end;
-    return end.time ? (int64_t)number : -ENOMEM;
+    uint64_t word = live_word(builder, row, slack);
+    end_times(builder)[number] = word;
+    return word ? (int64_t)number : -ENOMEM;
 }
 
 int64_t builder__add_row(struct builder *builder, const struct new_row *row)
@@ -269,14 +327,17 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
-// Ends a row now and returns what it was, and *by which stack.
-static inline struct large_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
-                                         uint8_t flags, uint32_t *by)
+// Ends a row now and returns what it was.
+static inline struct known_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
+                                         uint8_t flags)
 {
-    struct row_end *end = &row_ends(builder)[row];
-    const struct large_block block = live_block(builder, end->time);
-    *by = end->stack;
-    *end = (struct row_end){.time = builder->now, .stack = stack, .stream = stream ^ block.stream};
+    uint64_t *time = &end_times(builder)[row];
+    const struct known_block block = live_block(builder, *time);
+    *time = builder->now;
+    if (stack)
+        end_stacks(builder)[row] = stack;
+    if (stream != block.stream)
+        end_streams(builder)[row] = stream ^ block.stream;
     if (flags)
         states(builder)[row] |= (uint8_t)(flags << 3);
     return block;
@@ -284,8 +345,7 @@ static inline struct large_block end_row(struct builder *builder, uint32_t row, 
 
 void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
 {
-    uint32_t by;
-    const struct large_block block = end_row(builder, row, stream, stack, flags, &by);
+    const struct known_block block = end_row(builder, row, stream, stack, flags);
     builder->map_total.bytes -= block.size;
     builder->map_total.usable -= block.size + block.slack;
     builder->map_total.count--;
@@ -295,11 +355,10 @@ void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream
 static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t space, uint32_t stream, uint32_t stack,
                                  uint8_t flags)
 {
-    uint32_t by;
-    const struct large_block block = end_row(builder, row, stream, stack, flags, &by);
+    const struct known_block block = end_row(builder, row, stream, stack, flags);
     if (space)
         return block.size;
-    stack_peaks__end(&builder->stack_peaks, builder->now, row, block.size, by);
+    stack_peaks__end(&builder->stack_peaks, builder->now, row, block.size, block.stack);
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
     note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
     builder->live_total.bytes -= block.size;
@@ -382,7 +441,7 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
     if (__builtin_expect(entry->row_plus_1, 0)) {
         builder->summary->missed_frees++;
-        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, row_ends(builder)[row].time).stream;
+        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, end_times(builder)[row]).stream;
         end_block(builder, row, space, stream, 0, HS_ROW_MISSED_FREE);
     } else {
         builder->live.count++;
@@ -479,7 +538,7 @@ static uint32_t pool_space(struct builder *builder, uint64_t handle)
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, handle, UINT32_MAX);
     if (entry->row_plus_1)
         return HS_LIVE_OTHER | entry->row_plus_1;
-    uint64_t *added = builder->pools.count < POOL_LIMIT ? hs_array__add(&builder->pools, sizeof *added) : NULL;
+    uint64_t *added = builder->pools.count < HS_POOL_LIMIT ? hs_array__add(&builder->pools, sizeof *added) : NULL;
     if (!added)
         return 0;
     *added = handle;
@@ -622,17 +681,20 @@ static void convert_times(struct builder *builder, struct hs_step *steps, size_t
 static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
 {
     const struct hs_live_entry *entries = builder->live.entry;
-    const struct row_end *rows = row_ends(builder);
+    const uint64_t *ends = end_times(builder);
+    const struct live_bits bits = builder->live_bits;
     uint64_t ending[HS_STEPS];
     uint8_t free[HS_STEPS];
     size_t frees = 0;
     for (size_t i = 0; i < count; i++) {
-        if (steps[i].stream >= STREAM_LIMIT)
+        if (steps[i].stream >= HS_STREAM_LIMIT)
             steps[i].stream = 0;
         steps[i].slot = hs_live_map__slot(&builder->live, steps[i].address, HS_LIVE_HEAP);
         __builtin_prefetch(&entries[steps[i].slot], 1);
         if (steps[i].stack < builder->stack_limit)
             __builtin_prefetch(&builder->stack_peaks.state[steps[i].stack], 1);
+        else if (!(steps[i].stack & HS_STACK_SNAPSHOT))
+            builder->unknown_stacks = true;
         free[frees] = (uint8_t)i;
         frees += steps[i].kind == HS_EVENT_FREE;
     }
@@ -644,10 +706,12 @@ static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
         uint64_t row = (uint64_t)entry->row_plus_1 - 1;
         row &= 0 - (uint64_t)((entry->address == steps[free[i]].address) & (row < builder->rows));
         ending[i] = row;
-        __builtin_prefetch(&rows[row], 1);
+        __builtin_prefetch(&ends[row], 1);
     }
-    for (size_t i = 0; i < frees; i++)
-        __builtin_prefetch(&builder->stack_peaks.state[rows[ending[i]].stack], 1);
+    for (size_t i = 0; i < frees; i++) {
+        uint64_t stack = low_bits(ends[ending[i]] >> bits.stream >> SLACK_BITS, bits.stack);
+        __builtin_prefetch(&builder->stack_peaks.state[stack], 1);
+    }
 }
 
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)

@@ -19,6 +19,10 @@
 
 #include <stdbool.h>
 
+#define HS_STREAM_BITS  22
+#define HS_STREAM_LIMIT (1u << HS_STREAM_BITS) // a larger stream number is damage; threads are numbered from 0
+#define HS_POOL_LIMIT   (1u << 20)
+
 // What is known of one stream while events go by.
 struct stream_state {
     uint32_t last_row_plus_1;    // the row that its last call allocated; 0: its last call did not
@@ -41,23 +45,29 @@ struct live_mapping {
     uint8_t kind;
 };
 
-// What is to be known of a block that ends and does not fit into a word (struct ends).
-struct large_block {
+// A row of a block that is not full yet.
+struct row_start {
+    uint64_t time, address, size, slack, stack, stream, detail;
+};
+
+// What is to be known of a block that ends.
+struct known_block {
     uint64_t size;
-    uint32_t slack, stream;
+    uint32_t slack, stack, stream;
 };
 
-// How a row ended, or, while it is live, what is to be known of it then: 16 bytes, which lie in one cache line.
-struct row_end {
-    uint64_t time;   // while live: size, slack and stream, with ROW_IS_LIVE
-    uint32_t stack;  // that freed it; while live, that allocated it
-    uint32_t stream; // exclusive or with the row's stream
-};
-
-// What may change until the end of the trace, by row; in memory, as it is written all over.
+// How rows ended, by row; in memory, as it is written all over. Most frees come without a stack and from the thread
+// that allocated: what is 0 is not written, and what is never written takes no memory.
 struct ends {
-    struct hs_growing row;   // struct row_end
-    struct hs_growing state; // uint8_t
+    struct hs_growing time;   // uint64_t; while the row is live, struct known_block in a word, with ROW_IS_LIVE
+    struct hs_growing stack;  // uint32_t: that freed it
+    struct hs_growing stream; // uint32_t: that freed it, exclusive or with the row's stream
+    struct hs_growing state;  // uint8_t
+};
+
+// How many bits of the word of a live row each has, in this order: slack in the lowest.
+struct live_bits {
+    unsigned slack, stream, stack, size;
 };
 
 #define ROW_IS_LIVE ((uint64_t)1 << 63)
@@ -70,6 +80,7 @@ struct builder {
     struct staged *staged; // the rows of the block in progress, from the first row on
     struct write_behind *behind;
     struct ends ends;
+    struct live_bits live_bits;
     uint64_t rows, room; // room: rows that `ends` has space for
     int directory_fd;
 
@@ -86,13 +97,14 @@ struct builder {
     struct hs_array maps;     // struct live_mapping, by start
     struct hs_array side;     // struct hs_stored_side_event
     struct hs_array samples;  // struct hs_sample
-    struct hs_array large;    // struct large_block
+    struct hs_array large;    // struct known_block, where a word has no room
     struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
     struct stack_peaks stack_peaks;
     struct hs_live_total live_total, map_total;
     uint64_t peak_rows, map_peak_rows; // rows that existed at the peak
     uint32_t stack_limit;              // stack ids from here on are not in the node table
+    bool unknown_stacks;               // an event named one of these, which a longer trace may have
     uint64_t page_size;
     struct hs_summary *summary;
 };
@@ -100,6 +112,8 @@ struct builder {
 // end_ns: the end of the trace as far as it is known, for the width of the timeline.
 int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns);
 void builder__free(struct builder *builder);
+// Before the first step: stacks and streams are below these limits, but for damage. Returns 0 or -ENOMEM.
+int builder__expect(struct builder *builder, uint32_t stacks, uint32_t streams);
 
 // Steps in the order of their times.
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count);
@@ -113,6 +127,16 @@ struct new_row {
 };
 // Appends a row that starts now. Returns its number or a negative errno.
 int64_t builder__add_row(struct builder *builder, const struct new_row *row);
+// Twice the room for rows.
+int builder__make_room(struct builder *builder);
+// False without memory.
+bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack);
+int builder__widen_zone(struct builder *builder, const struct staged *staged);
+// The first `rows` rows of an earlier import as they were at `builder->now` (continue_rows.c). Its lists of that time
+// are there; this fills the live map. -EBADMSG where that makes no sense. `rest`: rows of the last block where
+// `columns` ends before it, else NULL.
+int builder__continue(struct builder *builder, const struct hs_columns *columns, uint64_t rows,
+                      const struct row_start *rest);
 // Writes the staged rows, and waits for those before them.
 int builder__write_rest(struct builder *builder);
 
@@ -125,17 +149,29 @@ int builder__map_event(struct builder *builder, uint32_t stream, const struct hs
 
 void timeline__advance(struct builder *builder);
 int timeline__create(struct timeline *timeline, uint64_t end_ns);
+// Takes over the points of an earlier import, up to the one in progress. -EBADMSG unless its intervals are parts of
+// these.
+int timeline__continue(struct timeline *timeline, uint64_t interval, const struct hs_timeline_point *points,
+                       uint64_t count);
 int timeline__finish(struct builder *builder, struct hs_store_head *head);
 void timeline__free(struct timeline *timeline);
 
-static inline struct row_end *row_ends(struct builder *builder)
+static inline uint64_t *end_times(struct builder *builder)
 {
-    return builder->ends.row.data;
+    return builder->ends.time.data;
 }
 // When a row ended: HS_NEVER while it is live.
-static inline uint64_t end_of_row(const struct row_end *end)
+static inline uint64_t end_of_row(uint64_t time)
 {
-    return end->time & ROW_IS_LIVE ? HS_NEVER : end->time;
+    return time & ROW_IS_LIVE ? HS_NEVER : time;
+}
+static inline uint32_t *end_stacks(struct builder *builder)
+{
+    return builder->ends.stack.data;
+}
+static inline uint32_t *end_streams(struct builder *builder)
+{
+    return builder->ends.stream.data;
 }
 static inline uint8_t *states(struct builder *builder)
 {

@@ -5,17 +5,22 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define AHEAD 8
+#define AHEAD 16 // chunks that are decoded or being decoded, at most
 
+// Who takes a chunk that nobody decoded yet does so itself, so that neither thread waits for the other while there is
+// something to decode: whichever is the slower one gets help.
 struct hs_decode_ahead {
     const struct hs_trace *trace;
     const struct hs_trace_chunk *const *order;
     size_t chunks;
-    size_t decoded, taken;            // chunks of the order; at most AHEAD are between
-    struct hs_decoded *ready[AHEAD];  // by chunk % AHEAD; NULL: there was no memory
-    struct hs_decoded *spare;         // to be used again
-    struct hs_trace_decoder *decoder; // only one chunk is decoded at a time
-    bool threaded, stopping;
+    size_t begun, taken; // chunks of the order; at most AHEAD are between
+    struct slot {
+        struct hs_decoded *decoded; // NULL: there was no memory
+        bool done;
+    } slot[AHEAD];                       // by chunk % AHEAD
+    struct hs_decoded *spare;            // to be used again
+    struct hs_trace_decoder *decoder[2]; // of who takes, of the thread
+    bool threaded, stopping, full;       // full: the thread waits for room
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -38,7 +43,7 @@ static int keep_wide(struct hs_decoded *decoded, const struct hs_event *wide, si
     return 0;
 }
 
-static struct hs_decoded *decode(struct hs_decode_ahead *ahead, struct hs_decoded *decoded, size_t number)
+static struct hs_decoded *decode(struct hs_decode_ahead *ahead, unsigned who, struct hs_decoded *decoded, size_t number)
 {
     const struct hs_event *wide;
     size_t wides;
@@ -50,7 +55,7 @@ static struct hs_decoded *decode(struct hs_decode_ahead *ahead, struct hs_decode
         free(decoded);
         return NULL;
     }
-    decoded->failed = hs_trace__decode_brief(ahead->trace, ahead->order[number], ahead->decoder, decoded->events,
+    decoded->failed = hs_trace__decode_brief(ahead->trace, ahead->order[number], ahead->decoder[who], decoded->events,
                                              &decoded->count, &wide, &wides);
     if (keep_wide(decoded, wide, wides)) {
         decoded->failed = -ENOMEM;
@@ -67,21 +72,35 @@ static struct hs_decoded *take_spare(struct hs_decode_ahead *ahead)
     return spare;
 }
 
+static bool has_room(const struct hs_decode_ahead *ahead)
+{
+    return ahead->begun < ahead->chunks && ahead->begun - ahead->taken < AHEAD;
+}
+
+// Decodes the next chunk, with the mutex held before and after.
+static void decode_next(struct hs_decode_ahead *ahead, unsigned who)
+{
+    size_t number = ahead->begun++;
+    struct hs_decoded *decoded = take_spare(ahead);
+    pthread_mutex_unlock(&ahead->mutex);
+    decoded = decode(ahead, who, decoded, number);
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->slot[number % AHEAD] = (struct slot){decoded, true};
+    // Whoever waits for one waits for the first.
+    if (number == ahead->taken)
+        pthread_cond_signal(&ahead->changed);
+}
+
 static void *work(void *argument)
 {
     struct hs_decode_ahead *ahead = argument;
     pthread_mutex_lock(&ahead->mutex);
-    while (ahead->decoded < ahead->chunks && !ahead->stopping) {
-        if (ahead->decoded - ahead->taken == AHEAD) {
+    while (ahead->begun < ahead->chunks && !ahead->stopping) {
+        ahead->full = !has_room(ahead);
+        if (ahead->full)
             pthread_cond_wait(&ahead->changed, &ahead->mutex);
-            continue;
-        }
-        struct hs_decoded *decoded = take_spare(ahead);
-        pthread_mutex_unlock(&ahead->mutex);
-        decoded = decode(ahead, decoded, ahead->decoded);
-        pthread_mutex_lock(&ahead->mutex);
-        ahead->ready[ahead->decoded++ % AHEAD] = decoded;
-        pthread_cond_signal(&ahead->changed);
+        else
+            decode_next(ahead, 1);
     }
     pthread_mutex_unlock(&ahead->mutex);
     return NULL;
@@ -94,27 +113,43 @@ struct hs_decode_ahead *hs_decode_ahead__start(const struct hs_trace *trace, con
     if (!ahead)
         return NULL;
     *ahead = (struct hs_decode_ahead){.trace = trace, .order = order, .chunks = chunks};
-    ahead->decoder = hs_trace_decoder__create(trace);
-    if (!ahead->decoder) {
+    ahead->decoder[0] = hs_trace_decoder__create(trace);
+    if (!ahead->decoder[0]) {
         free(ahead);
         return NULL;
     }
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     // For one chunk it is not worth it.
-    ahead->threaded = chunks > 1 && !pthread_create(&ahead->thread, NULL, work, ahead);
+    if (chunks > 1)
+        ahead->decoder[1] = hs_trace_decoder__create(trace);
+    ahead->threaded = ahead->decoder[1] && !pthread_create(&ahead->thread, NULL, work, ahead);
     return ahead;
+}
+
+// Waking a thread costs as much as decoding some events: the other one is woken for half of all chunks at once.
+static void wake_for_room(struct hs_decode_ahead *ahead)
+{
+    if (!ahead->full || ahead->begun - ahead->taken > AHEAD / 2)
+        return;
+    ahead->full = false;
+    pthread_cond_signal(&ahead->changed);
 }
 
 struct hs_decoded *hs_decode_ahead__take(struct hs_decode_ahead *ahead)
 {
-    if (!ahead->threaded)
-        return decode(ahead, take_spare(ahead), ahead->taken++);
     pthread_mutex_lock(&ahead->mutex);
-    while (ahead->decoded == ahead->taken)
-        pthread_cond_wait(&ahead->changed, &ahead->mutex);
-    struct hs_decoded *decoded = ahead->ready[ahead->taken++ % AHEAD];
-    pthread_cond_signal(&ahead->changed);
+    struct slot *slot = &ahead->slot[ahead->taken % AHEAD];
+    while (!slot->done) {
+        if (has_room(ahead))
+            decode_next(ahead, 0);
+        else
+            pthread_cond_wait(&ahead->changed, &ahead->mutex);
+    }
+    struct hs_decoded *decoded = slot->decoded;
+    slot->done = false;
+    ahead->taken++;
+    wake_for_room(ahead);
     pthread_mutex_unlock(&ahead->mutex);
     return decoded;
 }
@@ -137,15 +172,16 @@ void hs_decode_ahead__stop(struct hs_decode_ahead *ahead)
     pthread_mutex_unlock(&ahead->mutex);
     if (ahead->threaded)
         pthread_join(ahead->thread, NULL);
-    for (; ahead->taken < ahead->decoded; ahead->taken++)
-        if (ahead->ready[ahead->taken % AHEAD])
-            hs_decode_ahead__give_back(ahead, ahead->ready[ahead->taken % AHEAD]);
+    for (; ahead->taken < ahead->begun; ahead->taken++)
+        if (ahead->slot[ahead->taken % AHEAD].decoded)
+            hs_decode_ahead__give_back(ahead, ahead->slot[ahead->taken % AHEAD].decoded);
     for (struct hs_decoded *spare; (spare = take_spare(ahead));) {
         free(spare->events);
         free(spare->wide);
         free(spare);
     }
-    hs_trace_decoder__free(ahead->decoder);
+    hs_trace_decoder__free(ahead->decoder[0]);
+    hs_trace_decoder__free(ahead->decoder[1]);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->mutex);
     free(ahead);

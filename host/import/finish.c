@@ -56,12 +56,11 @@ static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
 static void add_ends(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
     struct hs_zone *zone = zone_of(builder, first);
-    const struct row_end *row = row_ends(builder) + first;
-    const uint64_t *time = reading->time;
+    const uint64_t *ended = end_times(builder) + first, *time = reading->time;
     uint64_t free_min = zone->free_min, free_max = zone->free_max;
     uint64_t lifetime_min = zone->lifetime_min, lifetime_max = zone->lifetime_max;
     for (size_t i = 0; i < count; i++) {
-        uint64_t end = end_of_row(&row[i]);
+        uint64_t end = end_of_row(ended[i]);
         bool never = end == HS_NEVER;
         free_min = least(free_min, end);
         free_max = most(free_max, end);
@@ -78,14 +77,15 @@ static void add_ends(struct builder *builder, struct reading *reading, uint64_t 
 
 static void add_states(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
 {
-    const struct row_end *row = row_ends(builder) + first;
+    const uint64_t *ended = end_times(builder) + first;
     const uint64_t peak_time = builder->summary->peak_time;
     const uint8_t *state = states(builder) + first;
     uint32_t kinds = 0, flags = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = state[i];
         uint8_t kind = word & 7;
-        if (first + i < builder->peak_rows && end_of_row(&row[i]) > peak_time && hs_kind_domain(kind) == HS_DOMAIN_HEAP)
+        if (first + i < builder->peak_rows && end_of_row(ended[i]) > peak_time &&
+            hs_kind_domain(kind) == HS_DOMAIN_HEAP)
             word |= HS_ROW_AT_PEAK << 3;
         kinds |= 1u << kind;
         flags |= (uint32_t)(word >> 3);
@@ -96,20 +96,11 @@ static void add_states(struct builder *builder, uint64_t *values, uint64_t first
     hs_packed_writer__add(&builder->state, values, count);
 }
 
-static void add_free_stacks(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
+static void add_numbers(struct hs_packed_writer *writer, const uint32_t *number, uint64_t *values, size_t count)
 {
-    const struct row_end *row = row_ends(builder) + first;
     for (size_t i = 0; i < count; i++)
-        values[i] = row[i].time & ROW_IS_LIVE ? 0 : row[i].stack;
-    hs_packed_writer__add(&builder->free_stack, values, count);
-}
-
-static void add_free_streams(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
-{
-    const struct row_end *row = row_ends(builder) + first;
-    for (size_t i = 0; i < count; i++)
-        values[i] = row[i].stream;
-    hs_packed_writer__add(&builder->free_stream, values, count);
+        values[i] = number[i];
+    hs_packed_writer__add(writer, values, count);
 }
 
 static void note_rows_at_peak(struct builder *builder)
@@ -119,38 +110,54 @@ static void note_rows_at_peak(struct builder *builder)
         states(builder)[at_peak[i]] |= HS_ROW_AT_PEAK << 3;
 }
 
-// What needs no times. Of the zones it touches kinds and flags alone.
+// What needs no times, beside what does. Of the zones it touches kinds and flags alone.
+struct others {
+    struct builder *builder;
+    bool threaded;
+    pthread_t thread;
+    int failed;
+};
+
 static void *build_others(void *argument)
 {
-    struct builder *builder = argument;
+    struct others *others = argument;
+    struct builder *builder = others->builder;
     uint64_t values[HS_PACKED_BLOCK];
     for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
         size_t count = (size_t)least(builder->rows - first, HS_PACKED_BLOCK);
         add_states(builder, values, first, count);
-        add_free_stacks(builder, values, first, count);
-        add_free_streams(builder, values, first, count);
+        add_numbers(&builder->free_stack, end_stacks(builder) + first, values, count);
+        add_numbers(&builder->free_stream, end_streams(builder) + first, values, count);
     }
+    others->failed = stack_peaks__write(&builder->stack_peaks, builder->directory_fd);
     return NULL;
+}
+
+static void start_others(struct others *others, struct builder *builder)
+{
+    *others = (struct others){.builder = builder};
+    note_rows_at_peak(builder);
+    // For few rows it is not worth it.
+    others->threaded = builder->rows > HS_ZONE_ROWS && !pthread_create(&others->thread, NULL, build_others, others);
+    if (!others->threaded)
+        build_others(others);
+}
+
+static int wait_for_others(struct others *others)
+{
+    if (others->threaded)
+        pthread_join(others->thread, NULL);
+    return others->failed;
 }
 
 static int build_ends(struct builder *builder, struct reading *reading)
 {
-    pthread_t thread;
     int failed = hs_packed__open(&reading->columns.time, builder->directory_fd, "time", builder->rows);
-    if (failed)
-        return failed;
-    note_rows_at_peak(builder);
-    // For few rows it is not worth it.
-    bool threaded = builder->rows > HS_ZONE_ROWS && !pthread_create(&thread, NULL, build_others, builder);
-    for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
+    for (uint64_t first = 0; first < builder->rows && !failed; first += HS_PACKED_BLOCK) {
         size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
         add_ends(builder, reading, first, count);
     }
-    if (threaded)
-        pthread_join(thread, NULL);
-    else
-        build_others(builder);
-    return 0;
+    return failed;
 }
 
 static int finish_chains(struct builder *builder, struct reading *reading)
@@ -162,7 +169,7 @@ static int finish_chains(struct builder *builder, struct reading *reading)
         chain[i].first_time = hs_row__time(columns, chain[i].first);
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
-        chain[i].free_time = end_of_row(&row_ends(builder)[chain[i].last]);
+        chain[i].free_time = end_of_row(end_times(builder)[chain[i].last]);
     }
     hs_packed__close(&columns->size);
     return failed;
@@ -213,15 +220,17 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
 {
     struct hs_summary *summary = builder->summary;
     struct reading *reading = calloc(1, sizeof *reading);
+    struct others others;
     int failed = finish_starts(builder);
-    if (!reading)
-        failed = -ENOMEM;
-    if (!failed)
-        failed = build_ends(builder, reading);
+    if (failed || !reading) {
+        free(reading);
+        return failed ? failed : -ENOMEM;
+    }
+    start_others(&others, builder);
+    failed = build_ends(builder, reading);
     if (!failed)
         failed = finish_chains(builder, reading);
-    if (reading)
-        hs_packed__close(&reading->columns.time);
+    hs_packed__close(&reading->columns.time);
     free(reading);
     summary->live = builder->live_total;
     summary->map_live = builder->map_total;
@@ -233,10 +242,10 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
         failed = timeline__finish(builder, head);
     if (!failed)
         failed = hs_samples__weigh(builder->samples.data, &builder->samples.count, summary->end_time, summary);
+    int result = wait_for_others(&others);
+    failed = failed ? failed : result;
     if (!failed)
         failed = write_arrays(builder);
-    if (!failed)
-        failed = stack_peaks__write(&builder->stack_peaks, builder->directory_fd);
     head->rows = builder->rows;
     return failed ? failed : finish_ends(builder);
 }

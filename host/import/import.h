@@ -24,6 +24,7 @@ struct hs_import_options {
     const char *store; // directory of the store; NULL: beside the trace, else the user's cache, else a temporary one
     bool force;        // import again even when a matching store exists
     bool temporary;    // the store is removed when it is closed
+    uint64_t partial_every; // events after which an import that is killed can be gone on from; 0: the usual number
     const struct hs_symbols_options *symbols; // where the files are that stacks are unwound with; NULL: this machine's
     const int *cancel;                        // stop with -ECANCELED once it is not 0; may be NULL
     void (*progress)(void *context, uint64_t done, uint64_t total); // bytes of the trace; may be NULL
@@ -31,8 +32,9 @@ struct hs_import_options {
 };
 
 // Opens the store of the trace at `path`, importing it first when there is none for this trace (same id, size and
-// modification time). `options` may be NULL. Concurrent calls for one trace are safe: each sees a complete store.
-// `path` may also be a store directory.
+// modification time). A trace that has grown since is imported from where its last import ended, when that store is
+// still in its place (host/import/resume.h). `options` may be NULL. Concurrent calls for one trace are safe: each sees
+// a complete store. `path` may also be a store directory.
 int hs_import__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
                     struct hs_error *error);
 

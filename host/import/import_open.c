@@ -3,6 +3,7 @@
 // Finds the store of a trace or makes it. A store is built under a name of its own and then takes its final name in one
 // step, so that others see a whole store or none.
 #include "host/import/left_over.h"
+#include "host/import/resume.h"
 #include "host/import/run.h"
 #include "host/import/snapshots.h"
 #include "host/import/trace.h"
@@ -50,16 +51,19 @@ static bool beside(const char *path, struct place *place)
     return snprintf(place->directory, sizeof place->directory, "%s" SUFFIX, path) < (int)sizeof place->directory;
 }
 
-// In a directory of the user's or of everybody's the name says which trace it is.
-static bool inside(const char *parent, const struct hs_store_key *key, struct place *place)
+// In a directory of the user's the name says which file it is, also when that has grown since.
+static bool inside(const char *parent, const struct hs_trace *trace, struct place *place)
 {
+    const uint64_t *id = hs_trace__info(trace)->header.trace_id;
+    struct stat status;
+    if (fstat(trace->fd, &status))
+        return false;
     int length = snprintf(place->directory, sizeof place->directory, "%s/%016llx%016llx-%llx" SUFFIX, parent,
-                          (unsigned long long)key->trace_id[0], (unsigned long long)key->trace_id[1],
-                          (unsigned long long)(key->size ^ key->modified_ns));
+                          (unsigned long long)id[0], (unsigned long long)id[1], (unsigned long long)status.st_ino);
     return length < (int)sizeof place->directory;
 }
 
-static bool in_cache(const struct hs_store_key *key, struct place *place)
+static bool in_cache(const struct hs_trace *trace, struct place *place)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char parent[PATH_MAX];
@@ -75,7 +79,7 @@ static bool in_cache(const struct hs_store_key *key, struct place *place)
     mkdir(parent, 0700);
     *last = '/';
     mkdir(parent, 0700);
-    return inside(parent, key, place);
+    return inside(parent, trace, place);
 }
 
 // ---- making --------------------------------------------------------------------------------------------------------
@@ -91,13 +95,14 @@ static int add_totals(const char *directory, int directory_fd)
     return failed;
 }
 
-static int import_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *directory)
+static int import_to(const struct hs_trace *trace, const struct hs_import_options *options,
+                     const struct hs_resume *resume, const char *directory)
 {
     int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int failed = directory_fd < 0 ? -errno : 0;
     if (!failed) {
         hs_left_over__hold(directory_fd);
-        failed = hs_import__run(trace, options, directory_fd);
+        failed = hs_import__run(trace, options, resume, directory_fd);
     }
     if (!failed)
         failed = add_totals(directory, directory_fd);
@@ -128,6 +133,46 @@ static int take_name(const char *built, const char *final, const struct wanted *
     return -EEXIST;
 }
 
+static int import_again_to(const struct hs_trace *trace, const struct hs_import_options *options,
+                           const struct hs_resume *resume, const char *directory)
+{
+    hs_store__remove(directory);
+    if (mkdir(directory, 0700))
+        return -errno;
+    return import_to(trace, options, resume, directory);
+}
+
+static bool is_further(const struct hs_resume *resume, const struct hs_resume *than)
+{
+    return resume && (!than || hs_resume__time(resume) > hs_resume__time(than));
+}
+
+// Goes on from the store of an earlier state of the trace or from an import that did not end, whichever came further,
+// where there is one that can be gone on from.
+static int import_rest_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *earlier,
+                          const struct hs_left_over *left, const char *directory)
+{
+    struct hs_resume *resume = options && options->force ? NULL : hs_resume__open(earlier, trace);
+    const struct hs_resume *first = is_further(left->resume, resume) ? left->resume : resume;
+    const struct hs_resume *second = first == resume ? left->resume : resume;
+    int failed = import_to(trace, options, first, directory);
+    if (first && failed == -ESTALE)
+        failed = import_again_to(trace, options, second, directory);
+    if (second && failed == -ESTALE)
+        failed = import_again_to(trace, options, NULL, directory);
+    hs_resume__close(resume);
+    return failed;
+}
+
+// What was asked to end may be asked to go on.
+static void remove_unless_partial(const char *built, int failed)
+{
+    char partial[PATH_MAX];
+    if (failed != -ECANCELED || snprintf(partial, sizeof partial, "%s/partial", built) >= (int)sizeof partial ||
+        access(partial, F_OK))
+        hs_store__remove(built);
+}
+
 // Imports into `place` and opens it. -EACCES, -EROFS and the like mean: try the next place.
 static int make(const struct hs_trace *trace, const struct hs_import_options *options, const struct place *place,
                 const struct wanted *wanted, struct hs_store **store, struct hs_error *error)
@@ -135,16 +180,21 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
     char built[PATH_MAX];
     if (snprintf(built, sizeof built, "%s" HS_MAKING_SUFFIX, place->directory) >= (int)sizeof built)
         return -ENAMETOOLONG;
-    hs_left_over__remove(place->directory);
-    if (!mkdtemp(built))
-        return -errno;
-    int failed = import_to(trace, options, built);
+    struct hs_left_over left;
+    hs_left_over__take(&left, place->directory, options && options->force ? NULL : trace);
+    int failed = mkdtemp(built) ? 0 : -errno;
+    if (failed) {
+        hs_left_over__free(&left, false);
+        return failed;
+    }
+    failed = import_rest_to(trace, options, place->directory, &left, built);
     if (!failed && options && options->force && matches(place->directory, wanted))
         hs_store__remove(place->directory);
     if (!failed)
         failed = take_name(built, place->directory, wanted);
     if (failed)
-        hs_store__remove(built);
+        remove_unless_partial(built, failed);
+    hs_left_over__free(&left, !failed);
     return failed ? failed : hs_store__open(place->directory, store, error);
 }
 
@@ -164,7 +214,7 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
         return -ENAMETOOLONG;
     if (!mkdtemp(built))
         return -errno;
-    int failed = import_to(trace, options, built);
+    int failed = import_to(trace, options, NULL, built);
     if (!failed)
         failed = hs_store__open(built, store, error);
     if (!failed)
@@ -191,7 +241,7 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
                 (int)sizeof places[0].directory;
     } else {
         count += beside(path, &places[count]);
-        count += in_cache(&wanted.key, &places[count]);
+        count += in_cache(trace, &places[count]);
     }
     for (size_t i = 0; i < count && !(options && options->force); i++)
         if (matches(places[i].directory, &wanted) && !hs_store__open(places[i].directory, store, NULL))

@@ -66,10 +66,13 @@ static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_ent
     map->count++;
 }
 
-// At most a quarter is in use: each probe behind the first is one that the processor did not foresee.
+// At most a quarter is in use: each probe behind the first is one that the processor did not foresee. Half of a large
+// one: there memory counts, and the caches have no room for either.
+#define HS_LIVE_LARGE ((uint64_t)1 << 24) // slots
+
 static inline bool hs_live_map__has_room(const struct hs_live_map *map, uint64_t more)
 {
-    return (map->count + more) * 4 <= map->mask;
+    return (map->count + more) * (map->mask < HS_LIVE_LARGE ? 4 : 2) <= map->mask;
 }
 
 static inline bool hs_live_map__is_full(const struct hs_live_map *map)

@@ -5,6 +5,7 @@
 
 #include "host/import/builder.h"
 #include "host/import/finish.h"
+#include "host/import/resume.h"
 #include "host/import/snapshots.h"
 #include "host/import/step.h"
 #include "host/import/sums.h"
@@ -14,6 +15,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+// Events: some ten seconds of work, so that most traces are imported before there is anything to keep.
+#define PARTIAL_EVERY ((uint64_t)1 << 27)
 
 struct import {
     const struct hs_trace *trace;
@@ -22,6 +27,11 @@ struct import {
     struct builder builder;
     struct hs_store_head head;
     struct hs_replay_counts counts;
+    const struct hs_resume *resume; // NULL: from the start
+    int directory_fd;
+    uint64_t settled;
+    struct hs_partial partial;
+    bool no_partial; // it could not be written
     uint64_t total_bytes;
     uint64_t visits;
 };
@@ -125,6 +135,98 @@ static int visit(void *context, struct hs_step *steps, size_t count)
     return builder__visit(&import->builder, steps, count);
 }
 
+// ---- a trace that grows --------------------------------------------------------------------------------------------
+
+// Up to which time a trace that is still written is there as a whole and will stay as it is: what is recorded next is
+// later than what is sealed, and behind the last clock point times are estimates. HS_NEVER: it is written no more. The
+// next nanosecond begins behind it.
+static uint64_t settled_time(struct import *import)
+{
+    const struct hs_file_header *header = &hs_trace__info(import->trace)->header;
+    struct hs_clock_map *clock = &import->builder.clock;
+    size_t count;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(import->trace, &count);
+    uint64_t time = 0;
+    for (size_t i = 0; i < count; i++)
+        if (chunks[i].kind == HS_CHUNK_EVENTS && !(chunks[i].flags & HS_CHUNK_LIVE) && chunks[i].last_time > time)
+            time = chunks[i].last_time;
+    const uint64_t last_point = clock->segment[clock->count - 1].start;
+    if (header->clock_source != HS_CLOCK_MONOTONIC && time > last_point)
+        time = last_point;
+    while (time && time < UINT64_MAX && hs_clock_map__ns(clock, time) == hs_clock_map__ns(clock, time + 1))
+        time--;
+    return time && header->live.state == HS_STATE_RECORDING ? time : HS_NEVER;
+}
+
+static bool is_clean(const struct import *import)
+{
+    uint64_t damage = import->counts.out_of_order + import->builder.unknown_stacks;
+    for (unsigned i = 0; i < HS_DAMAGE_COUNT; i++)
+        damage += import->counts.damage[i];
+    return !damage;
+}
+
+static void keep_partial(struct import *import, struct hs_resume_state *state)
+{
+    state->partial = &import->partial;
+    if (import->no_partial || !hs_partial__keep(&import->partial, &import->builder, state))
+        return;
+    hs_partial__end(&import->partial, import->directory_fd, false);
+    import->no_partial = true;
+}
+
+// What cannot be kept costs time alone.
+static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
+{
+    struct import *import = context;
+    struct hs_resume_state state = {.trace = import->trace, .time = time, .consumed = consumed};
+    if (!is_clean(import) || !hs_consumed__sort(consumed->data, consumed->count))
+        return 0;
+    if (time != import->settled)
+        keep_partial(import, &state);
+    else if (hs_resume__write(&import->builder, &state, import->directory_fd))
+        unlinkat(import->directory_fd, "resume", 0);
+    return 0;
+}
+
+static int replay_rest(struct import *import, struct hs_replay_cut *cut)
+{
+    uint64_t events = 0;
+    cut->before_time = hs_resume__time(import->resume);
+    cut->before = hs_resume__consumed(import->resume, &cut->before_count);
+    int failed = hs_resume__restore(import->resume, &import->builder);
+    for (size_t i = 0; i < cut->before_count && !failed; i++) {
+        if (cut->before[i].steps != HS_ALL_STEPS)
+            continue;
+        events += cut->before[i].count;
+        import->total_bytes -= cut->before[i].stored_length < import->total_bytes ? cut->before[i].stored_length : 0;
+    }
+    if (!failed)
+        failed = hs_trace__replay_parts(import->trace, visit, import, &import->counts, cut);
+    import->counts.events += events;
+    return failed;
+}
+
+static uint64_t partial_every(const struct import *import)
+{
+    const struct hs_import_options *options = import->options;
+    bool settles =
+        import->settled != HS_NEVER || hs_trace__info(import->trace)->header.live.state != HS_STATE_RECORDING;
+    if (!settles || (options && options->temporary))
+        return 0;
+    return options && options->partial_every ? options->partial_every : PARTIAL_EVERY;
+}
+
+static int replay(struct import *import)
+{
+    import->settled = settled_time(import);
+    struct hs_replay_cut cut = {.time = import->settled, .every = partial_every(import), .reached = keep_state};
+    return import->resume ? replay_rest(import, &cut)
+                          : hs_trace__replay_parts(import->trace, visit, import, &import->counts, &cut);
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------------
+
 static int write_head(struct import *import, int directory_fd)
 {
     struct hs_store_head *head = &import->head;
@@ -134,6 +236,17 @@ static int write_head(struct import *import, int directory_fd)
     hs_store_key__of(import->trace, &head->key);
     const struct hs_array array = {head, 1, 1};
     return hs_write_array(directory_fd, "head", &array, sizeof *head);
+}
+
+// One more than the largest number of a stream.
+static uint32_t count_streams(const struct hs_trace *trace)
+{
+    size_t count;
+    uint32_t largest = 0;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    for (size_t i = 0; i < count; i++)
+        largest = chunks[i].stream > largest ? chunks[i].stream : largest;
+    return largest < UINT32_MAX ? largest + 1 : largest;
 }
 
 static int run(struct import *import, int directory_fd)
@@ -150,13 +263,12 @@ static int run(struct import *import, int directory_fd)
     const char *page = tables__info(&import->tables, "page-size");
     uint64_t page_size = page ? strtoull(page, NULL, 10) : 0;
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
-    import->builder.stack_limit = import->tables.node_count;
     if (!failed)
-        failed = stack_peaks__create(&import->builder.stack_peaks, import->tables.node_count);
+        failed = builder__expect(&import->builder, import->tables.node_count, count_streams(import->trace));
     if (!failed)
         failed = sums__are_in(import->trace, &import->tables)
                      ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
-                     : hs_trace__replay_steps(import->trace, visit, import, &import->counts);
+                     : replay(import);
     sum_damage(import);
     if (!failed)
         failed = snapshots__unwind(import->trace, import->options ? import->options->symbols : NULL, &import->tables,
@@ -168,18 +280,22 @@ static int run(struct import *import, int directory_fd)
     return failed ? failed : write_head(import, directory_fd);
 }
 
-int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options, int directory_fd)
+int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options,
+                   const struct hs_resume *resume, int directory_fd)
 {
     struct import *import = calloc(1, sizeof *import);
     if (!import)
         return -ENOMEM;
     import->trace = trace;
     import->options = options;
+    import->resume = resume;
+    import->directory_fd = directory_fd;
     import->tables.nodes.fd = -1;
 #define NO_FILE(name) import->builder.name.fd = -1;
     HS_STORE_COLUMNS(NO_FILE)
 #undef NO_FILE
     int failed = run(import, directory_fd);
+    hs_partial__end(&import->partial, directory_fd, failed != 0);
     tables__free(&import->tables);
     builder__free(&import->builder);
     free(import);

@@ -5,8 +5,13 @@
 #include "host/import/import.h"
 #include "host/store/layout.h"
 
+struct hs_resume;
+
 // Writes the store of a trace into an empty directory. Returns 0 or a negative errno; -EOVERFLOW: more than 2^32 rows.
-int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options, int directory_fd);
+// `resume`: what an earlier import left to go on from; NULL: from the start. -ESTALE: it cannot go on from there, and
+// the directory has to be emptied.
+int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options,
+                   const struct hs_resume *resume, int directory_fd);
 
 void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key);
 

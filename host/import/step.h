@@ -5,6 +5,7 @@
 #define HEAPSONDE_IMPORT_STEP_H
 
 #include "format/event_codec.h"
+#include "host/import/consumed.h"
 #include "host/import/import.h"
 
 struct hs_step {
@@ -25,5 +26,20 @@ struct hs_step {
 typedef int (*hs_step_visitor)(void *context, struct hs_step *steps, size_t count);
 int hs_trace__replay_steps(const struct hs_trace *trace, hs_step_visitor visit, void *context,
                            struct hs_replay_counts *counts);
+
+// Where a replay is cut: between the steps up to a time and those behind it.
+struct hs_replay_cut {
+    uint64_t time;  // recorded time; HS_NEVER: nowhere
+    uint64_t every; // before that time also each time as many events went by, or half as many as before; 0: not
+    // Called when all steps up to a cut's time were visited, with what was taken of each chunk; whoever keeps it may
+    // take the array away. Another result than 0 stops the replay.
+    int (*reached)(void *context, uint64_t time, struct hs_array *consumed);
+    // What an earlier replay took up to its own cut: left out. (-ESTALE where this one cannot go on from there.)
+    uint64_t before_time;
+    const struct hs_consumed *before; // by sequence number
+    size_t before_count;
+};
+int hs_trace__replay_parts(const struct hs_trace *trace, hs_step_visitor visit, void *context,
+                           struct hs_replay_counts *counts, const struct hs_replay_cut *cut);
 
 #endif

@@ -84,21 +84,33 @@ const char *tables__info(const struct tables *tables, const char *key)
 
 // ---- records -------------------------------------------------------------------------------------------------------
 
-static int add_node(struct tables *tables, const struct hs_meta_record *record)
+static int add_nodes(struct tables *tables, uint32_t first, const struct hs_meta_node *nodes, size_t count)
 {
-    if (record->id >= tables->node_limit)
+    if (first >= tables->node_limit)
         return 0;
-    int failed = hs_column_file__reserve(&tables->nodes, (uint64_t)record->id + 1);
+    if (count > tables->node_limit - first)
+        count = tables->node_limit - first;
+    uint32_t end = first + (uint32_t)count;
+    int failed = hs_column_file__reserve(&tables->nodes, end);
     if (!failed)
-        failed = hs_growing__reserve(&tables->node_epochs, ((size_t)record->id + 1) * sizeof(uint32_t));
+        failed = hs_growing__reserve(&tables->node_epochs, (size_t)end * sizeof(uint32_t));
     if (failed)
         return failed;
-    struct hs_node *nodes = tables->nodes.data;
-    ((uint32_t *)tables->node_epochs.data)[record->id] = (uint32_t)tables->epochs.count - 1;
-    nodes[record->id] = (struct hs_node){.pc = record->pc, .parent = record->parent};
-    if (record->id >= tables->node_count)
-        tables->node_count = record->id + 1;
+    struct hs_node *to = tables->nodes.data;
+    uint32_t *epoch = tables->node_epochs.data;
+    for (size_t i = 0; i < count; i++) {
+        epoch[first + i] = (uint32_t)tables->epochs.count - 1;
+        to[first + i] = (struct hs_node){.pc = nodes[i].pc, .parent = nodes[i].parent};
+    }
+    if (end > tables->node_count)
+        tables->node_count = end;
     return 0;
+}
+
+static int add_node(struct tables *tables, const struct hs_meta_record *record)
+{
+    const struct hs_meta_node node = {.pc = record->pc, .parent = record->parent};
+    return add_nodes(tables, record->id, &node, 1);
 }
 
 // Modules change: from now on nodes have this time.
@@ -249,6 +261,25 @@ static void count_damage(struct tables *tables, enum hs_damage reason, const str
     tables->damage_bytes[reason] += chunk->stored_length;
 }
 
+#define NODES 512
+
+// Returns as hs_meta_next does at the end, or a negative errno in *failed.
+static int add_records(struct tables *tables, struct hs_meta_reader *reader, int *failed)
+{
+    struct hs_meta_node nodes[NODES];
+    struct hs_meta_record record;
+    for (;;) {
+        uint32_t first;
+        size_t count = hs_meta_nodes(reader, &first, nodes, NODES);
+        *failed = count ? add_nodes(tables, first, nodes, count) : 0;
+        int more = !*failed && count < NODES ? hs_meta_next(reader, &record) : 0;
+        if (more > 0)
+            *failed = add_record(tables, &record);
+        if (*failed || (more <= 0 && count < NODES))
+            return more;
+    }
+}
+
 static int load_meta(struct tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
@@ -261,11 +292,8 @@ static int load_meta(struct tables *tables, const struct hs_trace *trace, const 
         return 0;
     }
     struct hs_meta_reader reader;
-    struct hs_meta_record record;
     hs_meta_open(&reader, payload + skip, length > skip ? length - skip : 0);
-    int more;
-    while (!failed && (more = hs_meta_next(&reader, &record)) > 0)
-        failed = add_record(tables, &record);
+    int more = add_records(tables, &reader, &failed);
     if (!failed && more < 0)
         count_damage(tables, HS_DAMAGE_META, chunk);
     free(payload);

@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+// A power of two: a longer trace's interval is whole intervals of a shorter one's.
 int timeline__create(struct timeline *timeline, uint64_t end_ns)
 {
-    timeline->interval = end_ns / (HS_TIMELINE_POINTS - 1) + 1;
+    timeline->interval = 1;
+    while (timeline->interval < end_ns / (HS_TIMELINE_POINTS - 1) + 1)
+        timeline->interval *= 2;
     timeline->current_end = timeline->interval;
     timeline->point = calloc(HS_TIMELINE_POINTS, sizeof *timeline->point);
     return timeline->point ? 0 : -ENOMEM;
@@ -48,6 +51,21 @@ static void merge(struct hs_timeline_point *to, const struct hs_timeline_point *
     to->allocated_count += from->allocated_count;
     to->freed_bytes += from->freed_bytes;
     to->freed_count += from->freed_count;
+}
+
+int timeline__continue(struct timeline *timeline, uint64_t interval, const struct hs_timeline_point *points,
+                       uint64_t count)
+{
+    // Intervals are powers of two: `times` is one, too.
+    uint64_t times = interval ? timeline->interval / interval : 0;
+    if (!times || times * interval != timeline->interval || !count || count > HS_TIMELINE_POINTS)
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count; i++)
+        merge(&timeline->point[i / times], &points[i]);
+    timeline->current = (count - 1) / times;
+    bool at_last = timeline->current + 1 == HS_TIMELINE_POINTS;
+    timeline->current_end = at_last ? UINT64_MAX : (timeline->current + 1) * timeline->interval;
+    return 0;
 }
 
 int timeline__finish(struct builder *builder, struct hs_store_head *head)

@@ -48,6 +48,11 @@ int hs_trace__add_chunk(struct hs_trace *trace, const struct hs_trace_chunk *chu
     return 0;
 }
 
+static bool is_packed(const uint8_t *bytes)
+{
+    return !memcmp(bytes, "\x1f\x8b", 2) || !memcmp(bytes, "\x28\xb5\x2f\xfd", 4);
+}
+
 static int check_header(struct hs_trace *trace, struct hs_error *error)
 {
     const char *path = trace->path;
@@ -61,6 +66,8 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
         return hs_error__set(error, -failed, "%s: cannot be read: %s", path, strerror(-failed));
     struct hs_file_header *header = &trace->info.header;
     int result = hs_file_header_read(bytes, header);
+    if (result == HS_HEADER_NO_MAGIC && is_packed(bytes))
+        return hs_error__set(error, EBADMSG, "%s: packed with gzip or zstd: a trace is read when it is unpacked", path);
     if (result == HS_HEADER_NO_MAGIC)
         return hs_error__set(error, EBADMSG, "%s: not a heapsonde trace (no magic)", path);
     if (size < sizeof bytes)

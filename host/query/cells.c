@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hs_cells_limits hs_cells_limits = {16, 8, (uint64_t)1 << 20};
+struct hs_cells_limits hs_cells_limits = {16, 8, (uint64_t)1 << 20, (size_t)96 << 20};
 
 // A slice may have this many cells in any case.
 enum { FEW_CELLS = 4096 };
@@ -22,6 +22,7 @@ struct hs_cells {
     uint64_t slice_rows;
     size_t slices;
     struct hs_slice *slice;
+    bool by_streams; // those of slices
     // By class of lifetimes, one after another; NULL: there would be too many.
     struct hs_cell *classed;
     size_t class_begin[LIFETIME_CLASSES + 1];
@@ -57,7 +58,7 @@ struct table {
 
 struct row {
     uint64_t size, usable, time, end;
-    uint32_t stack;
+    uint32_t stack, stream;
     uint16_t state;
     uint8_t lifetime_class;
     uint64_t hash;
@@ -66,14 +67,16 @@ struct row {
 static uint64_t hash_of(const struct row *row)
 {
     uint64_t hash = (row->size << 16 ^ row->state ^ (uint64_t)(row->end == HS_NEVER) << 15) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ hash >> 32 ^ row->stack ^ (uint64_t)row->lifetime_class << 32) * 0xbf58476d1ce4e5b9u;
+    const uint64_t other = row->stack ^ (uint64_t)(row->stream ^ row->lifetime_class) << 32;
+    hash = (hash ^ hash >> 32 ^ other) * 0xbf58476d1ce4e5b9u;
     return hash ^ hash >> 32;
 }
 
 static bool is_of(const struct hs_cell *cell, const struct row *row)
 {
-    return cell->stack == row->stack && cell->size == row->size && cell->state == row->state &&
-           cell->lifetime_class == row->lifetime_class && cell->freed == (row->end != HS_NEVER);
+    return cell->stack == row->stack && cell->stream == row->stream && cell->size == row->size &&
+           cell->state == row->state && cell->lifetime_class == row->lifetime_class &&
+           cell->freed == (row->end != HS_NEVER);
 }
 
 // NULL: there are too many.
@@ -88,6 +91,7 @@ static struct hs_cell *cell_of(struct table *table, const struct row *row)
     struct hs_cell *cell = &table->cell[table->count++];
     table->slot[slot] = (uint32_t)table->count;
     *cell = (struct hs_cell){.stack = row->stack,
+                             .stream = row->stream,
                              .state = row->state,
                              .freed = row->end != HS_NEVER,
                              .lifetime_class = row->lifetime_class,
@@ -117,6 +121,7 @@ static void add_classed(struct table *classed, struct row *row, size_t count, ui
 {
     for (size_t i = 0; i < count; i++) {
         const uint64_t end = row[i].end == HS_NEVER ? end_time : row[i].end;
+        row[i].stream = 0;
         row[i].lifetime_class = (uint8_t)class_of(end > row[i].time ? end - row[i].time : 0);
         row[i].hash = hash_of(&row[i]);
         __builtin_prefetch(&classed->slot[row[i].hash & (classed->slots - 1)]);
@@ -133,7 +138,7 @@ static void add_classed(struct table *classed, struct row *row, size_t count, ui
     }
 }
 
-static size_t read_rows(struct hs_block *block, size_t first, struct row *row)
+static size_t read_rows(struct hs_block *block, bool by_streams, size_t first, struct row *row)
 {
     const unsigned pointer_size = block->columns->pointer_size;
     const uint64_t *time = hs_block__column(block, HS_BLOCK_TIME);
@@ -142,6 +147,7 @@ static size_t read_rows(struct hs_block *block, size_t first, struct row *row)
     const uint64_t *slack = hs_block__column(block, HS_BLOCK_SLACK);
     const uint64_t *stack = hs_block__column(block, HS_BLOCK_STACK);
     const uint64_t *state = hs_block__column(block, HS_BLOCK_STATE);
+    const uint64_t *stream = hs_block__column(block, HS_BLOCK_STREAM);
     size_t count = 0;
     for (size_t i = first; i < block->count && count < BATCH; i++) {
         row[count] = (struct row){.size = size[i],
@@ -149,6 +155,7 @@ static size_t read_rows(struct hs_block *block, size_t first, struct row *row)
                                   .time = time[i],
                                   .end = end[i],
                                   .stack = (uint32_t)stack[i],
+                                  .stream = by_streams ? (uint32_t)stream[i] : 0,
                                   .state = (uint16_t)state[i]};
         row[count].hash = hash_of(&row[count]);
         count++;
@@ -156,11 +163,12 @@ static size_t read_rows(struct hs_block *block, size_t first, struct row *row)
     return count;
 }
 
-static int add_block(struct table *table, struct table *classed, struct hs_block *block, uint64_t end_time)
+static int add_block(struct table *table, struct table *classed, bool by_streams, struct hs_block *block,
+                     uint64_t end_time)
 {
     struct row row[BATCH];
     for (size_t first = 0, count; first < block->count; first += count) {
-        count = read_rows(block, first, row);
+        count = read_rows(block, by_streams, first, row);
         for (size_t i = 0; i < count; i++) {
             struct hs_cell *cell = cell_of(table, &row[i]);
             if (!cell)
@@ -193,7 +201,7 @@ static int make_slice(struct making *making, struct hs_slice *slice, struct hs_b
         hs_block__move_to(block, row / HS_PACKED_BLOCK);
         failed = making->cancel && __atomic_load_n(making->cancel, __ATOMIC_RELAXED)
                      ? -ECANCELED
-                     : add_block(table, &making->classed, block, making->end_time);
+                     : add_block(table, &making->classed, making->cells->by_streams, block, making->end_time);
     }
     if (failed)
         return failed;
@@ -256,6 +264,29 @@ static void free_table(struct table *table)
     free(table->slot);
 }
 
+static int make(struct making *making)
+{
+    struct hs_cells *cells = making->cells;
+    const size_t most_bytes = cells->by_streams ? hs_cells_limits.by_streams : MOST_BYTES;
+    bool good = start_table(&making->table, cells->slice_rows / hs_cells_limits.rows + FEW_CELLS, most_bytes);
+    good = start_table(&making->classed, hs_cells_limits.classed, SIZE_MAX) && good && cells->slice;
+    int failed = good ? make_slices(making) : -ENOMEM;
+    if (!failed)
+        failed = keep_classed(cells, &making->classed);
+    free_table(&making->table);
+    free_table(&making->classed);
+    return failed;
+}
+
+static void forget_slices(struct hs_cells *cells)
+{
+    for (size_t i = 0; i < cells->slices; i++) {
+        free((void *)(uintptr_t)cells->slice[i].cell);
+        cells->slice[i] = (struct hs_slice){0};
+    }
+    cells->slices = 0;
+}
+
 int hs_cells__make(struct hs_cells **result, const struct hs_store *store, const struct hs_query_control *control,
                    struct hs_error *error)
 {
@@ -265,17 +296,16 @@ int hs_cells__make(struct hs_cells **result, const struct hs_store *store, const
     struct hs_cells *cells = calloc(1, sizeof(*cells));
     if (!cells)
         return hs_error__set(error, ENOMEM, "cells: out of memory");
-    *cells = (struct hs_cells){.store = store, .slice_rows = hs_cells_limits.zones * HS_ZONE_ROWS};
+    *cells = (struct hs_cells){.store = store, .slice_rows = hs_cells_limits.zones * HS_ZONE_ROWS, .by_streams = true};
     cells->slice = calloc(hs_store__columns(store)->rows / cells->slice_rows + 1, sizeof(*cells->slice));
     struct making making = {
         .cells = cells, .end_time = hs_store__summary(store)->end_time, .cancel = control ? control->cancel : NULL};
-    bool good = start_table(&making.table, cells->slice_rows / hs_cells_limits.rows + FEW_CELLS, MOST_BYTES);
-    good = start_table(&making.classed, hs_cells_limits.classed, SIZE_MAX) && good && cells->slice;
-    int failed = good ? make_slices(&making) : -ENOMEM;
-    if (!failed)
-        failed = keep_classed(cells, &making.classed);
-    free_table(&making.table);
-    free_table(&making.classed);
+    int failed = make(&making);
+    if (failed == -E2BIG && cells->by_streams) {
+        forget_slices(cells);
+        cells->by_streams = false;
+        failed = make(&making);
+    }
     if (!failed) {
         *result = cells;
         return 0;
@@ -286,9 +316,8 @@ int hs_cells__make(struct hs_cells **result, const struct hs_store *store, const
 
 void hs_cells__destroy(struct hs_cells *cells)
 {
-    for (size_t i = 0; cells && cells->slice && i < cells->slices; i++)
-        free((void *)(uintptr_t)cells->slice[i].cell);
     if (cells) {
+        forget_slices(cells);
         free(cells->slice);
         free(cells->classed);
     }
@@ -297,23 +326,13 @@ void hs_cells__destroy(struct hs_cells *cells)
 
 // ---- asking --------------------------------------------------------------------------------------------------------
 
-// Of the filter, what no cell knows.
-static struct hs_filter rest_of(const struct hs_filter *filter)
-{
-    struct hs_filter rest = *filter;
-    rest.size_min = 0;
-    rest.size_max = UINT64_MAX;
-    rest.kinds = (1u << HS_KIND_COUNT) - 1;
-    rest.flags_all = rest.flags_none = 0;
-    rest.freed_only = rest.never_freed_only = false;
-    return rest;
-}
-
 bool hs_cells__know(const struct hs_cells *cells, const struct hs_store *store, const struct hs_filter *filter)
 {
-    struct hs_filter rest = rest_of(filter);
+    struct hs_filter rest = hs_filter__without_states(filter);
     rest.time_min = 0;
     rest.time_max = UINT64_MAX;
+    if (cells && cells->by_streams)
+        rest.streams = (struct hs_set){0};
     return cells && cells->store == store && hs_filter__asks_only_stacks(&rest);
 }
 
@@ -341,12 +360,11 @@ bool hs_slice__is_whole(const struct hs_slice *slice, const struct hs_filter *fi
 
 bool hs_cell__matches(const struct hs_cell *cell, const struct hs_filter *filter)
 {
-    const uint8_t kind = hs_row__kind_of_state(cell->state), flags = hs_row__flags_of_state(cell->state);
-    return cell->size >= filter->size_min && cell->size <= filter->size_max && cell->first_time >= filter->time_min &&
-           cell->last_time <= filter->time_max && filter->kinds >> kind & 1 &&
-           filter->domains >> hs_kind_domain(kind) & 1 && (flags & filter->flags_all) == filter->flags_all &&
-           !(flags & filter->flags_none) && !(cell->freed ? filter->never_freed_only : filter->freed_only) &&
-           (!filter->stacks.words || hs_set__has(&filter->stacks, cell->stack));
+    return hs_filter__matches_state(filter, cell->state, cell->freed) && cell->size >= filter->size_min &&
+           cell->size <= filter->size_max && cell->first_time >= filter->time_min &&
+           cell->last_time <= filter->time_max &&
+           (!filter->stacks.words || hs_set__has(&filter->stacks, cell->stack)) &&
+           (!filter->streams.words || hs_set__has(&filter->streams, cell->stream));
 }
 
 void hs_cell__add(const struct hs_cell *cell, struct hs_total *total)
@@ -389,7 +407,7 @@ void hs_cell__add(const struct hs_cell *cell, struct hs_total *total)
 bool hs_cells__know_lifetimes(const struct hs_cells *cells, const struct hs_ranking *lifetimes,
                               const struct hs_store *store, const struct hs_filter *filter)
 {
-    struct hs_filter rest = rest_of(filter);
+    struct hs_filter rest = hs_filter__without_states(filter);
     rest.lifetime_min = 0;
     rest.lifetime_max = UINT64_MAX;
     return cells && cells->store == store && cells->classed && lifetimes && filter->domains == HS_FILTER_HEAP &&

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rows added up beforehand: a cell stands for all rows of a slice of the time that have the same stack, size and state
-// and were freed, or were not. Totals of what a filter matches are sums of cells as long as it asks for nothing else;
-// at the ends of a time range rows are looked at. They are worth it where cells are few for their rows.
-// Other cells stand for rows of the whole time that have lifetimes of the same class besides, for filters that ask for
-// lifetimes and not for times: at the ends of the range rows are looked at, which the list by lifetime names.
+// Rows added up beforehand: a cell stands for all rows of a slice of the time that have the same stack, size, state and
+// stream (unless that makes too many) and were freed, or were not. Totals of what a filter matches are sums of cells as
+// long as it asks for nothing else; at the ends of a time range rows are looked at. They are worth it where cells are
+// few for their rows. Other cells stand for rows of the whole time that have lifetimes of the same class besides, for
+// filters that ask for lifetimes and not for times: at the ends of the range rows are looked at, which the list by
+// lifetime names.
 #ifndef HEAPSONDE_QUERY_CELLS_H
 #define HEAPSONDE_QUERY_CELLS_H
 
@@ -16,6 +17,7 @@ struct hs_cell {
     uint16_t state; // as in the store
     bool freed;
     uint8_t lifetime_class; // of other cells; what was never freed lives until the end
+    uint32_t stream;        // 0 where cells are of all streams
     uint64_t size, usable;  // of each; of all together
     uint64_t first_time, last_time;
     uint64_t lifetime_min, lifetime_max, lifetime_sum; // of freed ones
@@ -55,9 +57,10 @@ int hs_cells__each_of_lifetimes(const struct hs_cells *cells, const struct hs_ra
 
 // Tests change them.
 struct hs_cells_limits {
-    uint64_t zones;   // in a slice
-    uint64_t rows;    // that a cell has to stand for, on average
-    uint64_t classed; // cells with classes of lifetimes, at most
+    uint64_t zones;    // in a slice
+    uint64_t rows;     // that a cell has to stand for, on average
+    uint64_t classed;  // cells with classes of lifetimes, at most
+    size_t by_streams; // bytes of cells by streams, at most; else they are of all streams
 };
 extern struct hs_cells_limits hs_cells_limits;
 

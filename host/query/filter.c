@@ -43,6 +43,25 @@ bool hs_filter__asks_only_stacks(const struct hs_filter *filter)
            !filter->detail_given;
 }
 
+struct hs_filter hs_filter__without_states(const struct hs_filter *filter)
+{
+    struct hs_filter rest = *filter;
+    rest.size_min = 0;
+    rest.size_max = UINT64_MAX;
+    rest.kinds = (1u << HS_KIND_COUNT) - 1;
+    rest.flags_all = rest.flags_none = 0;
+    rest.freed_only = rest.never_freed_only = false;
+    return rest;
+}
+
+bool hs_filter__matches_state(const struct hs_filter *filter, unsigned state, bool freed)
+{
+    const uint8_t kind = hs_row__kind_of_state(state), flags = hs_row__flags_of_state(state);
+    return filter->kinds >> kind & 1 && filter->domains >> hs_kind_domain(kind) & 1 &&
+           (flags & filter->flags_all) == filter->flags_all && !(flags & filter->flags_none) &&
+           !(freed ? filter->never_freed_only : filter->freed_only);
+}
+
 bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);

@@ -260,8 +260,8 @@ int hs_history__make(struct hs_history *history, const struct hs_store *store, c
                             .timeline = history->timeline};
     int failed = make_room(&making) ? hs_error__set(error, ENOMEM, "query: out of memory") : 0;
     const unsigned workers = making.stepping.workers;
-    const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making, false};
-    const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making, false};
+    const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making, false, 1};
+    const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making, false, 0};
     if (!failed)
         failed = hs_scan__run(&sum, error);
     if (!failed)

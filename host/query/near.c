@@ -8,7 +8,7 @@
 
 uint64_t hs_near_limit = (uint64_t)4 << 20;
 
-enum { SINGLE_ROW = 16 };
+enum { SINGLE_ROW = 16, SINGLE_CODE = 4 };
 
 struct walk {
     const struct hs_near *page;
@@ -19,6 +19,7 @@ struct walk {
     uint64_t count;  // of them, found so far
     uint32_t *row;
     uint64_t looks;
+    uint32_t *mask; // with a tally: what of each code matches
 };
 
 static bool is_done(const struct walk *walk)
@@ -45,12 +46,16 @@ static void take(struct walk *walk, uint32_t row)
 static bool matches(const struct walk *walk, uint32_t row)
 {
     const struct hs_near *page = walk->page;
-    return page->set ? hs_row_set__has(page->set, row) : hs_filter__matches(page->filter, page->store, row);
+    if (page->set)
+        return hs_row_set__has(page->set, row);
+    if (walk->mask)
+        return walk->mask[hs_packed__at(&page->tally->dictionary->of_row, row)];
+    return hs_filter__matches(page->filter, page->store, row);
 }
 
 static uint64_t look_costs(const struct walk *walk)
 {
-    return walk->page->set ? 1 : SINGLE_ROW;
+    return walk->page->set ? 1 : walk->mask ? SINGLE_CODE : SINGLE_ROW;
 }
 
 // The keys that the filter lets through. Lifetimes of what never ends are longer than all others in some filters, and
@@ -97,8 +102,7 @@ static size_t find_matches(const struct walk *walk, const struct hs_ranked_part 
         size_t rows = hs_ranking__read(walk->ranking, rank / HS_PACKED_BLOCK, row);
         for (size_t i = rank % HS_PACKED_BLOCK; i < rows && rank < part->end; i++, rank++)
             if (matches(walk, (uint32_t)row[i]))
-                found[count++] =
-                    (struct hs_keyed_row){hs_ranking__key(walk->ranking, (uint32_t)row[i]), (uint32_t)row[i]};
+                found[count++].row = (uint32_t)row[i];
     }
     return count;
 }
@@ -110,11 +114,22 @@ static int walk_mixed(struct walk *walk, const struct hs_ranked_part *part)
     if (!found)
         return failed ? failed : -ENOMEM;
     size_t count = find_matches(walk, part, found);
+    if (count <= walk->skip) {
+        walk->skip -= count;
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        found[i].key = hs_ranking__key(walk->ranking, found[i].row);
     hs_keyed_rows__sort(found, count);
     for (size_t i = 0; i < count; i++)
         take(walk, found[walk->backwards ? count - 1 - i : i].row);
     free(found);
     return 0;
+}
+
+static int walk_part(struct walk *walk, const struct hs_ranked_part *part)
+{
+    return part->keys.least == part->keys.most ? walk_equals(walk, part) : walk_mixed(walk, part);
 }
 
 static int walk_parts(struct walk *walk)
@@ -126,8 +141,74 @@ static int walk_parts(struct walk *walk)
         const struct hs_ranked_part part = hs_ranking__part(walk->ranking, walk->backwards ? parts - 1 - i : i);
         if (part.keys.most < keys.least || part.keys.least > keys.most)
             continue;
-        failed = part.keys.least == part.keys.most ? walk_equals(walk, &part) : walk_mixed(walk, &part);
+        failed = walk_part(walk, &part);
     }
+    return failed;
+}
+
+// ---- with a tally --------------------------------------------------------------------------------------------------
+
+static int make_mask(struct walk *walk)
+{
+    const struct hs_dictionary *dictionary = walk->page->tally->dictionary;
+    walk->mask = malloc((dictionary->count + 1) * sizeof(*walk->mask));
+    for (size_t i = 0; walk->mask && i < dictionary->count; i++)
+        walk->mask[i] = hs_code__matches(&dictionary->code[i], walk->page->filter) ? UINT32_MAX : 0;
+    return walk->mask ? 0 : -ENOMEM;
+}
+
+// Of a part that reaches beyond the stretch, whose rows have one key, what is within.
+static int walk_stretch(struct walk *walk, uint64_t first, uint64_t end)
+{
+    const size_t low = hs_ranking__part_at(walk->ranking, first), high = hs_ranking__part_at(walk->ranking, end - 1);
+    int failed = 0;
+    for (size_t i = low; i <= high && !failed && !is_done(walk); i++) {
+        struct hs_ranked_part part = hs_ranking__part(walk->ranking, walk->backwards ? high - (i - low) : i);
+        part.first = part.first > first ? part.first : first;
+        part.end = part.end < end ? part.end : end;
+        failed = walk_part(walk, &part);
+    }
+    return failed;
+}
+
+static size_t stretch_of(const struct walk *walk, size_t i)
+{
+    return walk->backwards ? walk->page->tally->stretches - 1 - i : i;
+}
+
+// How many rows have to be looked at, but for those of the last stretch.
+static uint64_t count_looks(const struct walk *walk)
+{
+    const struct hs_tally *tally = walk->page->tally;
+    uint64_t looks = 0, last = 0, before = 0;
+    for (size_t i = 0; i < tally->stretches && before < walk->skip + walk->wanted; i++) {
+        const size_t stretch = stretch_of(walk, i);
+        const uint64_t count = hs_tally__matches(tally, stretch, walk->mask);
+        before += count;
+        if (!count || before <= walk->skip)
+            continue;
+        looks += last;
+        last = look_costs(walk) * (tally->first[stretch + 1] - tally->first[stretch]);
+    }
+    return looks;
+}
+
+static int walk_stretches(struct walk *walk)
+{
+    const struct hs_tally *tally = walk->page->tally;
+    int failed = make_mask(walk);
+    if (!failed && count_looks(walk) > hs_near_limit)
+        failed = -E2BIG;
+    for (size_t i = 0; i < tally->stretches && !failed && !is_done(walk); i++) {
+        const size_t stretch = stretch_of(walk, i);
+        const uint64_t count = hs_tally__matches(tally, stretch, walk->mask);
+        if (count <= walk->skip)
+            walk->skip -= count;
+        else if (count)
+            failed = walk_stretch(walk, tally->first[stretch], tally->first[stretch + 1]);
+    }
+    free(walk->mask);
+    walk->mask = NULL;
     return failed;
 }
 
@@ -199,7 +280,7 @@ int hs_near__rows(const struct hs_near *page, const struct hs_ranking *ranking, 
                         .skip = from_behind ? left - count : skip,
                         .wanted = count,
                         .row = rows->row};
-    int failed = ranking ? walk_parts(&walk) : walk_rows(&walk);
+    int failed = page->tally ? walk_stretches(&walk) : ranking ? walk_parts(&walk) : walk_rows(&walk);
     if (!failed && !is_done(&walk))
         failed = -E2BIG;
     if (from_behind)

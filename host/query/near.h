@@ -5,12 +5,13 @@
 #ifndef HEAPSONDE_QUERY_NEAR_H
 #define HEAPSONDE_QUERY_NEAR_H
 
-#include "host/query/ranking.h"
+#include "host/query/tally.h"
 
 struct hs_near {
     const struct hs_store *store;
     const struct hs_filter *filter;
     const struct hs_row_set *set; // of what matches the filter; NULL: not made
+    const struct hs_tally *tally; // of the ranking, whose dictionary knows the filter; NULL: none
     uint64_t total;               // of the rows that match
     bool descending;
     uint64_t skip, limit;
@@ -21,7 +22,7 @@ struct hs_near {
 int hs_near__rows(const struct hs_near *page, const struct hs_ranking *ranking, struct hs_rows *rows,
                   struct hs_error *error);
 
-// Tests change it: how many rows of columns or sets are looked at; one that is read by itself counts as 16.
+// Tests change it: how many rows of columns or sets are looked at; one whose columns are read counts as 16.
 extern uint64_t hs_near_limit;
 
 #endif

@@ -351,7 +351,7 @@ int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filt
     int failed = make_room(&search, workers) ? 0 : hs_error__set(error, ENOMEM, "query: out of memory");
     if (!failed) {
         order_zones(&search);
-        const struct hs_scan scan = {store, NULL, control, workers, look_at_zone, &search, false};
+        const struct hs_scan scan = {store, NULL, control, workers, look_at_zone, &search, false, 0};
         failed = hs_scan__run(&scan, error);
     }
     if (!failed && merge(&search, workers, rows, count))
@@ -362,5 +362,26 @@ int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filt
     free(search.zones);
     hs_matchers__destroy(search.matchers, workers);
     pthread_mutex_destroy(&search.lock);
+    return failed;
+}
+
+int hs_rows__make(struct hs_rows *rows, uint64_t total, bool descending, uint64_t skip, uint64_t limit, uint64_t *first,
+                  struct hs_error *error)
+{
+    *rows = (struct hs_rows){.total = total};
+    skip = skip < total ? skip : total;
+    rows->count = limit < total - skip ? limit : total - skip;
+    *first = descending ? total - skip - rows->count : skip;
+    rows->row = malloc((rows->count + 1) * sizeof(*rows->row));
+    return rows->row ? 0 : hs_error__set(error, ENOMEM, "query: out of memory");
+}
+
+int hs_keyed_rows__page(const struct hs_keyed_row *sorted, uint64_t total, bool descending, uint64_t skip,
+                        uint64_t limit, struct hs_rows *rows, struct hs_error *error)
+{
+    uint64_t first;
+    int failed = hs_rows__make(rows, total, descending, skip, limit, &first, error);
+    for (uint64_t i = 0; !failed && i < rows->count; i++)
+        rows->row[i] = sorted[first + (descending ? rows->count - 1 - i : i)].row;
     return failed;
 }

@@ -40,6 +40,15 @@ void hs_keyed_rows__sort(struct hs_keyed_row *rows, size_t count);
 // Afterwards the first `wanted` rows are those that come first, in any order. There are more than `wanted`.
 void hs_keyed_rows__select(struct hs_keyed_row *rows, size_t count, size_t wanted);
 
+// Makes room for a page of `total` rows. *first: the number of its first row, counted from the least in either
+// direction.
+int hs_rows__make(struct hs_rows *rows, uint64_t total, bool descending, uint64_t skip, uint64_t limit, uint64_t *first,
+                  struct hs_error *error);
+
+// A page of all rows that match, which are sorted: as hs_query__rows.
+int hs_keyed_rows__page(const struct hs_keyed_row *sorted, uint64_t total, bool descending, uint64_t skip,
+                        uint64_t limit, struct hs_rows *rows, struct hs_error *error);
+
 // The first `wanted` matching rows by key and row, or the last ones, in order. Fewer when there are fewer. What cannot
 // be among them is not looked at. Returns 0 or a negative errno with the error set; the rows are to be freed.
 int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filter, enum hs_row_key by, bool last,

@@ -114,6 +114,36 @@ void hs_page_set__remove(struct hs_page_set *set, uint64_t first, uint64_t end)
     }
 }
 
+static uint64_t count_in_part(const struct hs_page_part *part, uint64_t first, uint64_t end)
+{
+    uint64_t start = part->key * PART_PAGES, count = 0;
+    first = first > start ? first - start : 0;
+    end = smaller(end - start, PART_PAGES);
+    for (unsigned i = (unsigned)(first / 64); i < WORDS && (uint64_t)i * 64 < end; i++)
+        count += (unsigned)__builtin_popcountll(mask_of(i, first, end) & part->word[i]);
+    return count;
+}
+
+uint64_t hs_page_set__count(const struct hs_page_set *set, uint64_t first, uint64_t end)
+{
+    if (first >= end)
+        return 0;
+    uint64_t keys = (end - 1) / PART_PAGES - first / PART_PAGES + 1, count = 0;
+    if (keys > set->parts) {
+        for (uint32_t i = 0; i < set->parts; i++) {
+            uint64_t start = set->part[i].key * PART_PAGES;
+            if (start < end && start + PART_PAGES > first)
+                count += count_in_part(&set->part[i], first, end);
+        }
+        return count;
+    }
+    for (uint64_t key = first / PART_PAGES; keys--; key++) {
+        const struct hs_page_part *part = find(set, key);
+        count += part ? count_in_part(part, first, end) : 0;
+    }
+    return count;
+}
+
 bool hs_page_set__has(const struct hs_page_set *set, uint64_t page)
 {
     const struct hs_page_part *part = find(set, page / PART_PAGES);

@@ -23,6 +23,7 @@ bool hs_page_set__add(struct hs_page_set *set, uint64_t first, uint64_t end); //
 void hs_page_set__remove(struct hs_page_set *set, uint64_t first, uint64_t end);
 // What another set has of [first, end).
 bool hs_page_set__add_members(struct hs_page_set *set, const struct hs_page_set *from, uint64_t first, uint64_t end);
+uint64_t hs_page_set__count(const struct hs_page_set *set, uint64_t first, uint64_t end);
 bool hs_page_set__has(const struct hs_page_set *set, uint64_t page);
 // The members of [first, end) become members from `to` on, in place of those that were there.
 bool hs_page_set__move(struct hs_page_set *set, uint64_t first, uint64_t end, uint64_t to);

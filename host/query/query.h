@@ -68,6 +68,7 @@ bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *s
 
 struct hs_cells;
 struct hs_ranking;
+struct hs_event_log;
 
 // How a question runs. NULL means: all processors, no progress, not cancellable.
 struct hs_query_control {
@@ -77,6 +78,7 @@ struct hs_query_control {
     void *context;
     const struct hs_cells *cells; // sums made beforehand (host/query/cells.h), of this or another store; may be NULL
     const struct hs_ranking *lifetimes; // the list by lifetime (host/query/ranking.h), of the cells' store; may be NULL
+    const struct hs_event_log *events;  // (host/query/event_log.h) of this or another store; may be NULL
 };
 
 // ---- per-stack totals ----------------------------------------------------------------------------------------------

@@ -4,16 +4,14 @@
 #include "host/query/match.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
+#include "host/query/scratch.h"
 #include "host/query/steps.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-struct hs_ranking_limits hs_ranking_limits = {16384, (uint64_t)64 << 20};
+struct hs_ranking_limits hs_ranking_limits = {16384, (uint64_t)32 << 20};
 
 // Keys that are looked at for each part.
 enum { SAMPLES = 32 };
@@ -240,23 +238,16 @@ static int write_rows(struct making *making, int directory_fd)
     return failed;
 }
 
-// A directory of its own, which is gone again when this returns.
 static int make_file(struct making *making)
 {
-    char directory[4096];
-    const char *parent = getenv("TMPDIR");
-    if (snprintf(directory, sizeof(directory), "%s/heapsonde-ranking-XXXXXX", parent && *parent ? parent : "/tmp") >=
-        (int)sizeof(directory))
-        return -ENAMETOOLONG;
-    int fd = mkdtemp(directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int failed = fd < 0 ? -errno : write_rows(making, fd);
+    struct hs_scratch scratch;
+    int failed = hs_scratch__make(&scratch, "ranking");
     if (!failed)
-        failed = hs_packed__open(&making->ranking->gaps, fd, "rows", making->ranking->rows);
-    if (fd >= 0) {
-        unlinkat(fd, "rows", 0);
-        close(fd);
-    }
-    rmdir(directory);
+        failed = write_rows(making, scratch.fd);
+    if (!failed)
+        failed = hs_packed__open(&making->ranking->gaps, scratch.fd, "rows", making->ranking->rows);
+    hs_scratch__unlink(&scratch, "rows");
+    hs_scratch__remove(&scratch);
     return failed;
 }
 
@@ -333,6 +324,11 @@ static size_t part_at(const uint64_t *before, size_t parts, uint64_t rank)
     return low;
 }
 
+size_t hs_ranking__part_at(const struct hs_ranking *ranking, uint64_t rank)
+{
+    return part_at(ranking->before, ranking->parts, rank);
+}
+
 struct counting {
     const struct hs_ranking *ranking;
     const struct hs_row_set *set;
@@ -367,7 +363,7 @@ int hs_ranking__count(const struct hs_ranking *ranking, const struct hs_row_set 
 {
     struct counting counting = {ranking, set, calloc(ranking->parts + 2, sizeof(*counting.count))};
     const struct hs_scan scan = {ranking->store, NULL,      control, hs_scan__workers(ranking->store, control),
-                                 count_ranks,    &counting, false};
+                                 count_ranks,    &counting, false,   0};
     int failed = counting.count ? hs_scan__run(&scan, error) : hs_error__set(error, ENOMEM, "query: out of memory");
     uint64_t sum = 0;
     for (size_t part = 0; !failed && part <= ranking->parts; part++) {
@@ -504,14 +500,12 @@ int hs_ranking__rows(const struct hs_ranking *ranking, const struct hs_row_set *
                      bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows, struct hs_error *error)
 {
     before = set ? before : ranking->before;
-    const uint64_t total = before[ranking->parts];
-    *rows = (struct hs_rows){.total = total};
-    skip = skip < total ? skip : total;
-    rows->count = limit < total - skip ? limit : total - skip;
-    const uint64_t first = descending ? total - skip - rows->count : skip;
+    uint64_t first;
+    int failed = hs_rows__make(rows, before[ranking->parts], descending, skip, limit, &first, error);
+    if (failed)
+        return failed;
     struct hs_keyed_row *page = malloc((rows->count + 1) * sizeof(*page));
-    rows->row = malloc((rows->count + 1) * sizeof(*rows->row));
-    int failed = page && rows->row ? 0 : -ENOMEM;
+    failed = page ? 0 : -ENOMEM;
     if (!failed && rows->count)
         failed = take_ranks(ranking, set, before, first, first + rows->count, page);
     for (size_t i = 0; !failed && i < rows->count; i++)

@@ -29,6 +29,8 @@ struct hs_ranked_part {
     struct hs_bounds keys;
 };
 struct hs_ranked_part hs_ranking__part(const struct hs_ranking *ranking, size_t part);
+// The last part that begins at or before a rank.
+size_t hs_ranking__part_at(const struct hs_ranking *ranking, uint64_t rank);
 // The rows of a block of ranks; returns how many.
 size_t hs_ranking__read(const struct hs_ranking *ranking, uint64_t block, uint64_t *row);
 uint64_t hs_ranking__key(const struct hs_ranking *ranking, uint32_t row);

@@ -2,6 +2,7 @@
 #include "host/query/row_set.h"
 
 #include "host/query/match.h"
+#include "host/query/order.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ int hs_row_set__make(struct hs_row_set *set, const struct hs_store *store, const
     set->words = calloc(1, set->bytes);
     struct filling filling = {set, hs_matchers__create(store, filter, workers),
                               calloc(workers, sizeof(*filling.count))};
-    const struct hs_scan scan = {store, filter, control, workers, fill_zone, &filling, false};
+    const struct hs_scan scan = {store, filter, control, workers, fill_zone, &filling, false, 0};
     int failed = set->words && filling.matchers && filling.count ? hs_scan__run(&scan, error)
                                                                  : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned i = 0; !failed && i < workers; i++)
@@ -78,14 +79,12 @@ static void take(const struct hs_row_set *set, uint64_t first, uint64_t count, u
 int hs_row_set__rows(const struct hs_row_set *set, bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows,
                      struct hs_error *error)
 {
-    *rows = (struct hs_rows){.total = set->count};
-    skip = skip < set->count ? skip : set->count;
-    rows->count = limit < set->count - skip ? limit : set->count - skip;
-    rows->row = malloc((rows->count + 1) * sizeof(*rows->row));
-    if (!rows->row)
-        return hs_error__set(error, ENOMEM, "query: out of memory");
+    uint64_t first;
+    int failed = hs_rows__make(rows, set->count, descending, skip, limit, &first, error);
+    if (failed)
+        return failed;
     if (rows->count)
-        take(set, descending ? set->count - skip - rows->count : skip, rows->count, rows->row);
+        take(set, first, rows->count, rows->row);
     for (size_t low = 0, high = rows->count; descending && low + 1 < high; low++) {
         uint32_t row = rows->row[low];
         rows->row[low] = rows->row[--high];

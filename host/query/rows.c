@@ -111,7 +111,7 @@ static int collect_rows(void *argument, unsigned worker, uint64_t first, uint64_
 static int run(struct choosing *choosing, hs_scan_work work, struct hs_error *error)
 {
     const struct hs_scan scan = {
-        choosing->store, choosing->filter, choosing->control, choosing->workers, work, choosing, false};
+        choosing->store, choosing->filter, choosing->control, choosing->workers, work, choosing, false, 0};
     return hs_scan__run(&scan, error);
 }
 
@@ -397,17 +397,12 @@ static int choose_page(struct choosing *choosing, enum hs_row_key key, bool desc
                        struct hs_rows *rows, struct hs_error *error)
 {
     struct hs_keyed_row *keyed = NULL, *page = NULL;
-    int failed = rank_zones(choosing, &rows->total, error);
-    if (failed)
-        return failed;
-    skip = skip < rows->total ? skip : rows->total;
-    rows->count = limit < rows->total - skip ? limit : rows->total - skip;
-    rows->row = malloc((rows->count + 1) * sizeof(*rows->row));
-    uint64_t first = descending ? rows->total - skip - rows->count : skip;
-    if (!rows->row)
-        failed = hs_error__set(error, ENOMEM, "query: out of memory");
-    else if (rows->count)
-        failed = take_page(choosing, key, rows->total, first, first + rows->count, &keyed, &page, error);
+    uint64_t total, first;
+    int failed = rank_zones(choosing, &total, error);
+    if (!failed)
+        failed = hs_rows__make(rows, total, descending, skip, limit, &first, error);
+    if (!failed && rows->count)
+        failed = take_page(choosing, key, total, first, first + rows->count, &keyed, &page, error);
     for (uint64_t i = 0; !failed && i < rows->count; i++)
         rows->row[i] = page[descending ? rows->count - 1 - i : i].row;
     free(keyed);
@@ -518,7 +513,7 @@ static int histogram_of(const struct hs_store *store, const struct hs_filter *fi
     filter = hs_filter__or_heap(filter, &heap);
     struct filling filling = {key, hs_matchers__create(store, filter, workers),
                               calloc(workers, sizeof(*filling.partial))};
-    const struct hs_scan scan = {store, filter, control, workers, fill_histogram, &filling, false};
+    const struct hs_scan scan = {store, filter, control, workers, fill_histogram, &filling, false, 0};
     int failed = filling.matchers && filling.partial ? hs_scan__run(&scan, error)
                                                      : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned w = 0; w < workers && !failed; w++)

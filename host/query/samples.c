@@ -207,7 +207,7 @@ static int add_block(void *context, const struct hs_store *store, uint64_t row)
     }
     if (hs_row__free_time(columns, row) != HS_NEVER)
         return 0;
-    total->live_bytes += touched;
+    total->live_bytes += hs_touching__resident(adding->touching, row);
     total->live_usable += size;
     total->live_count++;
     return 0;

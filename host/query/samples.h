@@ -70,11 +70,14 @@ const struct hs_thread *hs_sample_threads__find(const struct hs_sample_threads *
 // ---- touched -------------------------------------------------------------------------------------------------------
 
 // What was touched of single blocks: their bytes on pages that a page fault made resident while they were there; pages
-// that were so before count, too, but for a block that has a mapping of its own. NULL: out of memory.
+// that were so before count, too, but for a block that has a mapping of its own, unless they came with it: a mapping
+// that grew, moved or is what is left of another. NULL: out of memory.
 struct hs_touching;
 struct hs_touching *hs_touching__create(const struct hs_store *store);
 void hs_touching__destroy(struct hs_touching *touching);
 uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row);
+// Those of them that are resident at the end: not given back meanwhile. 0 of a block that is not there any more.
+uint64_t hs_touching__resident(const struct hs_touching *touching, uint64_t row);
 
 // A block whose pages come and go with it, as far as its address and its size tell.
 bool hs_row__has_own_mapping(const struct hs_store *store, uint64_t row);

@@ -65,32 +65,63 @@ static uint64_t used_by_thread(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-static int do_zone_in_turn(struct pool *pool, unsigned worker, size_t zone)
+// A turn lasts for as many zones as take this long, ns of the processor: who skips most of them takes few.
+#define LONG_ENOUGH 1000000u
+
+struct turn {
+    bool is_taken;
+    uint64_t since;
+};
+
+static void begin_turn(struct pool *pool, struct turn *turn)
 {
-    if (pool->scan->may_wait)
-        return do_zone(pool, worker, zone);
-    hs_turn__take(atomic_load(&pool->used));
-    uint64_t before = used_by_thread();
-    int result = do_zone(pool, worker, zone);
-    atomic_fetch_add(&pool->used, used_by_thread() - before);
+    if (pool->scan->may_wait || turn->is_taken)
+        return;
+    const uint64_t done = atomic_load(&pool->done), behind = (uint64_t)pool->scan->behind * pool->zone_count;
+    hs_turn__take(hs_turn__rank(atomic_load(&pool->used), done, pool->zone_count - done + behind));
+    *turn = (struct turn){true, used_by_thread()};
+}
+
+static void end_turn(struct pool *pool, struct turn *turn)
+{
+    if (!turn->is_taken)
+        return;
+    atomic_fetch_add(&pool->used, used_by_thread() - turn->since);
     hs_turn__give_back();
-    return result;
+    turn->is_taken = false;
+}
+
+static void end_long_turn(struct pool *pool, struct turn *turn)
+{
+    if (turn->is_taken && used_by_thread() - turn->since >= LONG_ENOUGH)
+        end_turn(pool, turn);
+}
+
+static void tell_progress(struct pool *pool, uint64_t done, struct turn *turn)
+{
+    const struct hs_query_control *control = pool->scan->control;
+    if (!control || !control->progress)
+        return;
+    end_turn(pool, turn);
+    control->progress(control->context, done == pool->zone_count ? pool->rows : done * HS_ZONE_ROWS, pool->rows);
 }
 
 static void work(struct pool *pool, unsigned worker)
 {
+    struct turn turn = {0};
     size_t zone;
     while (!atomic_load_explicit(&pool->result, memory_order_relaxed) &&
            (zone = atomic_fetch_add(&pool->next, 1)) < pool->zone_count) {
-        int result = do_zone_in_turn(pool, worker, zone), none = 0;
+        begin_turn(pool, &turn);
+        int result = do_zone(pool, worker, zone), none = 0;
         if (result)
             atomic_compare_exchange_strong(&pool->result, &none, result);
         uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;
-        const struct hs_query_control *control = pool->scan->control;
-        if (worker == 0 && control && control->progress)
-            control->progress(control->context, done == pool->zone_count ? pool->rows : done * HS_ZONE_ROWS,
-                              pool->rows);
+        end_long_turn(pool, &turn);
+        if (worker == 0)
+            tell_progress(pool, done, &turn);
     }
+    end_turn(pool, &turn);
 }
 
 static void *work_thread(void *argument)

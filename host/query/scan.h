@@ -16,7 +16,8 @@ struct hs_scan {
     unsigned workers; // from hs_scan__workers
     hs_scan_work work;
     void *context;
-    bool may_wait; // the work may wait for something: it takes no turns
+    bool may_wait;   // the work may wait for something: it takes no turns
+    unsigned behind; // scans like this one that the question goes on with
 };
 
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);
@@ -48,6 +49,11 @@ bool hs_filter__has_time(const struct hs_filter *filter, uint64_t time);
 
 // Whether the filter leaves everything open but the domains and the stacks.
 bool hs_filter__asks_only_stacks(const struct hs_filter *filter);
+
+// The filter without what it asks of sizes, states and whether blocks were freed.
+struct hs_filter hs_filter__without_states(const struct hs_filter *filter);
+// What it asks of states, and whether blocks were freed.
+bool hs_filter__matches_state(const struct hs_filter *filter, unsigned state, bool freed);
 
 // Adds up two totals, all but the stack.
 void hs_total__add(struct hs_total *to, const struct hs_total *from);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 // The columns of a block that are added up.
 struct addends {
@@ -118,7 +119,7 @@ int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, ui
     hs_store__nodes(store, &sums->stacks);
     sums->stacks += !sums->stacks;
     uint64_t most_places = least(end - first, sums->stacks) + 1;
-    sums->place = calloc(sums->stacks, sizeof *sums->place);
+    sums->place = hs_large_pages__get(sums->stacks * sizeof *sums->place);
     sums->sum = hs_large_pages__get(most_places * sizeof *sums->sum);
     int failed = hs_block__create(&block, columns);
     if (failed || !sums->place || !sums->sum) {
@@ -126,6 +127,9 @@ int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, ui
         stack_sums__free(sums);
         return -ENOMEM;
     }
+    // Written before it is read: a page that was only read is exchanged when it is written, and each time all
+    // processors have to hear of it.
+    memset(sums->place, 0, sums->stacks * sizeof *sums->place);
     for (; first < end; first += HS_PACKED_BLOCK) {
         hs_block__move_to(&block, first / HS_PACKED_BLOCK);
         add_block(sums, &block);

@@ -138,7 +138,7 @@ static void add_block(const struct hs_stepping *stepping, struct hs_matcher *mat
         steps->ends_at_once[step] = end <= time;
         steps->count += time >= stepping->from && time <= stepping->to;
         steps->free_time[freed] = end;
-        steps->free[freed] = (struct hs_free){.size = sizes[place]};
+        steps->free[freed] = (struct hs_free){.size = sizes[place], .row = steps->row[step]};
         steps->frees += end >= stepping->from && end <= last_end && end > time;
     }
 }
@@ -154,7 +154,7 @@ static void add_earlier(const struct hs_stepping *stepping, const struct hs_late
         hs_packed__fetch(&columns->free_time, ahead);
         hs_packed__fetch(&columns->size, ahead);
         steps->free_time[steps->frees] = hs_row__free_time(columns, row);
-        steps->free[steps->frees++] = (struct hs_free){.size = hs_row__size(columns, row)};
+        steps->free[steps->frees++] = (struct hs_free){.size = hs_row__size(columns, row), .row = row};
     }
 }
 

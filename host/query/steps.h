@@ -61,6 +61,7 @@ struct hs_later {
 
 struct hs_free {
     uint64_t size;
+    uint32_t row;
     uint32_t step; // it comes right before this one
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Answers that need allocations and frees in the order of time: exact timelines and peaks.
+#include "host/query/event_log.h"
 #include "host/query/history.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
@@ -62,7 +63,7 @@ static int sum_instant(const struct hs_store *store, const struct hs_filter *fil
     unsigned workers = hs_scan__workers(store, control);
     struct instant instant = {row, hs_row__time(hs_store__columns(store), row),
                               hs_matchers__create(store, filter, workers), calloc(workers, sizeof(*instant.there))};
-    const struct hs_scan scan = {store, filter, control, workers, add_there, &instant, false};
+    const struct hs_scan scan = {store, filter, control, workers, add_there, &instant, false, 0};
     int failed = instant.matchers && instant.there ? hs_scan__run(&scan, error)
                                                    : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned i = 0; !failed && i < workers; i++) {
@@ -102,6 +103,8 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
     }
     if (summary->has_sums)
         return peak_of_sums(store, filter, peak, time, error);
+    if (control && hs_event_log__suits(control->events, store, filter))
+        return hs_event_log__peak(control->events, filter, control, peak, time, error);
     return find_peak(store, filter, control, peak, time, error);
 }
 
@@ -255,8 +258,11 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
         hs_timeline__free(timeline);
         return hs_query__refuse_sums(error);
     }
+    filter = hs_filter__or_heap(filter, &heap);
     struct hs_history history = {.timeline = timeline, .to = to < HS_NEVER ? to : HS_NEVER - 1};
-    int failed = hs_history__make(&history, store, hs_filter__or_heap(filter, &heap), control, error);
+    int failed = control && hs_event_log__suits(control->events, store, filter)
+                     ? hs_event_log__timeline(control->events, filter, history.to, control, timeline, error)
+                     : hs_history__make(&history, store, filter, control, error);
     if (failed)
         hs_timeline__free(timeline);
     return failed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/cells.h"
+#include "host/query/large_pages.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/query/totals_table.h"
@@ -320,9 +321,12 @@ static int create_partials(struct context *context, unsigned workers)
     for (unsigned i = 0; context->partial && i < workers; i++) {
         struct partial *partial = &context->partial[i];
         partial->stacks = context->stacks;
-        partial->index = calloc(context->stacks, sizeof *partial->index);
+        partial->index = hs_large_pages__get(context->stacks * sizeof *partial->index);
         if (!partial->index)
             return -ENOMEM;
+        // Written before it is read: a page that was only read is exchanged when it is written, and each time all
+        // processors have to hear of it.
+        memset(partial->index, 0, context->stacks * sizeof *partial->index);
     }
     context->matchers = hs_matchers__create(context->store, context->filter, workers);
     return context->partial && context->matchers ? 0 : -ENOMEM;
@@ -359,7 +363,7 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     failed = create_partials(&context, workers);
     if (failed)
         hs_error__set(error, -failed, "query: %s", strerror(-failed));
-    const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context, false};
+    const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context, false, 0};
     if (!failed && control && hs_cells__know_lifetimes(control->cells, control->lifetimes, store, filter))
         failed = hs_cells__each_of_lifetimes(control->cells, control->lifetimes, filter, add_cell, &context.partial[0]);
     else if (!failed)

@@ -211,12 +211,27 @@ static void write_stack(struct table_writer *writer, const struct half *half, ui
     write_total(writer, &total);
 }
 
+// Sums lie in the order in which stacks came first: they are fetched some stacks before they are needed.
+#define STACKS_AHEAD 16
+
+static void fetch_sums(const struct stack_sums *sums, size_t stack)
+{
+    const char *sum = (const char *)&sums->sum[sums->place[stack]];
+    __builtin_prefetch(sum);
+    __builtin_prefetch(sum + 64);
+}
+
 static int write_rows(const struct hs_store *store, struct table_writer *writer)
 {
     struct half half[2];
     int failed = add_halves(store, half);
-    for (size_t stack = 0; !failed && stack < half[0].sums.stacks; stack++)
+    const size_t stacks = failed ? 0 : half[0].sums.stacks;
+    for (size_t stack = 0; stack < stacks; stack++) {
+        const size_t ahead = stack + STACKS_AHEAD < stacks ? stack + STACKS_AHEAD : stack;
+        fetch_sums(&half[0].sums, ahead);
+        fetch_sums(&half[1].sums, ahead);
         write_stack(writer, half, (uint32_t)stack);
+    }
     stack_sums__free(&half[0].sums);
     stack_sums__free(&half[1].sums);
     return failed;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/page_set.h"
 #include "host/query/samples.h"
+#include "host/query/usage.h"
 
 #include <stdlib.h>
 
@@ -21,6 +23,7 @@ struct hs_touching {
     uint64_t page;
     uint64_t *mapped_at; // by mapping (detail of rows): when it was made
     size_t mappings;
+    struct hs_page_set resident; // at the end
 };
 
 static int compare_runs(const void *left, const void *right)
@@ -88,7 +91,8 @@ struct hs_touching *hs_touching__create(const struct hs_store *store)
     touching->page = hs_store__page_size(store);
     touching->run = calloc(count + 1, sizeof *touching->run);
     touching->reach = calloc(count + 1, sizeof *touching->reach);
-    if (touching->run && touching->reach && find_mappings(touching)) {
+    if (touching->run && touching->reach && find_mappings(touching) &&
+        !hs_query__resident_pages(store, &touching->resident, NULL)) {
         collect_runs(touching, samples, count);
         return touching;
     }
@@ -103,6 +107,7 @@ void hs_touching__destroy(struct hs_touching *touching)
     free(touching->run);
     free(touching->reach);
     free(touching->mapped_at);
+    hs_page_set__free(&touching->resident);
     free(touching);
 }
 
@@ -126,11 +131,21 @@ struct block {
     uint64_t until;
 };
 
+// Where the page ends that the run begins with: what a single fault brought is one page, perhaps a huge one.
+static uint64_t end_of_first_page(const struct hs_touching *touching, const struct run *run)
+{
+    return run->first == run->last ? run->end : run->start + touching->page;
+}
+
 // What the allocator itself writes in front of the block it writes before the block is there.
+static bool begins_in_first_page(const struct hs_touching *touching, const struct block *block, const struct run *run)
+{
+    return run->start <= block->start && block->start < end_of_first_page(touching, run);
+}
+
 static bool counts(const struct hs_touching *touching, const struct block *block, const struct run *run)
 {
-    bool first_page = run->start <= block->start && block->start - run->start < touching->page;
-    return run->first <= block->until && (run->last >= block->since || first_page);
+    return run->first <= block->until && (run->last >= block->since || begins_in_first_page(touching, block, run));
 }
 
 static uint64_t touched_bytes(const struct hs_touching *touching, const struct block *block)
@@ -144,8 +159,9 @@ static uint64_t touched_bytes(const struct hs_touching *touching, const struct b
             continue;
         uint64_t from = run->start > at ? run->start : at;
         uint64_t to = run->end < block->end ? run->end : block->end;
+        uint64_t first_end = end_of_first_page(touching, run);
         if (run->last < block->since)
-            to = to < run->start + touching->page ? to : run->start + touching->page;
+            to = to < first_end ? to : first_end;
         bytes += to > from ? to - from : 0;
         at = to > at ? to : at;
     }
@@ -180,7 +196,7 @@ static uint64_t begin_of(const struct hs_touching *touching, uint64_t row)
     return time > SLACK_NS ? time - SLACK_NS : 0;
 }
 
-uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row)
+static uint64_t faulted_bytes(const struct hs_touching *touching, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(touching->store);
     uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
@@ -190,4 +206,43 @@ uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row)
         block.since = begin_of(touching, row);
     block.until = end > UINT64_MAX - SLACK_NS ? end : end + SLACK_NS;
     return touched_bytes(touching, &block);
+}
+
+// Its bytes on pages that are resident at the end.
+static uint64_t resident_bytes(const struct hs_touching *touching, uint64_t address, uint64_t size)
+{
+    const struct hs_page_set *pages = &touching->resident;
+    uint64_t page = touching->page, last = size > UINT64_MAX - address ? UINT64_MAX : address + size;
+    uint64_t first = address / page, end = last / page + (last % page != 0);
+    uint64_t bytes = hs_page_set__count(pages, first, end) * page;
+    if (bytes && hs_page_set__has(pages, first))
+        bytes -= address % page;
+    if (bytes && last % page && hs_page_set__has(pages, end - 1))
+        bytes -= page - last % page;
+    return bytes;
+}
+
+// Pages came with it from another place, or from an earlier size.
+static bool goes_on(const struct hs_columns *columns, uint64_t row)
+{
+    uint8_t kind = hs_row__kind(columns, row);
+    return kind == HS_KIND_MREMAP || kind == HS_KIND_REALLOC || (hs_row__flags(columns, row) & HS_ROW_SPLIT);
+}
+
+uint64_t hs_touching__resident(const struct hs_touching *touching, uint64_t row)
+{
+    const struct hs_columns *columns = hs_store__columns(touching->store);
+    if (hs_row__free_time(columns, row) != HS_NEVER)
+        return 0;
+    uint64_t resident = resident_bytes(touching, hs_row__address(columns, row), hs_row__size(columns, row));
+    if (goes_on(columns, row) && hs_row__has_own_mapping(touching->store, row))
+        return resident;
+    uint64_t faulted = faulted_bytes(touching, row);
+    return resident < faulted ? resident : faulted;
+}
+
+uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row)
+{
+    uint64_t faulted = faulted_bytes(touching, row), resident = hs_touching__resident(touching, row);
+    return resident > faulted ? resident : faulted;
 }

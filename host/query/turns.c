@@ -8,7 +8,7 @@
 
 struct waiter {
     struct waiter *next;
-    uint64_t used;
+    uint64_t rank;
     bool has_turn;
     pthread_cond_t got_turn;
 };
@@ -17,9 +17,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *waiters; // the last one to come in front
 static unsigned taken, turns;
 
-void hs_turn__take(uint64_t used)
+void hs_turn__take(uint64_t rank)
 {
-    struct waiter waiter = {.used = used, .got_turn = PTHREAD_COND_INITIALIZER};
+    struct waiter waiter = {.rank = rank, .got_turn = PTHREAD_COND_INITIALIZER};
     pthread_mutex_lock(&lock);
     if (!turns) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -42,7 +42,7 @@ void hs_turn__give_back(void)
     struct waiter **least = NULL;
     pthread_mutex_lock(&lock);
     for (struct waiter **at = &waiters; *at; at = &(*at)->next)
-        if (!least || (*at)->used <= (*least)->used)
+        if (!least || (*at)->rank <= (*least)->rank)
             least = at;
     if (least) {
         struct waiter *next = *least;
@@ -53,4 +53,25 @@ void hs_turn__give_back(void)
         taken--;
     }
     pthread_mutex_unlock(&lock);
+}
+
+unsigned hs_turn__waiting(void)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct waiter *waiter = waiters; waiter; waiter = waiter->next)
+        count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+// What has used more takes long; by then it is known how long.
+#define SHORT 20000000u
+
+uint64_t hs_turn__rank(uint64_t used, uint64_t done, uint64_t left)
+{
+    if (used < SHORT || !done)
+        return used < SHORT ? used : SHORT;
+    const double ns = (double)used / (double)done * (double)left;
+    return SHORT + (ns < (double)(UINT64_MAX / 2) ? (uint64_t)ns : UINT64_MAX / 2);
 }

@@ -13,8 +13,11 @@
 // Longer runs of page faults are none: a trace may say anything.
 #define MOST_FAULTED_PAGES (1u << 22)
 
+// Of a run of page faults, into which it is divided by pages that are given back meanwhile.
+enum { MOST_PIECES = 64 };
+
 // At one instant in this order.
-enum change_kind { CHANGE_REST, CHANGE_END, CHANGE_FAULT };
+enum change_kind { CHANGE_REST, CHANGE_END, CHANGE_RETURN, CHANGE_FAULT };
 
 struct change {
     uint64_t time;
@@ -27,6 +30,7 @@ struct changes {
     const struct hs_store *store;
     struct change *change;
     size_t count, room;
+    size_t returns; // the first ones, while faults are added
     uint64_t page;
 };
 
@@ -46,16 +50,75 @@ static int add_change(struct changes *changes, const struct change *change)
     return 0;
 }
 
-static int add_faults(struct changes *changes)
+static int compare(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (int)a->kind - (int)b->kind;
+}
+
+static int add_returns(struct changes *changes)
 {
     size_t count;
     int failed = 0;
     const struct hs_sample *sample = hs_store__samples(changes->store, &count);
     for (size_t i = 0; i < count && !failed; i++) {
+        uint64_t first = sample[i].address / changes->page, size = sample[i].weight;
+        uint64_t pages = size / changes->page + (size % changes->page != 0);
+        struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_RETURN};
+        if (sample[i].kind == HS_SAMPLE_RETURNED && sample[i].address % changes->page == 0)
+            failed = add_change(changes, &change);
+    }
+    qsort(changes->change, changes->count, sizeof(*changes->change), compare);
+    changes->returns = changes->count;
+    return failed;
+}
+
+static size_t first_return_after(const struct changes *changes, uint64_t time)
+{
+    size_t low = 0, high = changes->returns;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (changes->change[middle].time > time)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+// What of a run lies before pages of it are given back is not what lies after: its pages are spread evenly over its
+// time.
+static int add_run(struct changes *changes, struct change run, uint64_t duration)
+{
+    uint64_t began = run.time > duration ? run.time - duration : 0, pages = run.end - run.first, begin = run.first;
+    size_t i = first_return_after(changes, began);
+    for (int pieces = 0; pieces < MOST_PIECES && i < changes->returns; pieces++, i++) {
+        struct change given = changes->change[i], piece = run;
+        if (given.time > run.time)
+            break;
+        if (given.first >= run.end || given.end <= begin)
+            continue;
+        piece.time = given.time - 1; // at the same instant it would be later
+        piece.end = begin + (uint64_t)((unsigned __int128)pages * (given.time - began) / (run.time - began));
+        if (piece.end > run.first && add_change(changes, &piece))
+            return -ENOMEM;
+        run.first = piece.end > run.first ? piece.end : run.first;
+    }
+    return run.first < run.end ? add_change(changes, &run) : 0;
+}
+
+static int add_faults(struct changes *changes)
+{
+    size_t count;
+    int failed = add_returns(changes);
+    const struct hs_sample *sample = hs_store__samples(changes->store, &count);
+    for (size_t i = 0; i < count && !failed; i++) {
         uint64_t first = sample[i].address / changes->page, pages = sample[i].weight / changes->page;
         struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_FAULT};
         if (sample[i].kind == HS_SAMPLE_FAULT && pages <= MOST_FAULTED_PAGES)
-            failed = add_change(changes, &change);
+            failed = add_run(changes, change, sample[i].duration);
     }
     return failed;
 }
@@ -95,14 +158,6 @@ static int add_rest(void *context, const struct hs_store *store, uint64_t row)
     struct change change = {.time = hs_row__time(hs_store__columns(store), row), .kind = CHANGE_REST};
     set_pages(changes, row, &change.first, &change.end);
     return add_change(changes, &change);
-}
-
-static int compare(const void *left, const void *right)
-{
-    const struct change *a = left, *b = right;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return (int)a->kind - (int)b->kind;
 }
 
 static int collect(struct changes *changes, const struct hs_query_control *control, struct hs_error *error)
@@ -149,6 +204,9 @@ static bool apply(struct memory *memory, const struct change *change)
         return hs_page_set__add_members(&memory->staying, &memory->resident, change->first, change->end);
     case CHANGE_END:
         return end_mapping(memory, change);
+    case CHANGE_RETURN:
+        hs_page_set__remove(&memory->resident, change->first, change->end);
+        return true;
     default:
         return hs_page_set__add(&memory->resident, change->first, change->end);
     }
@@ -167,7 +225,7 @@ static bool let_stay(struct memory *memory)
 static bool is_last_of_its_kind(const struct changes *changes, size_t i)
 {
     const struct change *next = &changes->change[i + 1];
-    return i + 1 == changes->count || next->time != changes->change[i].time || next->kind == CHANGE_FAULT;
+    return i + 1 == changes->count || next->time != changes->change[i].time || next->kind >= CHANGE_RETURN;
 }
 
 // Up to the changes at `until`.
@@ -266,6 +324,20 @@ int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter
     free(changes.change);
     if (result)
         hs_usage__free(usage);
+    return result;
+}
+
+int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error)
+{
+    struct changes changes = {.store = store, .page = hs_store__page_size(store)};
+    struct memory memory = {0};
+    size_t at = 0;
+    int result = collect(&changes, NULL, error);
+    if (!result && !advance(&changes, &at, UINT64_MAX, &memory, NULL))
+        result = hs_error__set(error, ENOMEM, "out of memory");
+    free(changes.change);
+    hs_page_set__free(&memory.staying);
+    *pages = memory.resident;
     return result;
 }
 

@@ -22,11 +22,15 @@ struct hs_usage {
 // `count` intervals of `width` ns from `from` on. The filter (NULL: none) is asked of the samples of CPU time; resident
 // memory is that of the whole process.
 //
-// A page is resident from its first page fault until its mapping ends: one that the program made, or one that the
-// allocator made for a single block. What the allocator gives back otherwise is not seen.
+// A page is resident from its first page fault until the program gives it back or its mapping ends: one that the
+// program made, or one that the allocator made for a single block. What the allocator gives back otherwise is not seen.
 int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter, uint64_t from, uint64_t width,
                     size_t count, const struct hs_query_control *control, struct hs_usage *usage,
                     struct hs_error *error);
 void hs_usage__free(struct hs_usage *usage);
+
+// The pages that are resident at the end. The set is empty before.
+struct hs_page_set;
+int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error);
 
 #endif

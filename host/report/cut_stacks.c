@@ -13,9 +13,9 @@ static uint8_t *reasons_of(const struct hs_subject *subject, size_t *count)
     uint8_t *reasons = calloc(*count + 1, 1);
     for (uint32_t node = 1; reasons && node < *count; node++) {
         uint32_t parent = nodes[node].parent < node ? nodes[node].parent : 0;
-        bool is_cut = !parent && hs_trace_symbols__is_cut(subject->symbols, node);
-        uint8_t guessed = hs_trace_symbols__is_guess(subject->symbols, node) ? GUESSED : 0;
-        reasons[node] = is_cut ? (uint8_t)nodes[node].pc : reasons[parent] | guessed;
+        reasons[node] = reasons[parent] | (hs_node__is_guess(&nodes[node]) ? GUESSED : 0);
+        if (hs_node__is_cut(&nodes[node]))
+            reasons[node] = (uint8_t)nodes[node].pc;
     }
     return reasons;
 }

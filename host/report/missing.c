@@ -11,27 +11,25 @@
 
 #define NO_USE UINT32_MAX
 
-enum { MARK_PASSED = 1, MARK_ENDS = 2 };
-
 struct collecting {
     const struct hs_subject *subject;
     struct hs_module_uses *uses;
     const struct hs_node *nodes;
     size_t node_count;
     uint32_t *use_of_module; // NO_USE: none yet
-    uint32_t *use_of_node;   // NO_USE: no stack passes through it, or it lies in no module
-    uint8_t *marks;          // by node: MARK_*
-    uint64_t *bytes;         // by node: allocated by the stack that ends there
-    uint64_t *passed;        // by node: bit i: it or a caller lies in use `first + i`
-    struct place_of_code *places;
+    uint32_t *use_of_node;   // NOT_PASSED, IN_NO_MODULE, or FIRST_USE and the number of the use
+    uint32_t *passed;        // by node: bit i: it or a caller lies in use `first + i`
+    struct code *code;       // by place
+    size_t code_room;
 };
 
-// Few addresses stand for many nodes: what was found out of them is kept, each at the place of its hash.
-enum { PLACES = 16384 };
-struct place_of_code {
-    uint64_t pc, time; // time + 1; 0: nothing is kept here
-    int module;
-    bool counts; // there is no debug information
+enum { NOT_PASSED, IN_NO_MODULE, FIRST_USE, USES_AT_ONCE = 32 };
+
+// What is known of a place.
+struct code {
+    uint32_t use;
+    bool known;
+    bool counts; // in a module without debug information
     bool unnamed, shown;
 };
 
@@ -43,17 +41,12 @@ static int start(struct collecting *with, const struct hs_subject *subject, stru
     *with = (struct collecting){.subject = subject, .uses = uses};
     with->nodes = hs_store__nodes(subject->store, &with->node_count);
     with->use_of_module = malloc((modules + 1) * sizeof(*with->use_of_module));
-    with->use_of_node = malloc((with->node_count + 1) * sizeof(*with->use_of_node));
+    with->use_of_node = calloc(with->node_count + 1, sizeof(*with->use_of_node));
     with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
-    with->bytes = calloc(with->node_count + 1, sizeof(*with->bytes));
-    with->marks = calloc(with->node_count + 1, sizeof(*with->marks));
-    with->places = calloc(PLACES, sizeof(*with->places));
     uses->use = calloc(modules + 1, sizeof(*uses->use));
-    if (!with->places || !with->use_of_module || !with->use_of_node || !with->passed || !with->bytes || !with->marks ||
-        !uses->use)
+    if (!with->use_of_module || !with->use_of_node || !with->passed || !uses->use)
         return -ENOMEM;
     memset(with->use_of_module, 0xff, (modules + 1) * sizeof(*with->use_of_module));
-    memset(with->use_of_node, 0xff, (with->node_count + 1) * sizeof(*with->use_of_node));
     return 0;
 }
 
@@ -69,34 +62,34 @@ static uint32_t use_of(struct collecting *with, int module)
     return *use;
 }
 
-static void look_at(struct collecting *with, uint32_t node, struct place_of_code *place)
+static void look_at(struct collecting *with, uint32_t node, struct code *code)
 {
-    struct hs_trace_symbols *symbols = with->subject->symbols;
-    place->module = hs_trace_symbols__module(symbols, node);
-    place->counts = false;
-    if (place->module < 0)
-        return;
+    const int module = hs_trace_symbols__module(with->subject->symbols, node);
+    code->known = true;
+    code->use = module < 0 ? NO_USE : use_of(with, module);
     // Where debug information was found, names are not worth counting.
-    place->counts = hs_symbols_reason(&with->uses->use[use_of(with, place->module)].status);
-    if (!place->counts)
+    code->counts = module >= 0 && hs_symbols_reason(&with->uses->use[code->use].status);
+    if (!code->counts)
         return;
-    const struct hs_frames *frames = hs_trace_symbols__node(symbols, node);
+    const struct hs_frames *frames = hs_trace_symbols__node(with->subject->symbols, node);
     const struct hs_frame *outermost = &frames->frame[frames->count - 1];
-    place->unnamed = outermost->kind != HS_FRAME_NAMED;
+    code->unnamed = outermost->kind != HS_FRAME_NAMED;
     // Frames of an allocator are not shown.
-    place->shown = outermost->role != HS_ROLE_ALLOCATOR;
+    code->shown = outermost->role != HS_ROLE_ALLOCATOR;
 }
 
-static const struct place_of_code *place_of(struct collecting *with, uint32_t node)
+static struct code *code_of(struct collecting *with, uint32_t place)
 {
-    const uint64_t pc = with->nodes[node].pc, time = hs_store__node_time(with->subject->store, node) + 1;
-    struct place_of_code *place = &with->places[(pc * 0x9e3779b97f4a7c15u) >> 50];
-    if (place->pc == pc && place->time == time && !hs_trace_symbols__is_cut(with->subject->symbols, node))
-        return place;
-    place->pc = pc;
-    place->time = hs_trace_symbols__is_cut(with->subject->symbols, node) ? 0 : time;
-    look_at(with, node, place);
-    return place;
+    if (place >= with->code_room) {
+        const size_t room = 2 * (size_t)place + 1024;
+        struct code *grown = reallocarray(with->code, room, sizeof(*grown));
+        if (!grown)
+            return NULL;
+        memset(grown + with->code_room, 0, (room - with->code_room) * sizeof(*grown));
+        with->code = grown;
+        with->code_room = room;
+    }
+    return &with->code[place];
 }
 
 static bool is_behind_the_start(const struct collecting *with, uint32_t node)
@@ -110,19 +103,24 @@ static bool is_behind_the_start(const struct collecting *with, uint32_t node)
     return frames > STARTING_FRAMES;
 }
 
-static void count_node(struct collecting *with, uint32_t node)
+static int count_node(struct collecting *with, uint32_t node)
 {
-    const struct place_of_code *place = place_of(with, node);
-    if (place->module < 0)
-        return;
-    struct hs_module_use *use = &with->uses->use[use_of(with, place->module)];
-    with->use_of_node[node] = with->use_of_module[place->module];
+    struct code *code = code_of(with, hs_trace_symbols__place(with->subject->symbols, node));
+    if (!code)
+        return -ENOMEM;
+    if (!code->known)
+        look_at(with, node, code);
+    if (code->use == NO_USE)
+        return 0;
+    struct hs_module_use *use = &with->uses->use[code->use];
+    with->use_of_node[node] = FIRST_USE + code->use;
     use->frames++;
-    if (!place->counts || !place->unnamed)
-        return;
+    if (!code->counts || !code->unnamed)
+        return 0;
     use->unnamed++;
-    if (!use->matters && place->shown)
+    if (!use->matters && code->shown)
         use->matters = use->status.state != HS_SYMBOLS_FOUND || is_behind_the_start(with, node);
+    return 0;
 }
 
 // A damaged table may say anything; a parent stands before its children.
@@ -137,38 +135,39 @@ static void mark_stacks(struct collecting *with)
     const struct hs_totals *totals = &with->subject->totals;
     for (size_t i = 0; i < totals->count; i++) {
         uint32_t stack = totals->total[i].stack;
-        if (stack >= with->node_count)
-            continue;
-        with->marks[stack] = MARK_PASSED | MARK_ENDS;
-        with->bytes[stack] = hs_subject__bytes(with->subject, &totals->total[i]);
+        if (stack < with->node_count)
+            with->use_of_node[stack] = IN_NO_MODULE;
     }
 }
 
-static void count_nodes(struct collecting *with)
+static int count_nodes(struct collecting *with)
 {
-    for (uint32_t node = with->node_count ? (uint32_t)with->node_count - 1 : 0; node; node--) {
-        if (!with->marks[node])
+    int result = 0;
+    for (uint32_t node = with->node_count ? (uint32_t)with->node_count - 1 : 0; node && !result; node--) {
+        if (with->use_of_node[node] == NOT_PASSED)
             continue;
-        with->marks[parent_of(with, node)] |= MARK_PASSED;
-        count_node(with, node);
+        with->use_of_node[parent_of(with, node)] = IN_NO_MODULE;
+        result = count_node(with, node);
     }
+    return result;
 }
 
-// The stacks through the 64 uses from `first`.
+// The stacks through those uses from `first` that go into a word.
 static void add_stacks(struct collecting *with, uint32_t first)
 {
+    const struct hs_totals *totals = &with->subject->totals;
     with->passed[0] = 0;
     for (uint32_t node = 1; node < with->node_count; node++) {
-        uint32_t place = with->use_of_node[node] - first;
-        bool here = with->use_of_node[node] != NO_USE && place < 64;
-        uint64_t passed = with->passed[parent_of(with, node)] | (here ? (uint64_t)1 << place : 0);
-        with->passed[node] = passed;
-        if (!(with->marks[node] & MARK_ENDS))
-            continue;
+        const uint32_t bit = with->use_of_node[node] - FIRST_USE - first;
+        with->passed[node] = with->passed[parent_of(with, node)] | (bit < USES_AT_ONCE ? 1u << bit : 0);
+    }
+    for (size_t i = 0; i < totals->count; i++) {
+        const struct hs_total *total = &totals->total[i];
+        uint32_t passed = total->stack < with->node_count ? with->passed[total->stack] : 0;
         for (; passed; passed &= passed - 1) {
-            struct hs_module_use *use = &with->uses->use[first + (uint32_t)__builtin_ctzll(passed)];
+            struct hs_module_use *use = &with->uses->use[first + (uint32_t)__builtin_ctz(passed)];
             use->stacks++;
-            use->bytes += with->bytes[node];
+            use->bytes += hs_subject__bytes(with->subject, total);
         }
     }
 }
@@ -190,17 +189,17 @@ int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject
     int result = start(&with, subject, uses);
     if (!result) {
         mark_stacks(&with);
-        count_nodes(&with);
-        for (uint32_t first = 0; first < uses->count; first += 64)
+        result = count_nodes(&with);
+    }
+    if (!result) {
+        for (uint32_t first = 0; first < uses->count; first += USES_AT_ONCE)
             add_stacks(&with, first);
         qsort(uses->use, uses->count, sizeof(*uses->use), compare);
     }
     free(with.use_of_module);
     free(with.use_of_node);
     free(with.passed);
-    free(with.bytes);
-    free(with.marks);
-    free(with.places);
+    free(with.code);
     if (result)
         hs_module_uses__free(uses);
     return result;

@@ -78,6 +78,7 @@ static const struct {
                              "no room for more live blocks: counted when they came to be, and then not followed"},
     [HS_DROP_SAMPLES] = {"samples", "samples for which the kernel had no room in its ring"},
     [HS_DROP_UNLOADING] = {"unloading", "samples while code was being unloaded: counted, but without their stacks"},
+    [HS_DROP_NO_REGISTERS] = {"no_registers", "samples of threads that were ending: counted, but without their stacks"},
     [HS_DROP_META] = {"meta", "the link left no room for stacks, modules or files: frames may be missing"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };

@@ -23,7 +23,7 @@ struct building {
 
 static bool same_look(const struct hs_frame *a, const struct hs_frame *b)
 {
-    return a->function == b->function && a->file == b->file && a->line == b->line;
+    return a == b || (a->function == b->function && a->file == b->file && a->line == b->line);
 }
 
 static uint64_t hash_look(const struct building *building, uint32_t count)
@@ -31,8 +31,7 @@ static uint64_t hash_look(const struct building *building, uint32_t count)
     uint64_t hash = count;
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_frame *frame = building->frames[i];
-        hash = (hash ^ (uintptr_t)frame->function) * 0x9e3779b97f4a7c15u;
-        hash = (hash ^ (hash >> 29) ^ (uintptr_t)frame->file ^ ((uint64_t)frame->line << 20)) * 0xbf58476d1ce4e5b9u;
+        hash = (hash ^ (hash >> 29) ^ (uintptr_t)frame->function ^ ((uint64_t)frame->line << 44)) * 0x9e3779b97f4a7c15u;
     }
     return hash ^ (hash >> 32);
 }

@@ -38,7 +38,11 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC, ", &parts);
     hs_command_line(subject->store, command, sizeof(command));
     row(to, "program", "%s", command);
-    row(to, "recorded", "%s%s, process %u", when, hs_arch_words(summary), summary->pid);
+    // What other tools write does not say which process it was.
+    if (summary->pid)
+        row(to, "recorded", "%s%s, process %u", when, hs_arch_words(summary), summary->pid);
+    else
+        row(to, "recorded", "%s%s", when, hs_arch_words(summary));
     row(to, "duration", "%s", hs_text__time(summary->end_time).text);
 }
 
@@ -77,7 +81,8 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         row(to, "culled", "%s allocations of %s lived shortly and were only summed up: they count as allocated",
             hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
-    row(to, "stacks", "%s different ones", hs_text__count(subject->totals.count).text);
+    row(to, "stacks", subject->totals.count > 1 ? "%s different ones" : "%s",
+        hs_text__count(subject->totals.count).text);
     if (summary->has_sums)
         print_sums(to, summary);
 }
@@ -184,6 +189,9 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject)
     print_program(&to, subject);
     print_numbers(&to, subject);
     print_ending(&to, summary);
+    const char *incomplete = hs_store__info(subject->store, "incomplete");
+    if (incomplete)
+        row(&to, "incomplete", "%s; what came before is here", incomplete);
     const char *perf = hs_store__info(subject->store, "perf");
     if (perf)
         row(&to, "samples", "%s", perf);

@@ -121,12 +121,26 @@ size_t hs_utf8__length(const char *bytes, size_t left)
     return wrong ? 0 : length;
 }
 
+// What a terminal acts on instead of showing it: C0 and C1, separators of lines, and what turns the direction of
+// writing.
+static bool is_control(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (length == 1)
+        return bytes[0] < 0x20 || bytes[0] == 0x7f;
+    if (length == 2)
+        return (bytes[0] == 0xc2 && bytes[1] < 0xa0) || (bytes[0] == 0xd8 && bytes[1] == 0x9c); // U+0080, U+061C
+    if (length != 3 || bytes[0] != 0xe2)
+        return false;
+    return (bytes[1] == 0x80 && (bytes[2] == 0x8e || bytes[2] == 0x8f || (bytes[2] >= 0xa8 && bytes[2] <= 0xae))) ||
+           (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9); // U+200E, U+2028, U+2066
+}
+
 void hs_text__print(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {
         size_t sequence = hs_utf8__length(text + i, length - i);
-        unsigned char byte = (unsigned char)text[i];
-        if (!sequence || byte < 0x20 || byte == 0x7f)
+        if (!sequence || is_control(text + i, sequence))
             putc('?', out);
         else
             fwrite(text + i, 1, sequence, out);

@@ -17,8 +17,43 @@ struct hs_beforehand {
     int cancel;
     // Each is set in one piece.
     struct hs_cells *cells;
+    struct hs_dictionary *dictionary;
+    struct hs_event_log *events;
     struct hs_ranking *ranking[HS_ROW_BY_LIFETIME + 1];
+    struct hs_tally *tally[HS_ROW_BY_LIFETIME + 1];
 };
+
+// All columns were read from end to end: of a large store that is more than has to stay resident.
+static void leave_columns(const struct hs_store *store)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    const struct hs_packed *column[] = {&columns->time,  &columns->free_time, &columns->address, &columns->size,
+                                        &columns->slack, &columns->stack,     &columns->stream,  &columns->state};
+    for (size_t i = 0; i < sizeof(column) / sizeof(*column); i++)
+        hs_packed__leave(column[i], 0, UINT64_MAX);
+}
+
+static void make_log(struct hs_beforehand *beforehand, const struct hs_query_control *control)
+{
+    struct hs_dictionary *dictionary;
+    struct hs_event_log *events;
+    if (hs_dictionary__make(&dictionary, beforehand->store, control, NULL))
+        return;
+    __atomic_store_n(&beforehand->dictionary, dictionary, __ATOMIC_RELEASE);
+    if (!hs_event_log__make(&events, dictionary, control, NULL))
+        __atomic_store_n(&beforehand->events, events, __ATOMIC_RELEASE);
+}
+
+static void make_list(struct hs_beforehand *beforehand, enum hs_row_key key, const struct hs_query_control *control)
+{
+    struct hs_ranking *ranking;
+    struct hs_tally *tally;
+    if (hs_ranking__make(&ranking, beforehand->store, key, control, NULL))
+        return;
+    __atomic_store_n(&beforehand->ranking[key], ranking, __ATOMIC_RELEASE);
+    if (beforehand->dictionary && !hs_tally__make(&tally, ranking, beforehand->dictionary, control, NULL))
+        __atomic_store_n(&beforehand->tally[key], tally, __ATOMIC_RELEASE);
+}
 
 static void *make(void *argument)
 {
@@ -26,14 +61,17 @@ static void *make(void *argument)
     struct hs_beforehand *beforehand = argument;
     const struct hs_query_control control = {.cancel = &beforehand->cancel};
     struct hs_cells *cells;
-    struct hs_ranking *made;
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!hs_cells__make(&cells, beforehand->store, &control, NULL))
         __atomic_store_n(&beforehand->cells, cells, __ATOMIC_RELEASE);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (!hs_ranking__make(&made, beforehand->store, keys[i], &control, NULL))
-            __atomic_store_n(&beforehand->ranking[keys[i]], made, __ATOMIC_RELEASE);
+    leave_columns(beforehand->store);
+    make_log(beforehand, &control);
+    leave_columns(beforehand->store);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        make_list(beforehand, keys[i], &control);
+        leave_columns(beforehand->store);
+    }
     return NULL;
 }
 
@@ -58,8 +96,12 @@ void hs_beforehand__stop(struct hs_beforehand *beforehand)
         return;
     __atomic_store_n(&beforehand->cancel, 1, __ATOMIC_RELAXED);
     pthread_join(beforehand->thread, NULL);
-    for (size_t i = 0; i < sizeof(beforehand->ranking) / sizeof(*beforehand->ranking); i++)
+    for (size_t i = 0; i <= HS_ROW_BY_LIFETIME; i++) {
+        hs_tally__destroy(beforehand->tally[i]);
         hs_ranking__destroy(beforehand->ranking[i]);
+    }
+    hs_event_log__destroy(beforehand->events);
+    hs_dictionary__destroy(beforehand->dictionary);
     hs_cells__destroy(beforehand->cells);
     free(beforehand);
 }
@@ -69,7 +111,22 @@ const struct hs_cells *hs_beforehand__cells(const struct hs_beforehand *beforeha
     return beforehand ? __atomic_load_n(&beforehand->cells, __ATOMIC_ACQUIRE) : NULL;
 }
 
+const struct hs_dictionary *hs_beforehand__dictionary(const struct hs_beforehand *beforehand)
+{
+    return beforehand ? __atomic_load_n(&beforehand->dictionary, __ATOMIC_ACQUIRE) : NULL;
+}
+
+const struct hs_event_log *hs_beforehand__events(const struct hs_beforehand *beforehand)
+{
+    return beforehand ? __atomic_load_n(&beforehand->events, __ATOMIC_ACQUIRE) : NULL;
+}
+
 const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *beforehand, enum hs_row_key key)
 {
     return beforehand ? __atomic_load_n(&beforehand->ranking[key], __ATOMIC_ACQUIRE) : NULL;
+}
+
+const struct hs_tally *hs_beforehand__tally(const struct hs_beforehand *beforehand, enum hs_row_key key)
+{
+    return beforehand ? __atomic_load_n(&beforehand->tally[key], __ATOMIC_ACQUIRE) : NULL;
 }

@@ -6,7 +6,9 @@
 #define HEAPSONDE_HOST_REST_BEFOREHAND_H
 
 #include "host/query/cells.h"
+#include "host/query/event_log.h"
 #include "host/query/ranking.h"
+#include "host/query/tally.h"
 
 struct hs_beforehand;
 
@@ -16,6 +18,9 @@ void hs_beforehand__stop(struct hs_beforehand *beforehand);
 
 // NULL: not there (yet). What is there stays until the stop.
 const struct hs_cells *hs_beforehand__cells(const struct hs_beforehand *beforehand);
+const struct hs_dictionary *hs_beforehand__dictionary(const struct hs_beforehand *beforehand);
+const struct hs_event_log *hs_beforehand__events(const struct hs_beforehand *beforehand);
 const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *beforehand, enum hs_row_key key);
+const struct hs_tally *hs_beforehand__tally(const struct hs_beforehand *beforehand, enum hs_row_key key);
 
 #endif

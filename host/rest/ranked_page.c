@@ -2,6 +2,7 @@
 #include "host/rest/ranked_page.h"
 
 #include "host/query/near.h"
+#include "host/query/order.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -97,8 +98,13 @@ static int count_matches(void *context, void **value, size_t *bytes, struct hs_e
     uint64_t *count = malloc(sizeof(*count));
     if (!count)
         return hs_error__set(error, ENOMEM, "out of memory");
+    const struct hs_dictionary *dictionary = hs_beforehand__dictionary(question->state->beforehand);
     *value = count;
     *bytes = sizeof(*count);
+    if (hs_dictionary__knows(dictionary, question->store, &question->filter)) {
+        *count = hs_dictionary__count(dictionary, &question->filter);
+        return 0;
+    }
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const struct hs_ranking *ranking = hs_beforehand__ranking(question->state->beforehand, keys[i]);
         if (!asks_only_keys(&question->filter, ranking, &bounds))
@@ -118,7 +124,8 @@ static bool is_countable(const struct hs_question *question)
     const struct hs_beforehand *beforehand = question->state->beforehand;
     const struct hs_filter *filter = &question->filter;
     struct hs_bounds keys;
-    return hs_cells__know(question->control.cells, question->store, filter) ||
+    return hs_dictionary__knows(hs_beforehand__dictionary(beforehand), question->store, filter) ||
+           hs_cells__know(question->control.cells, question->store, filter) ||
            hs_cells__know_lifetimes(question->control.cells, question->control.lifetimes, question->store, filter) ||
            asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_ADDRESS), &keys) ||
            asks_only_keys(filter, hs_beforehand__ranking(beforehand, HS_ROW_BY_LIFETIME), &keys);
@@ -146,6 +153,37 @@ int hs_ranked_page__find(struct hs_ranked_page *page, struct hs_question *questi
     return page->is_there && page->is_filtered ? find_total(page) : 0;
 }
 
+// ---- few rows of many, sorted --------------------------------------------------------------------------------------
+
+enum { FEW = 1 << 20 };
+
+static int sort_matches(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    const struct hs_ranked_page *page = context;
+    const struct hs_question *question = page->question;
+    struct hs_keyed_row *sorted = NULL;
+    size_t count = 0;
+    int result = hs_order__extreme(question->store, &question->filter, page->key, false, page->total,
+                                   &question->control, &sorted, &count, error);
+    if (!result && count != page->total) {
+        free(sorted);
+        return hs_error__set(error, EIO, "%zu rows match where %llu were counted", count,
+                             (unsigned long long)page->total);
+    }
+    *value = sorted;
+    *bytes = (count + 1) * sizeof(*sorted);
+    return result;
+}
+
+static int find_among_few(struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
+                          struct hs_rows *rows, struct hs_error *error)
+{
+    const struct hs_cache_maker maker = {sort_matches, page, free};
+    void *sorted = NULL;
+    int result = find(page, "sorted", (int)page->key, &maker, &sorted);
+    return result ? result : hs_keyed_rows__page(sorted, page->total, descending, skip, limit, rows, error);
+}
+
 // Far from both ends of the list.
 static int find_far_rows(struct hs_ranked_page *page, bool descending, uint64_t skip, uint64_t limit,
                          struct hs_rows *rows, struct hs_error *error)
@@ -166,9 +204,12 @@ int hs_ranked_page__rows(struct hs_ranked_page *page, bool descending, uint64_t 
                          struct hs_rows *rows, struct hs_error *error)
 {
     const struct hs_question *question = page->question;
+    const struct hs_tally *tally = page->ranking ? hs_beforehand__tally(question->state->beforehand, page->key) : NULL;
+    const bool is_known = tally && hs_dictionary__knows(tally->dictionary, question->store, &question->filter);
     const struct hs_near near = {.store = question->store,
                                  .filter = &question->filter,
                                  .set = page->set,
+                                 .tally = is_known ? tally : NULL,
                                  .total = page->total,
                                  .descending = descending,
                                  .skip = skip,
@@ -178,5 +219,8 @@ int hs_ranked_page__rows(struct hs_ranked_page *page, bool descending, uint64_t 
     if (page->set && !page->ranking)
         return hs_row_set__rows(page->set, descending, skip, limit, rows, error);
     int result = hs_near__rows(&near, page->ranking, rows, error);
-    return result == -E2BIG ? find_far_rows(page, descending, skip, limit, rows, error) : result;
+    if (result != -E2BIG)
+        return result;
+    return page->ranking && page->total <= FEW ? find_among_few(page, descending, skip, limit, rows, error)
+                                               : find_far_rows(page, descending, skip, limit, rows, error);
 }

@@ -160,6 +160,7 @@ static int find_state(struct hs_question *question)
     question->store = question->state->store;
     question->symbols = question->state->symbols;
     question->control.cells = hs_beforehand__cells(question->state->beforehand);
+    question->control.events = hs_beforehand__events(question->state->beforehand);
     question->control.lifetimes = hs_beforehand__ranking(question->state->beforehand, HS_ROW_BY_LIFETIME);
     return 0;
 }

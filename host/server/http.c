@@ -18,13 +18,13 @@ enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 448, TIMEOUT_SECONDS = 30, CON
 enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
-// An open connection.
 // Whether anybody still waits for an answer. It stays as long as somebody holds it.
 struct patience {
     unsigned holders; // atomic
     int ended;
 };
 
+// An open connection.
 struct visitor {
     struct visitor *before, *behind;
     int fd;
@@ -62,13 +62,15 @@ struct hs_http_server {
 // A request, and what a POST has sent so far.
 struct upload {
     struct hs_uri uri;
+    char *authority; // of a target in absolute form
     char *path;
     struct hs_error error; // of the URI, when it has a message
     char *bytes;
     size_t length, size;
     bool seen;
     bool too_long;
-    bool refused; // before it was looked at
+    bool refused;  // before it was looked at
+    bool hostless; // or has several
 };
 
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
@@ -268,21 +270,35 @@ static bool has_token(const struct hs_http_server *server, struct MHD_Connection
     return parameter && same_token(parameter, server->token);
 }
 
-static bool is_loopback_host(const char *host)
+// PORT of HOST[:PORT]: nothing, or a number that a port can have.
+static bool is_port(const char *text)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        size_t length = strlen(names[i]);
-        if (!strncasecmp(host, names[i], length) && (!host[length] || host[length] == ':'))
-            return true;
-    }
-    return !strncmp(host, "127.", 4) && host[strspn(host, "0123456789.:")] == 0;
+    size_t digits = strspn(text, "0123456789");
+    return !text[digits] && digits <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
-// Other sites' pages can make a browser on this machine ask, and their names can lead to it.
-static bool is_own_request(struct MHD_Connection *connection)
+static bool is_loopback_host(const char *host)
 {
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    char name[sizeof("255.255.255.255")];
+    struct in_addr address;
+    size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (length > strlen(host) || length >= sizeof(name))
+        return false;
+    if (host[length] && (host[length] != ':' || !is_port(host + length + 1)))
+        return false;
+    memcpy(name, host, length);
+    name[length] = 0;
+    if (!strcasecmp(name, "localhost") || !strcmp(name, "[::1]"))
+        return true;
+    return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+// Other sites' pages can make a browser on this machine ask, and their names can lead to it. What a target in absolute
+// form names counts in place of the Host header.
+static bool is_own_request(struct MHD_Connection *connection, const char *authority)
+{
+    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *host = authority ? authority : header;
     const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
     const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
     if (host && !is_loopback_host(host))
@@ -290,6 +306,23 @@ static bool is_own_request(struct MHD_Connection *connection)
     if (site && strcmp(site, "none") && strcmp(site, "same-origin"))
         return false;
     return !origin || (!strncmp(origin, "http://", 7) && is_loopback_host(origin + 7));
+}
+
+static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    unsigned *count = context;
+    (void)kind;
+    (void)value;
+    *count += !strcasecmp(name, MHD_HTTP_HEADER_HOST);
+    return MHD_YES;
+}
+
+// What is between the client and us may have gone by another Host than the first.
+static bool names_its_host(struct MHD_Connection *connection, const char *version)
+{
+    unsigned count = 0;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_host, &count);
+    return count == 1 || (!count && strcmp(version, MHD_HTTP_VERSION_1_1));
 }
 
 // ---- requests -------------------------------------------------------------------------------------------------------
@@ -431,9 +464,9 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
     return refuse(server, connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
 }
 
-static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri)
+static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection, const struct upload *upload)
 {
-    return server->token ? has_token(server, connection, uri) : is_own_request(connection);
+    return server->token ? has_token(server, connection, &upload->uri) : is_own_request(connection, upload->authority);
 }
 
 static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *connection)
@@ -464,16 +497,44 @@ static void take_upload(struct upload *upload, const char *bytes, size_t length)
     upload->bytes[upload->length] = 0;
 }
 
+// Of "http://authority/path", as clients ask that take us for a proxy, and of "/path". A query may follow the authority
+// at once.
+static bool split_target(struct upload *upload, const char *text, char **local)
+{
+    static const char scheme[] = "http://";
+    bool absolute = !strncasecmp(text, scheme, sizeof(scheme) - 1);
+    const char *authority = absolute ? text + sizeof(scheme) - 1 : text;
+    const char *rest = absolute ? authority + strcspn(authority, "/?#") : text;
+    if (absolute)
+        upload->authority = strndup(authority, (size_t)(rest - authority));
+    int length = asprintf(local, "%s%s", absolute && *rest != '/' ? "/" : "", rest);
+    return length >= 0 && (upload->authority || !absolute);
+}
+
+static void free_upload(struct upload *upload)
+{
+    hs_uri__free(&upload->uri);
+    free(upload->authority);
+    free(upload->path);
+    free(upload->bytes);
+    free(upload);
+}
+
 // The library's own reading of the URI does not tell a byte that was escaped from one that was not.
 static void *begin_request(void *context, const char *text, struct MHD_Connection *connection)
 {
     struct upload *upload = calloc(1, sizeof(*upload));
+    char *local = NULL;
     (void)context;
     (void)connection;
-    if (!upload)
-        return NULL;
-    upload->path = strndup(text, strcspn(text, "?#"));
-    hs_uri__parse(&upload->uri, text, &upload->error);
+    if (upload && split_target(upload, text, &local)) {
+        upload->path = strndup(local, strcspn(local, "?#"));
+        if (upload->authority && !*upload->authority)
+            hs_error__set(&upload->error, EINVAL, "the address names no host");
+        else
+            hs_uri__parse(&upload->uri, local, &upload->error);
+        free(local);
+    }
     return upload;
 }
 
@@ -483,12 +544,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     struct hs_http_server *server = context;
     struct upload *upload = *state;
     (void)url;
-    (void)version;
     if (!upload || !upload->path)
         return MHD_NO;
     if (!upload->seen) {
         upload->seen = true;
-        upload->refused = !may_ask(server, connection, &upload->uri);
+        upload->refused = !may_ask(server, connection, upload);
+        upload->hostless = !names_its_host(connection, version);
         return MHD_YES;
     }
     if (*size) {
@@ -500,6 +561,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_YES;
     }
     note(server, connection, true);
+    if (upload->hostless)
+        return refuse(server, connection, MHD_HTTP_BAD_REQUEST, "a request has one Host header", NULL);
     if (upload->refused)
         return turn_away(server, connection);
     if (upload->error.message[0])
@@ -515,12 +578,8 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
     (void)why;
     struct upload *upload = *state;
     note(context, connection, false);
-    if (upload) {
-        hs_uri__free(&upload->uri);
-        free(upload->path);
-        free(upload->bytes);
-    }
-    free(upload);
+    if (upload)
+        free_upload(upload);
     *state = NULL;
 }
 

@@ -138,26 +138,32 @@ size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t number, ui
 #undef UNPACK
     }
     const uint8_t *places = from + bytes_of(count, block->width);
-    for (uint32_t i = 0; i < block->exceptions; i++)
-        to[exception_place(places, i)] = exception_value(block, places, i);
+    for (uint32_t i = 0; i < block->exceptions; i++) {
+        const uint16_t place = exception_place(places, i);
+        if (place < count)
+            to[place] = exception_value(block, places, i);
+    }
     return count;
 }
 
+// The places of exceptions are checked where they are used: to open a file takes no look at its values.
 static bool is_block_wrong(const struct hs_packed *packed, uint64_t number, uint64_t end)
 {
     const struct hs_packed_block *block = &packed->block[number];
     size_t count = rows_of(packed, number);
     uint64_t values = bytes_of(count, block->width);
     uint64_t size = values + (uint64_t)block->exceptions * (EXCEPTION_PLACE + block->wide);
-    if ((block->width > WIDEST && block->width != 64) || block->shift > 63 || block->mask != mask_of(block->width) ||
-        block->wide < 1 || block->wide > 8 || block->exceptions > count || block->offset > end ||
-        size > end - block->offset)
-        return true;
-    const uint8_t *places = packed->bytes + block->offset + values;
-    for (uint32_t i = 0; i < block->exceptions; i++)
-        if (exception_place(places, i) >= count)
-            return true;
-    return false;
+    return (block->width > WIDEST && block->width != 64) || block->shift > 63 || block->mask != mask_of(block->width) ||
+           block->wide < 1 || block->wide > 8 || block->exceptions > count || block->offset > end ||
+           size > end - block->offset;
+}
+
+static bool are_blocks_wrong(const struct hs_packed *packed, uint64_t end)
+{
+    bool wrong = false;
+    for (uint64_t first = 0; first < packed->count && !wrong; first += HS_PACKED_BLOCK)
+        wrong = is_block_wrong(packed, first / HS_PACKED_BLOCK, end);
+    return wrong;
 }
 
 static int check(struct hs_packed *packed, uint64_t count)
@@ -174,10 +180,38 @@ static int check(struct hs_packed *packed, uint64_t count)
         return -EBADMSG;
     packed->count = trailer.count;
     packed->block = (const struct hs_packed_block *)(const void *)(packed->bytes + trailer.blocks_offset);
-    for (uint64_t i = 0; i < trailer.blocks; i++)
-        if (is_block_wrong(packed, i, trailer.blocks_offset - 8))
-            return -EBADMSG;
-    return 0;
+    return are_blocks_wrong(packed, trailer.blocks_offset - 8) ? -EBADMSG : 0;
+}
+
+// Behind the file there is a page that reads of the last value may touch.
+static int map_part(struct hs_packed *packed, int fd, size_t size)
+{
+    size_t mapped = size + (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *bytes = mmap(NULL, mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return -ENOMEM;
+    packed->bytes = bytes;
+    packed->mapped = mapped;
+    return size && mmap(bytes, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ? -errno : 0;
+}
+
+int hs_packed__open_part(struct hs_packed *packed, int directory_fd, const char *name,
+                         const struct hs_packed_block *blocks, uint64_t count)
+{
+    struct stat status;
+    *packed = (struct hs_packed){.block = blocks, .count = count};
+    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int failed = fstat(fd, &status) ? -errno : 0;
+    if (!failed)
+        failed = map_part(packed, fd, (size_t)status.st_size);
+    close(fd);
+    if (!failed && are_blocks_wrong(packed, (uint64_t)status.st_size))
+        failed = -EBADMSG;
+    if (failed)
+        hs_packed__close(packed);
+    return failed;
 }
 
 int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count)
@@ -200,6 +234,19 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
     if (failed)
         hs_packed__close(packed);
     return failed;
+}
+
+void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end)
+{
+    const uint64_t blocks = (packed->count + HS_PACKED_BLOCK - 1) / HS_PACKED_BLOCK;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (first >= blocks || first >= end)
+        return;
+    uintptr_t from = (uintptr_t)packed->bytes + packed->block[first].offset;
+    uintptr_t to = end < blocks ? (uintptr_t)packed->bytes + packed->block[end].offset : (uintptr_t)packed->block;
+    from &= ~(page - 1);
+    if (from < to)
+        madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 void hs_packed__close(struct hs_packed *packed)
@@ -256,6 +303,27 @@ static struct hs_packed_block *add_block(struct hs_packed_writer *writer)
         writer->capacity = capacity;
     }
     return &writer->block[writer->blocks++];
+}
+
+int hs_packed_writer__continue(struct hs_packed_writer *writer, const struct hs_packed *from, uint64_t blocks)
+{
+    uint64_t all = from->count / HS_PACKED_BLOCK + (from->count % HS_PACKED_BLOCK != 0);
+    if (blocks > all || blocks * HS_PACKED_BLOCK > from->count)
+        return -EBADMSG;
+    uint64_t end = 0;
+    for (uint64_t i = 0; i < blocks && !writer->failed; i++) {
+        struct hs_packed_block *block = add_block(writer);
+        if (!block)
+            break;
+        *block = from->block[i];
+        uint64_t size =
+            bytes_of(HS_PACKED_BLOCK, block->width) + (uint64_t)block->exceptions * (EXCEPTION_PLACE + block->wide);
+        end = block->offset + size > end ? block->offset + size : end;
+    }
+    write_out(writer, from->bytes, end);
+    writer->written = end;
+    writer->count = blocks * HS_PACKED_BLOCK;
+    return writer->failed;
 }
 
 // Many columns are the same for long. Ends early where they are not.
@@ -438,6 +506,20 @@ void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, si
     writer->used = (size_t)(end - writer->buffer);
     if (writer->used > BUFFER_SIZE)
         flush(writer);
+}
+
+void hs_packed_writer__replace(struct hs_packed_writer *writer, uint64_t number, uint64_t *values, size_t count)
+{
+    size_t before = writer->blocks;
+    hs_packed_writer__add(writer, values, count);
+    if (number < before && before < writer->blocks)
+        writer->block[number] = writer->block[--writer->blocks];
+}
+
+int hs_packed_writer__flush(struct hs_packed_writer *writer)
+{
+    flush(writer);
+    return writer->failed;
 }
 
 int hs_packed_writer__finish(struct hs_packed_writer *writer)

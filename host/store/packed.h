@@ -64,8 +64,15 @@ static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t 
 // Unpacks the values of one block and returns how many there are: at most HS_PACKED_BLOCK, which `to` has room for.
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
 
+// The pages of the blocks [first, end) are not needed for a while: they are no longer resident.
+void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end);
+
 // Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).
 int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count);
+// Maps the beginning of a file that is still being written, of `count` values in blocks that were noted elsewhere and
+// which stay the caller's. -EBADMSG where they are not in the file.
+int hs_packed__open_part(struct hs_packed *packed, int directory_fd, const char *name,
+                         const struct hs_packed_block *blocks, uint64_t count);
 void hs_packed__close(struct hs_packed *packed);
 
 struct hs_packed_writer {
@@ -80,8 +87,14 @@ struct hs_packed_writer {
 };
 
 int hs_packed_writer__create(struct hs_packed_writer *writer, int directory_fd, const char *name);
+// Goes on behind the first `blocks` blocks of a file, all of them full.
+int hs_packed_writer__continue(struct hs_packed_writer *writer, const struct hs_packed *from, uint64_t blocks);
 // Adds a block: HS_PACKED_BLOCK values, fewer only in the last. The values are changed.
 void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count);
+// The same in the place of the block `number`, or as the next one. The file keeps what was there before.
+void hs_packed_writer__replace(struct hs_packed_writer *writer, uint64_t number, uint64_t *values, size_t count);
+// Hands all blocks so far to the kernel. Returns 0 or the first error.
+int hs_packed_writer__flush(struct hs_packed_writer *writer);
 // Writes what is left and closes. Returns 0 or the first error.
 int hs_packed_writer__finish(struct hs_packed_writer *writer);
 void hs_packed_writer__abandon(struct hs_packed_writer *writer);

@@ -369,6 +369,13 @@ void hs_store__remove(const char *directory)
         "culled",
         "embedded",
         "samples",
+        "resume",
+        "partial",
+        "partial.new",
+        "partial_free_time",
+        "partial_free_stack",
+        "partial_free_stream",
+        "partial_state",
     };
     // By path: this must also work when no more files can be opened.
     char path[PATH_MAX];
@@ -506,12 +513,12 @@ size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *
         *cut = HS_CUT_NONE;
     while (stack && stack < store->nodes.capacity) {
         const struct hs_node *node = &nodes[stack];
-        if (!node->parent && node->pc < HS_CUT_LIMIT) {
+        if (hs_node__is_cut(node)) {
             if (cut)
                 *cut = (unsigned)node->pc;
             break;
         }
-        bool guess = node->parent && node->pc == HS_NODE_GUESSED;
+        bool guess = hs_node__is_guess(node);
         if (!guess && depth < max)
             pcs[depth] = node->pc;
         depth += !guess;
@@ -527,9 +534,7 @@ uint32_t *hs_store__depths(const struct hs_store *store)
     uint32_t *depths = calloc(store->nodes.capacity + 1, sizeof *depths);
     for (size_t i = 1; depths && i < store->nodes.capacity; i++) {
         uint32_t parent = nodes[i].parent < i ? nodes[i].parent : 0;
-        bool cut = !nodes[i].parent && nodes[i].pc < HS_CUT_LIMIT;
-        bool guess = nodes[i].parent && nodes[i].pc == HS_NODE_GUESSED;
-        depths[i] = cut ? 0 : depths[parent] + !guess;
+        depths[i] = hs_node__is_cut(&nodes[i]) ? 0 : depths[parent] + !hs_node__is_guess(&nodes[i]);
     }
     return depths;
 }
@@ -550,6 +555,22 @@ uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node)
 
 const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time)
 {
+    uint64_t from, until;
+    return hs_store__module_during(store, pc, time, &from, &until);
+}
+
+// A module that begins or ends at another time may be the answer then.
+static void narrow(uint64_t change, uint64_t time, uint64_t *from, uint64_t *until)
+{
+    if (change <= time)
+        *from = change > *from ? change : *from;
+    else
+        *until = change < *until ? change : *until;
+}
+
+const struct hs_module *hs_store__module_during(const struct hs_store *store, uint64_t pc, uint64_t time,
+                                                uint64_t *from, uint64_t *until)
+{
     size_t low = 0, high = store->modules.capacity;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -559,10 +580,14 @@ const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64
             high = middle;
     }
     const struct hs_module *nearest = NULL;
+    *from = 0;
+    *until = HS_NEVER;
     for (size_t i = low; i-- && store->module_reach[i] > pc;) {
         const struct hs_module *module = &store->module_list[i];
         if (pc >= module->end)
             continue;
+        narrow(module->load_time, time, from, until);
+        narrow(module->unload_time, time, from, until);
         if (module->load_time <= time && time < module->unload_time)
             return module;
         // None at that very time: the one that was there at another time is better than none.

@@ -195,6 +195,15 @@ struct hs_node {
     uint32_t parent;
 } __attribute__((packed, aligned(4)));
 #define HS_CUT_NONE 0
+// No frame: says why the outer ones are missing, or that its children's caller is a guess.
+static inline bool hs_node__is_cut(const struct hs_node *node)
+{
+    return !node->parent && node->pc < HS_CUT_LIMIT;
+}
+static inline bool hs_node__is_guess(const struct hs_node *node)
+{
+    return node->parent && node->pc == HS_NODE_GUESSED;
+}
 
 struct hs_module {
     uint64_t start, end;
@@ -385,6 +394,9 @@ uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node);
 
 // The module that held `pc` at `time`, or NULL. For a node pass its own time.
 const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time);
+// The same, and from when to when it is the answer: until *until, which is not in it; HS_NEVER: for good.
+const struct hs_module *hs_store__module_during(const struct hs_store *store, uint64_t pc, uint64_t time,
+                                                uint64_t *from, uint64_t *until);
 
 const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL when unknown
 

@@ -109,8 +109,16 @@ static void parse_segment(const struct hs_probe *probe, const uint8_t *header, s
     segment->length = wide ? number(probe, header + 32, 8) : number(probe, header + 16, 4);
 }
 
-static void note_load(struct hs_probe *probe, const struct segment *segment)
+static bool ends_in_file(const struct source *source, const struct segment *segment)
 {
+    uint8_t last;
+    return !segment->length || (segment->offset <= UINT64_MAX - segment->length &&
+                                source_read(source, segment->offset + segment->length - 1, &last, 1));
+}
+
+static void note_load(struct hs_probe *probe, const struct source *source, const struct segment *segment)
+{
+    probe->incomplete |= !ends_in_file(source, segment);
     if (segment->length && segment->address <= UINT64_MAX - segment->length && probe->load_count < HS_PROBE_LOADS_MAX)
         probe->loads[probe->load_count++] = (struct hs_probe_load){
             .offset = segment->offset, .address = segment->address, .end = segment->address + segment->length};
@@ -138,7 +146,7 @@ static void read_segments(struct hs_probe *probe, const struct source *source, c
         if (segment.type == PT_INTERP)
             read_interpreter(probe, source, &segment);
         else if (segment.type == PT_LOAD)
-            note_load(probe, &segment);
+            note_load(probe, source, &segment);
         else if (segment.type == PT_DYNAMIC)
             probe->has_dynamic = true;
         else if (segment.type == PT_NOTE)

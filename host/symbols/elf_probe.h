@@ -23,6 +23,7 @@ enum hs_probe_kind { HS_PROBE_OTHER, HS_PROBE_ELF, HS_PROBE_SCRIPT };
 struct hs_probe {
     enum hs_probe_kind kind;
     bool damaged;         // an ELF file whose headers point outside of it
+    bool incomplete;      // an ELF file that ends before what is mapped from it does; one of symbols alone may, too
     bool has_interpreter; // PT_INTERP: started by a dynamic loader
     bool has_dynamic;     // PT_DYNAMIC
     uint8_t pointer_size; // 4 or 8

@@ -27,8 +27,7 @@ static int end_node(struct applying *with)
     with->count = 0;
     if (!kept)
         return -ENOMEM;
-    hs_trace_symbols__set(with->symbols, with->node, kept);
-    return 0;
+    return hs_trace_symbols__set(with->symbols, with->node, kept);
 }
 
 // Splits at tabs, in place; returns the text behind.

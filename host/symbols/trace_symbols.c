@@ -13,25 +13,10 @@
 
 #define LARGEST_COPY (1ull << 32)
 
-struct module_copy {
+struct hs_module_copy {
     const struct hs_store *store;
     const char *path;
 };
-
-struct hs_trace_symbols {
-    const struct hs_store *store;
-    struct hs_symbols *symbols;
-    const struct hs_module *modules;
-    size_t module_count;
-    const struct hs_node *nodes;
-    size_t node_count;
-    const struct hs_frames **frames; // by node, NULL: not asked yet; read and set in one piece
-    pthread_mutex_t lock;            // of the session behind it
-    struct module_copy *copies;      // by module
-};
-
-static const struct hs_frame nothing = {.function = "[unknown]", .module = "", .kind = HS_FRAME_ADDRESS};
-static const struct hs_frames nothing_frames = {&nothing, 1};
 
 // ---- embedded copies -----------------------------------------------------------------------------------------------
 
@@ -64,7 +49,7 @@ static int copy_to_memory_file(const struct hs_store *store, size_t index, uint6
 
 static int open_copy(void *context)
 {
-    const struct module_copy *copy = context;
+    const struct hs_module_copy *copy = context;
     size_t count = 0;
     const struct hs_embedded *embedded = hs_store__embedded(copy->store, &count);
     for (size_t i = 0; i < count; i++) {
@@ -74,13 +59,42 @@ static int open_copy(void *context)
     return -ENOENT;
 }
 
+// ---- places that are no code ---------------------------------------------------------------------------------------
+
+enum { CUTS = 9, PLACE_NOTHING = 1, PLACE_GUESS, PLACE_CUT };
+
+static const struct hs_frame nothing = {.function = "[unknown]", .module = "", .kind = HS_FRAME_ADDRESS};
+static const struct hs_frame guess = {.function = "[guessed caller]", .module = ""};
+static const struct hs_frame cuts[CUTS] = {{.function = "[cut: complete]", .module = ""},
+                                           {.function = "[cut: no unwind information]", .module = ""},
+                                           {.function = "[cut: damaged unwind information]", .module = ""},
+                                           {.function = "[cut: broken stack]", .module = ""},
+                                           {.function = "[cut: too deep]", .module = ""},
+                                           {.function = "[cut: copied part of the stack too small]", .module = ""},
+                                           {.function = "[cut: file is missing]", .module = ""},
+                                           {.function = "[cut: too much work]", .module = ""},
+                                           {.function = "[cut: unknown reason]", .module = ""}};
+static const struct hs_frames nothing_frames = {&nothing, 1}, guess_frames = {&guess, 1};
+static const struct hs_frames cut_frames[CUTS] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1},
+                                                  {&cuts[3], 1}, {&cuts[4], 1}, {&cuts[5], 1},
+                                                  {&cuts[6], 1}, {&cuts[7], 1}, {&cuts[8], 1}};
+
+static int add_marks(struct hs_places *places)
+{
+    bool good = hs_places__add(places, &(struct hs_place){.frames = &nothing_frames, .module = -1}, false) &&
+                hs_places__add(places, &(struct hs_place){.frames = &guess_frames, .module = -1}, false);
+    for (size_t i = 0; good && i < CUTS; i++)
+        good = hs_places__add(places, &(struct hs_place){.frames = &cut_frames[i], .module = -1}, false);
+    return good ? 0 : -ENOMEM;
+}
+
 // ---- the session ---------------------------------------------------------------------------------------------------
 
 static int add_modules(struct hs_trace_symbols *self)
 {
     for (size_t i = 0; i < self->module_count; i++) {
         const struct hs_module *module = &self->modules[i];
-        self->copies[i] = (struct module_copy){self->store, module->path};
+        self->copies[i] = (struct hs_module_copy){self->store, module->path};
         struct hs_symbols_module description = {.start = module->start,
                                                 .end = module->end,
                                                 .bias = module->bias,
@@ -126,9 +140,9 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     self->modules = hs_store__modules(store, &self->module_count);
     self->nodes = hs_store__nodes(store, &self->node_count);
     self->symbols = hs_symbols__create(&used);
-    self->frames = calloc(self->node_count + 1, sizeof(*self->frames));
+    self->place = calloc(self->node_count + 1, sizeof(*self->place));
     self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
-    if (self->symbols && self->frames && self->copies &&
+    if (self->symbols && self->place && self->copies && !hs_places__init(&self->places) && !add_marks(&self->places) &&
         !(modules ? add_described(self, modules) : add_modules(self)) && !hs_given_names__apply(self))
         return self;
     hs_trace_symbols__destroy(self);
@@ -141,7 +155,8 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
         return;
     hs_symbols__destroy(self->symbols);
     pthread_mutex_destroy(&self->lock);
-    free(self->frames);
+    free(self->place);
+    hs_places__free(&self->places);
     free(self->copies);
     free(self);
 }
@@ -149,24 +164,6 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
 const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self)
 {
     return self->store;
-}
-
-uint32_t hs_trace_symbols__parent(const struct hs_trace_symbols *self, uint32_t node)
-{
-    if (node >= self->node_count)
-        return 0;
-    uint32_t parent = self->nodes[node].parent;
-    return parent < node ? parent : 0;
-}
-
-bool hs_trace_symbols__is_cut(const struct hs_trace_symbols *self, uint32_t node)
-{
-    return node && node < self->node_count && !self->nodes[node].parent && self->nodes[node].pc < HS_CUT_LIMIT;
-}
-
-bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *self, uint32_t node)
-{
-    return node && node < self->node_count && self->nodes[node].parent && self->nodes[node].pc == HS_NODE_GUESSED;
 }
 
 const char *hs_cut_reason(uint64_t reason)
@@ -182,55 +179,59 @@ const char *hs_cut_reason(uint64_t reason)
     return reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[reason] : "unknown reason";
 }
 
-static const struct hs_frames *cut_frames(uint64_t reason)
+static uint32_t place_of_code(struct hs_trace_symbols *self, uint32_t node)
 {
-    static const struct hs_frame cuts[] = {{.function = "[cut: complete]", .module = ""},
-                                           {.function = "[cut: no unwind information]", .module = ""},
-                                           {.function = "[cut: damaged unwind information]", .module = ""},
-                                           {.function = "[cut: broken stack]", .module = ""},
-                                           {.function = "[cut: too deep]", .module = ""},
-                                           {.function = "[cut: copied part of the stack too small]", .module = ""},
-                                           {.function = "[cut: file is missing]", .module = ""},
-                                           {.function = "[cut: too much work]", .module = ""},
-                                           {.function = "[cut: unknown reason]", .module = ""}};
-    static const struct hs_frames frames[] = {{&cuts[0], 1}, {&cuts[1], 1}, {&cuts[2], 1}, {&cuts[3], 1}, {&cuts[4], 1},
-                                              {&cuts[5], 1}, {&cuts[6], 1}, {&cuts[7], 1}, {&cuts[8], 1}};
-    size_t last = sizeof(frames) / sizeof(frames[0]) - 1;
-    return &frames[reason < last ? reason : last];
-}
-
-static const struct hs_frame guess_frame = {.function = "[guessed caller]", .module = ""};
-static const struct hs_frames guess_frames = {&guess_frame, 1};
-
-static const struct hs_frames *resolve(struct hs_trace_symbols *self, uint32_t node)
-{
-    const struct hs_node *it = &self->nodes[node];
-    if (hs_trace_symbols__is_cut(self, node))
-        return cut_frames(it->pc);
-    if (hs_trace_symbols__is_guess(self, node))
-        return &guess_frames;
-    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, hs_trace_symbols__module(self, node), it->pc);
-    return frames ? frames : &nothing_frames;
-}
-
-const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node)
-{
-    if (!node || node >= self->node_count)
-        return &nothing_frames;
-    const struct hs_frames *frames = __atomic_load_n(&self->frames[node], __ATOMIC_ACQUIRE);
-    if (frames)
-        return frames;
+    const uint64_t pc = self->nodes[node].pc, time = hs_store__node_time(self->store, node);
+    uint32_t number = hs_places__find(&self->places, pc, time);
+    if (number)
+        return number;
     pthread_mutex_lock(&self->lock);
-    frames = resolve(self, node);
+    number = hs_places__find(&self->places, pc, time);
+    if (!number) {
+        struct hs_place place = {.pc = pc};
+        const struct hs_module *module = hs_store__module_during(self->store, pc, time, &place.from, &place.until);
+        place.module = module ? (int)(module - self->modules) : -1;
+        number = hs_places__add(&self->places, &place, true);
+    }
     pthread_mutex_unlock(&self->lock);
-    __atomic_store_n(&self->frames[node], frames, __ATOMIC_RELEASE);
+    return number ? number : PLACE_NOTHING;
+}
+
+uint32_t hs_trace_symbols__find_place(struct hs_trace_symbols *self, uint32_t node)
+{
+    uint32_t number;
+    if (!node || node >= self->node_count)
+        return PLACE_NOTHING;
+    if (hs_trace_symbols__is_cut(self, node))
+        number = PLACE_CUT + (self->nodes[node].pc < CUTS ? (uint32_t)self->nodes[node].pc : CUTS - 1);
+    else
+        number = hs_trace_symbols__is_guess(self, node) ? PLACE_GUESS : place_of_code(self, node);
+    __atomic_store_n(&self->place[node], number, __ATOMIC_RELEASE);
+    return number;
+}
+
+const struct hs_frames *hs_trace_symbols__find_frames(struct hs_trace_symbols *self, struct hs_place *place)
+{
+    pthread_mutex_lock(&self->lock);
+    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, place->module, place->pc);
+    pthread_mutex_unlock(&self->lock);
+    frames = frames ? frames : &nothing_frames;
+    __atomic_store_n(&place->frames, frames, __ATOMIC_RELEASE);
     return frames;
 }
 
-void hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames)
+int hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames)
 {
-    if (node && node < self->node_count)
-        __atomic_store_n(&self->frames[node], frames, __ATOMIC_RELEASE);
+    if (!node || node >= self->node_count)
+        return 0;
+    const struct hs_place place = {
+        .pc = self->nodes[node].pc, .frames = frames, .module = hs_trace_symbols__module(self, node)};
+    pthread_mutex_lock(&self->lock);
+    const uint32_t number = hs_places__add(&self->places, &place, false);
+    pthread_mutex_unlock(&self->lock);
+    if (number)
+        __atomic_store_n(&self->place[node], number, __ATOMIC_RELEASE);
+    return number ? 0 : -ENOMEM;
 }
 
 pthread_mutex_t *hs_trace_symbols__lock(struct hs_trace_symbols *self)
@@ -241,15 +242,6 @@ pthread_mutex_t *hs_trace_symbols__lock(struct hs_trace_symbols *self)
 struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)
 {
     return self->symbols;
-}
-
-int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node)
-{
-    if (!node || node >= self->node_count || hs_trace_symbols__is_cut(self, node))
-        return -1;
-    const struct hs_node *it = &self->nodes[node];
-    const struct hs_module *module = hs_store__module_at(self->store, it->pc, hs_store__node_time(self->store, node));
-    return module ? (int)(module - self->modules) : -1;
 }
 
 void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most)

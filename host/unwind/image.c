@@ -78,9 +78,11 @@ static void add_load(struct hs_image *image, const GElf_Phdr *header, uint64_t *
     if (header->p_vaddr + header->p_memsz - image->base > SPAN_MAX)
         return;
     image->loads[image->load_count++] = (struct hs_image_load){.address = header->p_vaddr,
+                                                               .size = header->p_memsz,
                                                                .filled = header->p_filesz,
                                                                .offset = header->p_offset,
-                                                               .writable = header->p_flags & PF_W};
+                                                               .writable = header->p_flags & PF_W,
+                                                               .executable = header->p_flags & PF_X};
     if (header->p_vaddr + header->p_memsz > *end)
         *end = header->p_vaddr + header->p_memsz;
 }

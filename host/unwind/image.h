@@ -16,9 +16,10 @@ enum { HS_IMAGE_LOADS = 16 };
 
 struct hs_image_load {
     uint64_t address; // as linked
-    uint64_t filled;  // bytes that the file has
+    uint64_t size;
+    uint64_t filled; // bytes that the file has
     uint64_t offset;
-    bool writable;
+    bool writable, executable;
 };
 
 struct hs_image_section {

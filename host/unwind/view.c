@@ -42,10 +42,25 @@ static uintptr_t in_memory(const struct hs_image *image, uint64_t address)
     return (uintptr_t)image->memory + (uintptr_t)(address - image->base);
 }
 
+// Of segments that there was no room for nothing is known.
+static bool is_data(const struct hs_image *image, uintptr_t address)
+{
+    bool data = false;
+    for (size_t i = 0; i < image->load_count; i++) {
+        const struct hs_image_load *load = &image->loads[i];
+        if (address - in_memory(image, load->address) >= load->size)
+            continue;
+        if (load->executable)
+            return false;
+        data = true;
+    }
+    return data;
+}
+
 bool hs_module_find(uintptr_t pc, struct hs_module *module)
 {
     struct hs_image *image = hs_offline__image_at(session, pc);
-    if (!image)
+    if (!image || is_data(image, pc))
         return false;
     module->start = (uintptr_t)image->memory;
     module->end = module->start + image->span;

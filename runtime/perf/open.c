@@ -113,49 +113,27 @@ static long open_event(const struct perf_event_attr *attr, uint32_t tid, int cpu
     return HS_SYSTEM5(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-// With less and less of what is wanted.
-static long ask_kernel(struct hs_perf_rings *rings)
+static long try_event(const struct hs_perf_rings *rings, enum event event)
 {
     struct perf_event_attr attr;
-    long fd = -EINVAL;
-    for (unsigned less = 0; less < 8 && fd < 0; less++) {
+    describe(rings, event, 0, &attr);
+    long fd = open_event(&attr, 0, -1);
+    return fd < 0 ? fd : hs_system_close((int)fd);
+}
+
+// With less and less of what is wanted; without cycles last.
+long hs_perf_rings__ask(struct hs_perf_rings *rings)
+{
+    long result = -EINVAL;
+    for (unsigned less = hs_config.cycles && is_wanted(CPU) ? 0 : 8; less < 16 && result < 0; less++) {
         rings->without_kernel = less & 1;
         without_inherit_thread = less & 2;
         rings->without_stack = less & 4;
-        describe(rings, first_wanted(), 0, &attr);
-        fd = open_event(&attr, 0, -1);
+        rings->cycles = less < 8;
+        result = try_event(rings, first_wanted());
     }
-    if (fd < 0)
-        return fd;
-    hs_system_close((int)fd);
-    return 0;
-}
-
-static bool pages_have_sizes(const struct hs_perf_rings *rings)
-{
-    struct perf_event_attr attr;
-    describe(rings, FAULT, 0, &attr);
-    long fd = open_event(&attr, 0, -1);
-    if (fd >= 0)
-        hs_system_close((int)fd);
-    return fd >= 0;
-}
-
-static long ask_kernel_for_everything(struct hs_perf_rings *rings)
-{
-    long result = ask_kernel(rings);
-    rings->without_size = !result && is_wanted(FAULT) && !pages_have_sizes(rings);
+    rings->without_size = !result && is_wanted(FAULT) && try_event(rings, FAULT) < 0;
     return result;
-}
-
-long hs_perf_rings__ask(struct hs_perf_rings *rings)
-{
-    rings->cycles = hs_config.cycles && is_wanted(CPU);
-    long result = ask_kernel_for_everything(rings);
-    if (!result || !rings->cycles)
-        return result;
-    rings->cycles = false;
-    return ask_kernel_for_everything(rings);
 }
 
 // ---- rings ----------------------------------------------------------------------------------------------------------

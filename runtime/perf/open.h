@@ -11,7 +11,7 @@ enum { HS_PERF_PROCESSORS = 256 };
 // A run of faults on consecutive pages.
 struct hs_fault_run {
     uint32_t tid;
-    uint64_t address, end; // end 0: there is none
+    uint64_t address, start, end; // `start`: of the page of `address`; end 0: there is none
     uint64_t first, last;
 };
 

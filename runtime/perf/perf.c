@@ -18,6 +18,7 @@
 #include "runtime/record.h"
 #include "runtime/shared_word.h"
 #include "runtime/writer.h"
+#include "unwind/module.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,7 @@
 
 enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
 
-#define LONGEST_RUN_NS 1000000000ull
+#define LONGEST_RUN_NS (1ull << 24)
 #define LARGEST_PAGE   (1ull << 30)
 #define IDLE_NS        100000000ll
 #define READY_NS       2000000000ull
@@ -35,6 +36,7 @@ enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
 static struct {
     struct hs_lock lock;
     struct hs_hidden_thread thread;
+    _Atomic uint32_t threads;
     struct hs_perf_rings *rings;
     void *record;           // HS_RING_RECORD_MAX bytes
     struct hs_thread *self; // the thread's records; NULL: it takes no samples
@@ -55,9 +57,9 @@ static void say(const char *line)
 
 // ---- from a sample to an event -------------------------------------------------------------------------------------
 
-static void count_drops(uint64_t count)
+static __attribute__((noinline)) void count_drops(enum hs_drop reason, uint64_t count)
 {
-    hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_SAMPLES], (uint32_t)count);
+    hs_shared_word__add(&hs_output__live()->dropped[reason], (uint32_t)count);
 }
 
 static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, uint64_t address, uint64_t time)
@@ -82,7 +84,7 @@ static uint32_t identify(void)
     perf.self->node_cache->alone_as = 0;
     uint32_t stack = hs_stacks__identify(perf.self->memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
     if (!stack)
-        hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_STACK_TABLE], 1);
+        count_drops(HS_DROP_STACK_TABLE, 1);
     return stack;
 }
 
@@ -133,10 +135,12 @@ static uint32_t stack_of(const struct hs_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
-    if (!sample->has_stack)
+    if (!sample->has_stack) {
+        count_drops(HS_DROP_NO_REGISTERS, 1);
         return 0;
+    }
     if (atomic_load(&perf.held)) {
-        hs_shared_word__add(&live->dropped[HS_DROP_UNLOADING], 1);
+        count_drops(HS_DROP_UNLOADING, 1);
         return 0;
     }
     look_at_modules();
@@ -177,16 +181,10 @@ static void take_witness(const struct hs_sample *sample)
 }
 #endif
 
-static uint64_t page_of(uint64_t address)
-{
-    return address & ~(uint64_t)(hs_memory__page_size() - 1);
-}
-
 static void end_run(struct hs_fault_run *run)
 {
     if (run->end)
-        put(HS_SAMPLE_FAULT, run->tid, (run->last - run->first) << 32, run->end - page_of(run->address), run->address,
-            run->last);
+        put(HS_SAMPLE_FAULT, run->tid, (run->last - run->first) << 32, run->end - run->start, run->address, run->last);
     run->end = 0;
 }
 
@@ -197,14 +195,15 @@ static uint64_t size_of_page(const struct hs_sample *sample)
     return size < least || size > LARGEST_PAGE || (size & (size - 1)) ? least : size;
 }
 
-// Neighbours that are touched one after the other are one event.
+// Neighbours that are touched one after the other are one event, whose pages are taken to be spread evenly over its
+// time.
 static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
 {
     uint64_t size = size_of_page(sample), start = sample->address & ~(size - 1);
-    if (run->end != start || run->tid != sample->tid || sample->time - run->first > LONGEST_RUN_NS) {
+    if (run->end != start || run->tid != sample->tid || (sample->time - run->first) / LONGEST_RUN_NS) {
         end_run(run);
         uint64_t first = size == hs_memory__page_size() ? sample->address : start;
-        *run = (struct hs_fault_run){sample->tid, first, 0, sample->time, 0};
+        *run = (struct hs_fault_run){sample->tid, first, start, 0, sample->time, 0};
     }
     run->end = start + size;
     run->last = sample->time;
@@ -213,6 +212,19 @@ static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
 static void tell_cpu_clock(uint32_t tid, uint64_t ns)
 {
     put(HS_SAMPLE_CPU_CLOCK, tid, 0, ns, perf.pauses, hs_clock__monotonic_ns());
+}
+
+static __attribute__((noinline)) void ask_for_clock(uint32_t tid)
+{
+    hs_cpu_clocks__sampled(&perf.clocks, tid, tell_cpu_clock);
+}
+
+static __attribute__((noinline)) void put_cpu_time(const struct hs_sample *sample, uint32_t stack, uint64_t samples)
+{
+    put(HS_SAMPLE_CPU, sample->tid, stack, samples * 1000000000 / hs_config.cpu_frequency, 0, sample->time);
+    // What the thread does in the kernel would be taken for what it did before and after.
+    if (!perf.rings->without_kernel)
+        ask_for_clock(sample->tid);
 }
 
 static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sample)
@@ -229,10 +241,7 @@ static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sampl
         put(HS_SAMPLE_FAULT_STACK, sample->tid, stack_of(sample), hs_config.fault_stacks, sample->address,
             sample->time);
     } else {
-        put(HS_SAMPLE_CPU, sample->tid, stack_of(sample), 1000000000 / hs_config.cpu_frequency, 0, sample->time);
-        // What the thread does in the kernel would be taken for what it did before and after.
-        if (!perf.rings->without_kernel)
-            hs_cpu_clocks__sampled(&perf.clocks, sample->tid, tell_cpu_clock);
+        put_cpu_time(sample, stack_of(sample), 1);
     }
 }
 
@@ -249,13 +258,13 @@ static bool is_recorded(const struct hs_sample *sample)
 // where samples are missing: it is not that of their neighbours.
 static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_sample *sample)
 {
-    count_drops(count);
+    count_drops(HS_DROP_SAMPLES, count);
     if (!count)
         return;
     if (ring->role == HS_PERF_SWITCH)
         put(HS_SAMPLE_ON_CPU, 0, 0, 0, 0, hs_clock__monotonic_ns());
     if (ring->role == HS_PERF_INTERRUPTED && sample && (hs_config.events & HS_EVENTS_CPU) && is_recorded(sample))
-        put(HS_SAMPLE_CPU, sample->tid, 0, count * 1000000000 / hs_config.cpu_frequency, 0, sample->time);
+        put_cpu_time(sample, 0, count);
 }
 
 static void take_record(struct hs_perf_ring *ring, size_t length)
@@ -307,6 +316,7 @@ static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
 static bool drain(bool gives_way)
 {
     bool more = false;
+    hs_module_look_again();
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
         more |= drain_ring(&perf.rings->ring[i], gives_way);
     hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
@@ -351,12 +361,6 @@ static void tell_what_is_missing(void)
         say("not every thread is sampled: raise the limit of open files");
 }
 
-// Later threads begin with a clock of 0.
-static void tell_first_clock(uint32_t tid)
-{
-    hs_cpu_clocks__sampled(&perf.clocks, tid, tell_cpu_clock);
-}
-
 // The events are there, and what they are counted from is told.
 static long begin_samples(uint32_t tid)
 {
@@ -364,7 +368,8 @@ static long begin_samples(uint32_t tid)
         return -EDEADLK;
     perf.pauses = hs_config.disabled;
     perf.self = hs_threads__register();
-    long result = perf.self ? hs_perf_rings__open(perf.rings, tid, tell_first_clock) : -ENOMEM;
+    // Later threads begin with a clock of 0.
+    long result = perf.self ? hs_perf_rings__open(perf.rings, tid, ask_for_clock) : -ENOMEM;
     if (result)
         perf.self = NULL;
     else if (!hs_config.disabled)
@@ -379,7 +384,8 @@ static void thread_main(void *unused)
     char line[HS_PERF_LINE];
     uint32_t tid = (uint32_t)hs_system_gettid();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
-    hs_hidden_thread__close_descriptors(hs_config.log_level != HS_LOG_OFF ? 2 : -1);
+    hs_module_look(hs_memory__page_size());
+    hs_hidden_thread__close_descriptors(hs_config.log_level != HS_LOG_OFF ? 2 : -1, -1);
     long result = begin_samples(tid);
     atomic_store(&perf.ready, 1);
     hs_futex__wake(&perf.ready, 1);
@@ -389,7 +395,9 @@ static void thread_main(void *unused)
         return;
     }
     tell_what_is_missing();
+    atomic_store(&perf.threads, 1);
     work(tid);
+    atomic_store(&perf.threads, 0);
 }
 
 // ---- the program's threads -----------------------------------------------------------------------------------------
@@ -459,6 +467,11 @@ void hs_perf__flush(void)
     hs_lock__release(&perf.lock);
 }
 
+uint32_t hs_perf__threads(void)
+{
+    return atomic_load(&perf.threads);
+}
+
 void hs_perf__stop(void)
 {
     if (!perf.self)
@@ -469,7 +482,7 @@ void hs_perf__stop(void)
         return;
     perf.self = NULL;
     hs_perf_rings__unmap(perf.rings);
-    say("ended: the program had to be single-threaded");
+    say("ended: the program had to be without this thread");
 }
 
 // The lock is not kept: who unloads may wait for a thread that unloads, too. What is in the rings then is left there.

@@ -12,11 +12,16 @@
 #ifndef HEAPSONDE_RUNTIME_PERF_PERF_H
 #define HEAPSONDE_RUNTIME_PERF_PERF_H
 
+#include <stdint.h>
+
 // Begins if HEAPSONDE_EVENTS asks for it. The writer's thread runs already.
 void hs_perf__start(void);
 
-// Ends for good: the program must be single-threaded.
+// Ends for good: the thread must.
 void hs_perf__stop(void);
+
+// The number of threads that it has, never more than there are.
+uint32_t hs_perf__threads(void);
 
 // What the rings hold is recorded and handed to the writer.
 void hs_perf__flush(void);

@@ -4,6 +4,7 @@
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/hidden_thread.h"
+#include "runtime/left_over.h"
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/control_answer.h"
@@ -25,8 +26,9 @@ enum { MOST_CONNECTIONS = 16, STACK_SIZE = 256 * 1024, PIECE = 16384 };
 #define REQUEST_NS      (2 * SECOND_NS)  // in which the request has to come
 #define ANSWER_NS       (60 * SECOND_NS) // in which the answer has to be taken
 #define PATIENCE_NS     (2 * SECOND_NS)  // of the program's threads with this one
-#define REST_NS         (SECOND_NS / 10) // after a connection that could not be accepted
+#define REST_NS         (SECOND_NS / 10) // at least, after a connection that could not be accepted
 #define FORKED_REST_NS  (SECOND_NS / 50) // most forked children execute another program at once
+#define LOOK_NS         SECOND_NS        // at most between looks at deadlines, and whether the program is still there
 #define WAITING_STEP_NS (SECOND_NS / 100)
 
 static struct {
@@ -220,19 +222,6 @@ static void serve_connections(struct server *server, const struct pollfd *files)
     }
 }
 
-static int64_t time_to_wait(const struct server *server, uint64_t now)
-{
-    uint64_t next = UINT64_MAX;
-    for (uint32_t i = 0; i < server->count; i++)
-        if (server->connections[i]->deadline < next)
-            next = server->connections[i]->deadline;
-    if (server->rests_until > now && server->rests_until < next)
-        next = server->rests_until;
-    if (next == UINT64_MAX)
-        return -1;
-    return next > now ? (int64_t)(next - now) : 0;
-}
-
 static void wait_and_serve(struct server *server)
 {
     struct pollfd files[MOST_CONNECTIONS + 1];
@@ -241,7 +230,7 @@ static void wait_and_serve(struct server *server)
     for (uint32_t i = 0; i < count; i++)
         files[i] = (struct pollfd){server->connections[i]->fd, server->connections[i]->answering ? POLLOUT : POLLIN, 0};
     files[count] = (struct pollfd){server->rests_until > now ? -1 : server->listener, POLLIN, 0};
-    long ready = hs_system_poll(files, count + 1, time_to_wait(server, now));
+    long ready = hs_system_poll(files, count + 1, LOOK_NS);
     if (ready < 0 && ready != -EINTR)
         atomic_store(&control.quit, 1); // no memory for it, or a filter of system calls
     serve_connections(server, files);
@@ -267,6 +256,15 @@ static void set_state(uint32_t state)
     hs_futex__wake(&control.state, 1 << 30);
 }
 
+static void end_with_program(void)
+{
+    uint32_t status;
+    if (!hs_left_over__is_all(1, &status))
+        return;
+    hs_control_place__remove(control.path);
+    HS_SYSTEM1(SYS_exit, status);
+}
+
 static void serve(int listener)
 {
     struct server *server = hs_memory__map(sizeof *server);
@@ -275,8 +273,10 @@ static void serve(int listener)
     server->listener = listener;
     for (uint32_t i = 0; i < MOST_CONNECTIONS; i++)
         server->connections[i] = &server->memory[i];
-    while (!atomic_load(&control.quit))
+    while (!atomic_load(&control.quit)) {
         wait_and_serve(server);
+        end_with_program();
+    }
     while (server->count)
         close_connection(server, server->count - 1);
     hs_memory__unmap(server, sizeof *server);
@@ -288,14 +288,14 @@ static void thread_main(void *unused)
     hs_sampler__be_nobody();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde-ctl");
     if (!control.shares_descriptors) {
-        hs_hidden_thread__close_descriptors(-1);
+        hs_hidden_thread__close_descriptors(-1, -1);
         take_standard_descriptors();
     }
     if (control.forked)
         hs_futex__wait(&control.quit, 0, FORKED_REST_NS);
     uint32_t expected = STARTING;
     if (!atomic_compare_exchange_strong(&control.state, &expected, BINDING))
-        hs_hidden_thread__exit();
+        return;
     long listener = hs_control_place__bind(control.path);
     if (listener >= 0) {
         set_state(LISTENING);
@@ -303,7 +303,6 @@ static void thread_main(void *unused)
         hs_control_place__remove(control.path);
     }
     set_state(ENDED);
-    hs_hidden_thread__exit();
 }
 
 // ---- the program's threads ------------------------------------------------------------------------------------------
@@ -316,6 +315,7 @@ static void start_thread(bool forked)
     atomic_store(&control.working, 0);
     atomic_store(&control.state, STARTING);
     control.shares_descriptors = false;
+    hs_left_over__begin();
     long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // Under an emulator the program would see the descriptors and may close them: only for who asks for the socket.
     if (result == -EINVAL && hs_prof_options.control_path[0]) {

@@ -112,9 +112,12 @@ bool hs_streaming__replaces_files(void)
     return streaming.pid && !hs_config.output[0];
 }
 
+// Its tid is not known before the thread that starts it has come back, and it may be the first to run.
+static __thread bool sends __attribute__((tls_model("initial-exec")));
+
 bool hs_streaming__is_sender(void)
 {
-    return hs_stream.open && hs_stream.sender.tid == (uint32_t)hs_system_gettid();
+    return sends;
 }
 
 uint32_t hs_streaming__pid(void)
@@ -126,6 +129,7 @@ uint32_t hs_streaming__pid(void)
 
 void hs_stream_source__sender_begins(void)
 {
+    sends = true;
     hs_sampler__be_nobody();
 }
 

@@ -5,6 +5,7 @@
 #include "format/chunk.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
+#include "runtime/prof/streaming.h"
 #include "runtime/shared_word.h"
 #include "runtime/stream/stream_internal.h"
 
@@ -56,7 +57,7 @@ bool hs_dump_pieces__begin(char kind)
 // Who sends cannot wait for itself.
 static bool may_wait(void)
 {
-    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && dump.owner != hs_stream.sender.tid;
+    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_streaming__is_sender();
 }
 
 // There is always room left for a LIVE_PART, which says what was dropped.

@@ -45,7 +45,7 @@ static struct {
     uint64_t exec_ns;  // when it was first seen to execute something
     uint64_t acknowledged_ns;
     struct hs_link links[LINKS];
-} sender = {.listener = -1};
+} sender; // zeroed, so that what is not streamed takes no memory for it
 
 // ---- before it starts -----------------------------------------------------------------------------------------------
 
@@ -99,7 +99,6 @@ void hs_sender__reset(void)
     for (unsigned i = 0; i < LINKS; i++)
         sender.links[i].state = HS_LINK_NONE; // the buffers are the child's to use
     sender.owner = NULL;
-    sender.listener = -1;
     sender.port = 0;
     sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
     sender.gone = sender.end_heard = false;
@@ -224,7 +223,8 @@ static bool end_is_heard(uint64_t now)
 {
     if (sender.owner && sender.owner->end_told)
         hs_link__shut(sender.owner);
-    return sender.end_heard || now > sender.acknowledged_ns + END_PATIENCE;
+    bool holds_up_program = hs_stream.kind != HS_HIDDEN_PROCESS && !hs_stream.orphan;
+    return sender.end_heard || now > sender.acknowledged_ns + (holds_up_program ? END_PATIENCE : ORPHAN_PATIENCE);
 }
 
 // ---- a program that is gone -----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ static bool program_is_gone(uint64_t now)
 static void finish_for_program(void)
 {
     if (hs_stream_source__finish(&sender.finished))
-        hs_stream__close();
+        atomic_store(&hs_stream.ended, 1);
 }
 
 static void look_after_program(uint64_t now)
@@ -479,11 +479,12 @@ static void write_to_descriptor(int fd)
 void hs_sender__main(void *unused)
 {
     (void)unused;
+    sender.listener = -1;
     int fd = hs_config.output_descriptor;
     hs_stream_source__sender_begins();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
     if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
-        hs_hidden_thread__close_descriptors(fd >= 0 ? fd : hs_config.log_level != HS_LOG_OFF ? 2 : -1);
+        hs_hidden_thread__close_descriptors(fd, fd < 0 && hs_config.log_level != HS_LOG_OFF ? 2 : -1);
     sender.acknowledged_ns = 0;
     if (fd >= 0)
         write_to_descriptor(fd);
@@ -498,5 +499,4 @@ void hs_sender__main(void *unused)
             close_link(&sender.links[i]);
     if (sender.listener >= 0)
         hs_system_close(sender.listener);
-    sender.listener = -1;
 }

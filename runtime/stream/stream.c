@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 enum { STACK_SIZE = 256 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30, LEAST_KEPT = 4 << 20 };
+enum { AT_ONCE = 64 * 1024 };
 #define LIVE_PART_APART_NS 1000000000ull
 #define WAIT_NS            100000000ll
 #define JOIN_NS            5000000000ll
@@ -178,19 +179,21 @@ static bool has_kept(void)
 
 static void give_kept_back(void)
 {
-    HS_SYSTEM3(SYS_madvise, hs_stream.kept, kept_limit(), MADV_DONTNEED);
+    HS_SYSTEM3(SYS_madvise, hs_stream.kept, hs_stream.kept_end, MADV_DONTNEED);
     hs_stream.kept_begin = hs_stream.kept_end = 0;
 }
 
-// Chunk by chunk, under the lock. Room for a LIVE_PART stays.
+// Chunk by chunk, under the lock, and little at once: whoever puts something meanwhile waits for this. Room for a
+// LIVE_PART stays.
 static void put_kept(void)
 {
     struct hs_chunk_header chunk;
+    uint32_t end = hs_stream.kept_begin + AT_ONCE;
     while (has_kept()) {
         const uint8_t *at = hs_stream.kept + hs_stream.kept_begin;
         hs_chunk_read(at, &chunk);
         uint64_t total = hs_chunk_size(chunk.stored_length);
-        if (hs_ring__room(&hs_stream.ring) < total + hs_chunk_size(HS_LIVE_WORDS * 8))
+        if (hs_ring__room(&hs_stream.ring) < total + hs_chunk_size(HS_LIVE_WORDS * 8) || hs_stream.kept_begin >= end)
             return;
         hs_stream__put_chunk(at, at + HS_CHUNK_HEADER_SIZE, chunk.stored_length);
         hs_stream.kept_begin += (uint32_t)total;
@@ -204,13 +207,6 @@ static bool lacks_end(void)
     return atomic_load(&hs_stream.ended) && !hs_stream.end_told;
 }
 
-// Under the lock.
-static void put_end(void)
-{
-    put_kept();
-    hs_stream.end_told = !has_kept() && hs_stream__put_live_part();
-}
-
 bool hs_stream__is_complete(void)
 {
     return atomic_load(&hs_stream.ended) && hs_stream.end_told;
@@ -220,10 +216,9 @@ void hs_stream__tend(void)
 {
     if ((!has_kept() && !lacks_end()) || !hs_stream__lock())
         return;
+    put_kept();
     if (lacks_end())
-        put_end();
-    else
-        put_kept();
+        hs_stream.end_told = !has_kept() && hs_stream__put_live_part();
     hs_stream__unlock();
 }
 
@@ -324,12 +319,13 @@ bool hs_stream__blocks(void)
 static bool start_sender(void)
 {
     atomic_store(&hs_stream.quit, 0);
-    for (int kind = HS_HIDDEN_PROCESS; kind >= HS_HIDDEN_SHARED_DESCRIPTORS; kind--)
-        if (hs_hidden_thread__start(&hs_stream.sender, STACK_SIZE, hs_sender__main, NULL, (enum hs_hidden_kind)kind) ==
-            0) {
-            hs_stream.kind = (enum hs_hidden_kind)kind;
+    hs_stream.open = true; // the sender asks, also for its kind, and may be the first to run
+    for (int kind = HS_HIDDEN_PROCESS; kind >= HS_HIDDEN_SHARED_DESCRIPTORS; kind--) {
+        hs_stream.kind = (enum hs_hidden_kind)kind;
+        if (hs_hidden_thread__start(&hs_stream.sender, STACK_SIZE, hs_sender__main, NULL, hs_stream.kind) == 0)
             return true;
-        }
+    }
+    hs_stream.open = false;
     return false;
 }
 
@@ -344,8 +340,7 @@ bool hs_stream__begin(const void *file_header, size_t size)
     hs_stream.process = (uint32_t)hs_system_getpid();
     hs_ring__put(&hs_stream.ring, 0, file_header, (uint32_t)size);
     hs_ring__publish(&hs_stream.ring, (uint32_t)size);
-    hs_stream.open = hs_sender__prepare() && start_sender();
-    return hs_stream.open;
+    return hs_sender__prepare() && start_sender();
 }
 
 // True: no thread sends any more.
@@ -373,7 +368,7 @@ static void leave_to_child(void)
     HS_SYSTEM0(SYS_setsid);
     hs_stream.orphan = true;
     atomic_store(&hs_stream.quit, 0);
-    hs_hidden_thread__close_descriptors(-1);
+    hs_hidden_thread__close_descriptors(-1, -1);
     hs_sender__main(NULL);
     HS_SYSTEM1(SYS_exit_group, 0);
 }
@@ -441,13 +436,4 @@ void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
     if (hs_ring__head(&hs_stream.ring) == head_seen && !finishing && !atomic_load(&hs_stream.quit))
         hs_futex__wait(&hs_stream.signal, seen, timeout_ns);
     atomic_store(&hs_stream.asleep, 0);
-}
-
-void hs_stream__close(void)
-{
-    if (hs_stream__lock()) {
-        put_end();
-        hs_stream__unlock();
-    }
-    atomic_store(&hs_stream.ended, 1);
 }

@@ -35,7 +35,8 @@ struct hs_stream {
 
 extern struct hs_stream hs_stream;
 
-// Of the sender, now and then: puts what was kept, as far as there is room.
+// Of the sender, now and then: puts what was kept, as far as there is room, and once `ended` is set the end: what the
+// header says then.
 void hs_stream__tend(void);
 
 // Whether there will be nothing behind the ring's head.
@@ -68,8 +69,5 @@ bool hs_stream__has_ended(void);
 // the rest.
 bool hs_stream_source__finish(uint32_t *progress);
 void hs_stream_source__sender_begins(void);
-
-// What the header says now is the end.
-void hs_stream__close(void);
 
 #endif

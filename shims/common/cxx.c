@@ -10,17 +10,21 @@
 
 #include <stdatomic.h>
 
-#define HS_LIKELY(condition) __builtin_expect(!!(condition), 1)
+struct operator;
 
-enum { UNKNOWN, CALLS_MALLOC, OWN_ALLOCATOR };
+// What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all,
+// those that return nothing too. Every one of them fits in registers, and so does the operator itself behind them, of
+// which the real ones know nothing.
+typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* operator);
 
 // One operator: found on first use, because its library may be loaded long after the start.
 struct operator
 {
+    operator_function *_Atomic now; // `real`, where that calls malloc or free; else `rarely`
+    operator_function *rarely;
     const char *name;
-    const char *fallback; // the unsized form, where an older library lacks the sized one
-    _Atomic int kind;
-    void *real;
+    const char *fallback;            // the unsized form, where an older library lacks the sized one
+    operator_function *_Atomic real; // NULL: to be looked for
     struct operator* next;
     atomic_bool listed;
 };
@@ -38,65 +42,65 @@ static void list(struct operator* operator)
 
 void hs_cxx__forget(void)
 {
-    for (struct operator* operator= atomic_load(&operators); operator; operator= operator->next)
-        atomic_store(&operator->kind, UNKNOWN);
+    for (struct operator* operator= atomic_load(&operators); operator; operator= operator->next) {
+        atomic_store(&operator->now, operator->rarely);
+        atomic_store(&operator->real, NULL);
+    }
 }
 
-// The search must not run for ever in a program that has no such function: it would not have been called.
-static int find_operator(struct operator* operator)
+// There is a real one, since the program would not have been loaded without.
+static operator_function *find_operator(struct operator* operator)
 {
     void *real = hs_real__find(operator->name);
     if (!real && operator->fallback)
         real = hs_real__find(operator->fallback);
     hs_real__resolve();
-    operator->real = real;
-    int kind = real && hs_real__same_module(real, (void *)hs_real.malloc) ? OWN_ALLOCATOR : CALLS_MALLOC;
-    atomic_store_explicit(&operator->kind, kind, memory_order_release);
+    if (!real || !hs_real__same_module(real, (void *)hs_real.malloc))
+        atomic_store(&operator->now, (operator_function *)real);
+    atomic_store(&operator->real, (operator_function *)real);
     list(operator);
-    return kind;
+    return (operator_function *)real;
 }
 
-static inline bool calls_malloc(const struct operator* operator)
+static operator_function *real_of(struct operator* operator)
 {
-    return atomic_load_explicit(&operator->kind, memory_order_acquire) == CALLS_MALLOC;
+    operator_function *real = atomic_load(&operator->real);
+    return real ? real : find_operator(operator);
 }
 
-static int kind_of(struct operator* operator)
+static bool calls_malloc(const struct operator* operator)
 {
-    int kind = atomic_load_explicit(&operator->kind, memory_order_acquire);
-    return kind != UNKNOWN ? kind : find_operator(operator);
+    return atomic_load(&operator->now) != operator->rarely;
 }
-
-// What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all.
-// Every one of them fits in registers.
-typedef void *new_function(size_t size, uintptr_t second, uintptr_t third);
-typedef void delete_function(void *block, uintptr_t second, uintptr_t third);
 
 // What is rare is left to one function for all operators, which they jump to: it has their caller for its own.
-static __attribute__((noinline)) void *make(size_t size, uintptr_t second, uintptr_t third, struct operator* operator)
+static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, uintptr_t third,
+                                            struct operator* operator)
 {
-    if (kind_of(operator) == CALLS_MALLOC)
-        return ((new_function *)operator->real)(size, second, third);
+    operator_function *real = real_of(operator);
+    if (calls_malloc(operator))
+        return real(size, second, third, operator);
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
     hs_operator__enter_new();
-    void *block = ((new_function *)operator->real)(size, second, third);
+    void *block = real(size, second, third, operator);
     hs_operator__leave_new(&caller, block, size);
     return block;
 }
 
-static __attribute__((noinline)) void destroy(void *block, uintptr_t second, uintptr_t third, struct operator* operator)
+static __attribute__((noinline)) void *destroy(uintptr_t block, uintptr_t second, uintptr_t third,
+                                               struct operator* operator)
 {
-    if (kind_of(operator) == CALLS_MALLOC) {
-        ((delete_function *)operator->real)(block, second, third);
-        return;
-    }
+    operator_function *real = real_of(operator);
+    if (calls_malloc(operator))
+        return real(block, second, third, operator);
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
-    bool entered = block && hs_operator__enter_delete(&caller, block);
-    ((delete_function *)operator->real)(block, second, third);
+    bool entered = block && hs_operator__enter_delete(&caller, (void *)block);
+    real(block, second, third, operator);
     if (entered)
         hs_operator__leave_delete();
+    return NULL;
 }
 
 // Itanium C++ ABI names: size_t is `m` where it is a long, `j` where it is an int.
@@ -106,28 +110,16 @@ static __attribute__((noinline)) void destroy(void *block, uintptr_t second, uin
 #define SIZED(before, after) before##j##after
 #endif
 
-#define DEFINE_NEW(name)              DEFINE_NEW_NAMED(name)
-#define DEFINE_DELETE(name, fallback) DEFINE_DELETE_NAMED(name, fallback)
+#define DEFINE_NEW(symbol)           DEFINE(symbol, NULL, make)
+#define DEFINE_DELETE(symbol, other) DEFINE(symbol, other, destroy)
 
-#define DEFINE_NEW_NAMED(name)                                                                                         \
-    HS_EXPORT new_function name;                                                                                       \
-    HS_EXPORT void *name(size_t size, uintptr_t second, uintptr_t third)                                               \
+#define DEFINE(symbol, other, rare)                                                                                    \
+    HS_EXPORT operator_function symbol;                                                                                \
+    HS_EXPORT void *symbol(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* unknown)               \
     {                                                                                                                  \
-        static struct operator operator= {#name, NULL, UNKNOWN, NULL, NULL, false};                                    \
-        if (HS_LIKELY(calls_malloc(&operator)))                                                                        \
-            return ((new_function *)operator.real)(size, second, third);                                               \
-        return make(size, second, third, &operator);                                                                   \
-    }
-
-#define DEFINE_DELETE_NAMED(name, fallback)                                                                            \
-    HS_EXPORT delete_function name;                                                                                    \
-    HS_EXPORT void name(void *block, uintptr_t second, uintptr_t third)                                                \
-    {                                                                                                                  \
-        static struct operator operator= {#name, fallback, UNKNOWN, NULL, NULL, false};                                \
-        if (HS_LIKELY(calls_malloc(&operator)))                                                                        \
-            ((delete_function *)operator.real)(block, second, third);                                                  \
-        else                                                                                                           \
-            destroy(block, second, third, &operator);                                                                  \
+        static struct operator operator= {.now = rare, .rarely = rare, .name = #symbol, .fallback = other};            \
+        (void)unknown;                                                                                                 \
+        return atomic_load_explicit(&operator.now, memory_order_relaxed)(first, second, third, &operator);             \
     }
 
 // new, new[], each also nothrow, aligned, aligned nothrow.

@@ -20,14 +20,12 @@
     X(calloc, void *, (size_t, size_t))                                                                                \
     X(realloc, void *, (void *, size_t))                                                                               \
     X(free, void, (void *))                                                                                            \
-    X(reallocarray, void *, (void *, size_t, size_t))                                                                  \
     X(posix_memalign, int, (void **, size_t, size_t))                                                                  \
     X(aligned_alloc, void *, (size_t, size_t))                                                                         \
     X(memalign, void *, (size_t, size_t))                                                                              \
     X(valloc, void *, (size_t))                                                                                        \
     X(pvalloc, void *, (size_t))                                                                                       \
     X(malloc_usable_size, size_t, (void *))                                                                            \
-    X(cfree, void, (void *))                                                                                           \
     X(free_sized, void, (void *, size_t))                                                                              \
     X(free_aligned_sized, void, (void *, size_t, size_t))                                                              \
     X(mallopt, int, (int, int))                                                                                        \

@@ -6,6 +6,7 @@
 #include "runtime/memory.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/samples.h"
+#include "shims/common/aligned.h"
 #include "shims/prof/hooks.h"
 
 #include <errno.h>
@@ -48,52 +49,26 @@ HS_EXPORT void *malloc(size_t size)
 }
 
 HS_EXPORT void *calloc(size_t count, size_t size);
+static HS_COLD __attribute__((noinline)) void *calloc_nested(size_t count, size_t size)
+{
+    ALLOCATE_NESTED(count * size, hs_real.calloc(count, size));
+}
+
 HS_EXPORT void *calloc(size_t count, size_t size)
 {
     if (HS_UNLIKELY(!hs_sampler_self->quick)) // of an unknown allocator
-        ALLOCATE_NESTED(count * size, hs_real.calloc(count, size));
+        return calloc_nested(count, size);
     ALLOCATE(count * size, hs_real.calloc(count, size));
 }
 
-HS_EXPORT HS_COLD void *memalign(size_t alignment, size_t size);
-HS_EXPORT void *memalign(size_t alignment, size_t size)
+static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, size_t size,
+                                                                aligned_function *const *real)
 {
-    if (HS_UNLIKELY(!hs_real.memalign))
+    if (HS_UNLIKELY(!*real))
         hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.memalign))
-        return hs_bootstrap__allocate(alignment, size);
-    ALLOCATE_NESTED(size, hs_real.memalign(alignment, size));
-}
-
-HS_EXPORT HS_COLD void *aligned_alloc(size_t alignment, size_t size);
-HS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.aligned_alloc))
-        hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.aligned_alloc))
-        return memalign(alignment, size);
-    ALLOCATE_NESTED(size, hs_real.aligned_alloc(alignment, size));
-}
-
-HS_EXPORT HS_COLD void *valloc(size_t size);
-HS_EXPORT void *valloc(size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.valloc))
-        hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.valloc))
-        return memalign(hs_memory__page_size(), size);
-    ALLOCATE_NESTED(size, hs_real.valloc(size));
-}
-
-HS_EXPORT HS_COLD void *pvalloc(size_t size);
-HS_EXPORT void *pvalloc(size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.pvalloc))
-        hs_real__resolve();
-    size_t page = hs_memory__page_size();
-    if (HS_UNLIKELY(!hs_real.pvalloc))
-        return memalign(page, (size + page - 1) & ~(page - 1));
-    ALLOCATE_NESTED(size, hs_real.pvalloc(size));
+    if (HS_UNLIKELY(!*real))
+        return allocate_otherwise(first, size, real);
+    ALLOCATE_NESTED(size, (*real)(first, size));
 }
 
 HS_EXPORT HS_COLD int posix_memalign(void **result, size_t alignment, size_t size);
@@ -136,33 +111,33 @@ HS_EXPORT void cfree(void *block)
 }
 
 // What the size is good for is checked by the real function; it is given a block that is no sample any more.
-static HS_COLD bool release(void *block)
+typedef void sized_function(void *block, size_t second, size_t third);
+
+static HS_COLD __attribute__((noinline)) void release(void *block, size_t second, size_t third, void *real)
 {
+    if (!real) {
+        free(block);
+        return;
+    }
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
     if (!block || (hs_filter__may_hold((uintptr_t)block) && hs_prof__release(&caller, block)))
-        return false;
+        return;
     if (hs_sampler_self->ready)
         hs_sampler_self->deallocated += hs_prof_counted_size(hs_real.malloc_usable_size(block));
-    return true;
+    ((sized_function *)real)(block, second, third);
 }
 
 HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
-    if (!hs_real.free_sized)
-        free(block);
-    else if (release(block))
-        hs_real.free_sized(block, size);
+    release(block, size, 0, (void *)hs_real.free_sized);
 }
 
 HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    if (!hs_real.free_aligned_sized)
-        free(block);
-    else if (release(block))
-        hs_real.free_aligned_sized(block, alignment, size);
+    release(block, alignment, size, (void *)hs_real.free_aligned_sized);
 }
 
 // ---- realloc --------------------------------------------------------------------------------------------------------
@@ -234,22 +209,19 @@ static HS_COLD __attribute__((noinline)) void *reallocate_to_nothing(void *old)
 HS_EXPORT void *realloc(void *old, size_t size);
 HS_EXPORT void *realloc(void *old, size_t size)
 {
-    if (!old)
-        ALLOCATE(size, reallocate_nothing(size));
-    ALLOCATE(size, HS_LIKELY(size) ? reallocate(old, size) : reallocate_to_nothing(old));
+    ALLOCATE(size, !old              ? reallocate_nothing(size)
+                   : HS_LIKELY(size) ? reallocate(old, size)
+                                     : reallocate_to_nothing(old));
 }
 
-HS_EXPORT void *reallocarray(void *old, size_t count, size_t size);
+HS_EXPORT HS_COLD void *reallocarray(void *old, size_t count, size_t size);
 HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
 {
     size_t total;
-    if (__builtin_mul_overflow(count, size, &total)) {
-        hs_real__set_errno(ENOMEM);
-        return NULL;
-    }
-    if (!old)
-        ALLOCATE(total, reallocate_nothing(total));
-    ALLOCATE(total, HS_LIKELY(total) ? reallocate(old, total) : reallocate_to_nothing(old));
+    if (!__builtin_mul_overflow(count, size, &total))
+        return realloc(old, total);
+    hs_real__set_errno(ENOMEM);
+    return NULL;
 }
 
 // ---- queries --------------------------------------------------------------------------------------------------------

@@ -6,11 +6,10 @@
 #include "runtime/config.h"
 #include "runtime/memory.h"
 #include "runtime/record.h"
+#include "shims/common/aligned.h"
 #include "shims/common/real.h"
 
 #include <errno.h>
-
-// Of what hardly any program calls.
 
 // ---- recording -----------------------------------------------------------------------------------------------------
 
@@ -42,16 +41,10 @@ static inline void allocated(struct hs_thread *thread, const struct hs_registers
 HS_EXPORT void *calloc(size_t count, size_t size);
 HS_EXPORT void *malloc(size_t size);
 
-static HS_COLD void *malloc_zeroed(size_t size)
-{
-    ALLOCATE(HS_RECORD_MALLOC, size, hs_real.calloc(1, size));
-}
-
 HS_EXPORT void *malloc(size_t size)
 {
-    if (HS_UNLIKELY(hs_config.zero_memory))
-        return malloc_zeroed(size);
-    ALLOCATE(HS_RECORD_MALLOC, size, hs_real.malloc(size));
+    ALLOCATE(HS_RECORD_MALLOC, size,
+             HS_UNLIKELY(hs_config.zero_memory) ? hs_real.calloc(1, size) : hs_real.malloc(size));
 }
 
 HS_EXPORT void *calloc(size_t count, size_t size)
@@ -59,53 +52,17 @@ HS_EXPORT void *calloc(size_t count, size_t size)
     ALLOCATE(HS_RECORD_CALLOC, count * size, hs_real.calloc(count, size));
 }
 
-HS_EXPORT HS_COLD void *memalign(size_t alignment, size_t size);
-HS_EXPORT void *memalign(size_t alignment, size_t size)
+static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, size_t size,
+                                                                aligned_function *const *real)
 {
-    if (HS_UNLIKELY(!hs_real.memalign))
+    if (HS_UNLIKELY(!*real))
         hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.memalign))
-        return hs_bootstrap__allocate(alignment, size);
-    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.memalign(alignment, size));
+    if (HS_UNLIKELY(!*real))
+        return allocate_otherwise(first, size, real);
+    ALLOCATE(HS_RECORD_ALIGNED, size, (*real)(first, size));
 }
 
-HS_EXPORT void *aligned_alloc(size_t alignment, size_t size);
-HS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.aligned_alloc))
-        hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.aligned_alloc))
-        return memalign(alignment, size);
-    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.aligned_alloc(alignment, size));
-}
-
-static size_t page_rounded(size_t size)
-{
-    size_t page = hs_memory__page_size();
-    return (size + page - 1) & ~(page - 1);
-}
-
-HS_EXPORT HS_COLD void *valloc(size_t size);
-HS_EXPORT void *valloc(size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.valloc))
-        hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.valloc))
-        return memalign(hs_memory__page_size(), size);
-    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.valloc(size));
-}
-
-HS_EXPORT HS_COLD void *pvalloc(size_t size);
-HS_EXPORT void *pvalloc(size_t size)
-{
-    if (HS_UNLIKELY(!hs_real.pvalloc))
-        hs_real__resolve();
-    if (HS_UNLIKELY(!hs_real.pvalloc))
-        return memalign(hs_memory__page_size(), page_rounded(size));
-    ALLOCATE(HS_RECORD_ALIGNED, size, hs_real.pvalloc(size));
-}
-
-HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size);
+HS_EXPORT HS_COLD int posix_memalign(void **result, size_t alignment, size_t size);
 HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
     if (HS_UNLIKELY(!hs_real.posix_memalign))
@@ -133,9 +90,12 @@ HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
             call;                                                                                                      \
             return;                                                                                                    \
         }                                                                                                              \
-        struct hs_registers caller;                                                                                    \
-        HS_CAPTURE_CALLER(&caller);                                                                                    \
-        hs_record__free(thread, &caller, (uintptr_t)(block));                                                          \
+        struct hs_registers caller, *wanted = NULL;                                                                    \
+        if (HS_UNLIKELY(hs_config.free_stacks)) {                                                                      \
+            HS_CAPTURE_CALLER(&caller);                                                                                \
+            wanted = &caller;                                                                                          \
+        }                                                                                                              \
+        hs_record__free(thread, wanted, (uintptr_t)(block));                                                           \
         thread->inside = HS_INSIDE_REAL;                                                                               \
         call;                                                                                                          \
         hs_record__leave(thread);                                                                                      \
@@ -147,23 +107,31 @@ HS_EXPORT void free(void *block)
     RELEASE(block, hs_real.free(block));
 }
 
+typedef void sized_function(void *block, size_t second, size_t third);
+
+static HS_COLD __attribute__((noinline)) void release(void *block, size_t second, size_t third, void *real)
+{
+    if (!real)
+        real = (void *)hs_real.free;
+    RELEASE(block, ((sized_function *)real)(block, second, third));
+}
+
 HS_EXPORT HS_COLD void cfree(void *block);
 HS_EXPORT void cfree(void *block)
 {
-    RELEASE(block, hs_real.free(block));
+    free(block);
 }
 
 HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
-    RELEASE(block, hs_real.free_sized ? hs_real.free_sized(block, size) : hs_real.free(block));
+    release(block, size, 0, (void *)hs_real.free_sized);
 }
 
 HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    RELEASE(block,
-            hs_real.free_aligned_sized ? hs_real.free_aligned_sized(block, alignment, size) : hs_real.free(block));
+    release(block, alignment, size, (void *)hs_real.free_aligned_sized);
 }
 
 // ---- realloc -------------------------------------------------------------------------------------------------------
@@ -200,16 +168,15 @@ static void reallocated(struct hs_thread *thread, const struct hs_registers *cal
 HS_EXPORT void *realloc(void *old, size_t size);
 HS_EXPORT void *realloc(void *old, size_t size)
 {
-    if (HS_UNLIKELY(old && hs_bootstrap__owns(old)))
-        ALLOCATE(HS_RECORD_MALLOC, size, move_from_bootstrap(old, size));
+    bool is_early = old && HS_UNLIKELY(hs_bootstrap__owns(old));
     struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC | HS_MODE_FREE);
     if (HS_UNLIKELY(!thread))
-        return hs_real.realloc(old, size);
+        return is_early ? move_from_bootstrap(old, size) : hs_real.realloc(old, size);
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
     uint64_t began = hs_clock__now();
-    void *block = hs_real.realloc(old, size);
-    reallocated(thread, &caller, (uintptr_t)old, began, block, size);
+    void *block = is_early ? move_from_bootstrap(old, size) : hs_real.realloc(old, size);
+    reallocated(thread, &caller, is_early ? 0 : (uintptr_t)old, began, block, size);
     return block;
 }
 
@@ -221,17 +188,7 @@ HS_EXPORT void *reallocarray(void *old, size_t count, size_t size)
         hs_real__set_errno(ENOMEM);
         return NULL;
     }
-    if (HS_UNLIKELY(old && hs_bootstrap__owns(old)))
-        ALLOCATE(HS_RECORD_MALLOC, total, move_from_bootstrap(old, total));
-    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC | HS_MODE_FREE);
-    if (HS_UNLIKELY(!thread))
-        return hs_real.reallocarray ? hs_real.reallocarray(old, count, size) : hs_real.realloc(old, total);
-    struct hs_registers caller;
-    HS_CAPTURE_CALLER(&caller);
-    uint64_t began = hs_clock__now();
-    void *block = hs_real.reallocarray ? hs_real.reallocarray(old, count, size) : hs_real.realloc(old, total);
-    reallocated(thread, &caller, (uintptr_t)old, began, block, total);
-    return block;
+    return realloc(old, total);
 }
 
 // ---- queries -------------------------------------------------------------------------------------------------------

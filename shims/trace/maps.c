@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Memory that the program gets from the kernel: mmap, munmap, mremap, brk, sbrk.
+// Memory that the program gets from the kernel: mmap, munmap, mremap, madvise, brk, sbrk.
 #include "arch/system.h"
 #include "runtime/config.h"
 #include "runtime/libc_kind.h"
@@ -11,6 +11,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 // Records between enter and leave like the allocation family, but also what an allocator maps for itself.
 #define ENTER_MAP(before) (hs_config.maps || !hs_mode() ? hs_record__enter_map(before) : NULL)
@@ -33,11 +37,7 @@ static void *system_mmap(void *address, size_t length, int protection, int flags
     mmap_wide *real = mmap_is_wide() ? (mmap_wide *)(void *)hs_real.mmap : hs_real.mmap64;
     if (real)
         return real(address, length, protection, flags, fd, offset);
-    long result = hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset);
-    if (!hs_system_failed(result))
-        return (void *)result;
-    hs_real__set_errno((int)-result);
-    return MAP_FAILED;
+    return (void *)hs_real__result(hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset));
 }
 
 static void record_mmap(struct hs_thread *thread, const struct hs_registers *caller, void *result, size_t length,
@@ -84,6 +84,13 @@ HS_EXPORT void *map_either(void *address, size_t length, int protection, int fla
 }
 #endif
 
+static __attribute__((noinline)) void record_pair(struct hs_thread *thread, const struct hs_registers *caller,
+                                                  uint32_t kind, uintptr_t first, uintptr_t second)
+{
+    uint64_t words[] = {first, second, 0};
+    hs_record__wide(thread, caller, kind, words, 3, 2, 0);
+}
+
 // Recorded before the range can be given to somebody else; a call that will fail is left out as far as that is known.
 HS_EXPORT int munmap(void *address, size_t length);
 HS_EXPORT int munmap(void *address, size_t length)
@@ -94,29 +101,20 @@ HS_EXPORT int munmap(void *address, size_t length)
     if (thread) {
         struct hs_registers caller;
         HS_CAPTURE_CALLER(&caller);
-        uint64_t words[] = {(uintptr_t)address, length, 0};
         if (hs_config.maps)
-            hs_record__wide(thread, &caller, HS_WIDE_MUNMAP, words, 3, 2, 0);
+            record_pair(thread, &caller, HS_WIDE_MUNMAP, (uintptr_t)address, length);
         leave_map(thread, before);
     }
     if (hs_real.munmap)
         return hs_real.munmap(address, length);
-    long result = hs_system_munmap(address, length);
-    if (result == 0)
-        return 0;
-    hs_real__set_errno((int)-result);
-    return -1;
+    return (int)hs_real__result(hs_system_munmap(address, length));
 }
 
 static void *system_mremap(void *old, size_t old_length, size_t length, int flags, void *wanted)
 {
     if (hs_real.mremap)
         return hs_real.mremap(old, old_length, length, flags, wanted);
-    long result = HS_SYSTEM5(SYS_mremap, old, old_length, length, flags, wanted);
-    if (!hs_system_failed(result))
-        return (void *)result;
-    hs_real__set_errno((int)-result);
-    return MAP_FAILED;
+    return (void *)hs_real__result(HS_SYSTEM5(SYS_mremap, old, old_length, length, flags, wanted));
 }
 
 HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...);
@@ -142,6 +140,26 @@ HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, .
     }
     leave_map(thread, before);
     return result;
+}
+
+// What page faults made resident is not any more. Told before it is so: pages that are touched again come later.
+HS_COLD static void record_return(uintptr_t address, size_t length)
+{
+    uint32_t before;
+    struct hs_thread *thread = hs_record__enter_map(&before);
+    if (!thread)
+        return;
+    uint64_t words[] = {HS_SAMPLE_RETURNED, 0, length, address, 0};
+    hs_record__wide(thread, NULL, HS_WIDE_SAMPLE, words, 5, HS_RECORD_NO_STACK, 0);
+    leave_map(thread, before);
+}
+
+HS_EXPORT int madvise(void *address, size_t length, int advice);
+HS_EXPORT int madvise(void *address, size_t length, int advice)
+{
+    if ((advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED) && (hs_config.events & HS_EVENTS_FAULTS))
+        record_return((uintptr_t)address, length);
+    return (int)hs_real__result(HS_SYSTEM3(SYS_madvise, address, length, advice));
 }
 
 static uintptr_t current_break(void)
@@ -179,8 +197,7 @@ HS_EXPORT int brk(void *address)
     if (result == 0 && hs_config.maps && old != (uintptr_t)address) {
         struct hs_registers caller;
         HS_CAPTURE_CALLER(&caller);
-        uint64_t words[] = {old, (uintptr_t)address, 0};
-        hs_record__wide(thread, &caller, HS_WIDE_BRK, words, 3, 2, 0);
+        record_pair(thread, &caller, HS_WIDE_BRK, old, (uintptr_t)address);
     }
     leave_map(thread, before);
     return result;
@@ -199,8 +216,7 @@ HS_EXPORT void *sbrk(intptr_t increment)
     if (result != (void *)-1 && hs_config.maps) {
         struct hs_registers caller;
         HS_CAPTURE_CALLER(&caller);
-        uint64_t words[] = {(uintptr_t)result, (uintptr_t)result + (uintptr_t)increment, 0};
-        hs_record__wide(thread, &caller, HS_WIDE_BRK, words, 3, 2, 0);
+        record_pair(thread, &caller, HS_WIDE_BRK, (uintptr_t)result, (uintptr_t)result + (uintptr_t)increment);
     }
     leave_map(thread, before);
     return result;

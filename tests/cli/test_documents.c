@@ -32,6 +32,8 @@ static const char *roff_option(const char *name)
 START_TEST(test_every_option_is_everywhere)
 {
     struct outcome manual = run("$HEAPSONDE help --man");
+    expect_word("the manual", manual.output, ".B HEAPSONDE_KEY_FILE\n");
+    expect_word("the manual", manual.output, ".B HEAPSONDE_TOKEN\n");
     struct outcome completion = run("$HEAPSONDE help --completion");
     struct outcome overview = run("$HEAPSONDE --help");
     for (size_t i = 0; hs_commands[i]; i++) {

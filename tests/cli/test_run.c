@@ -100,6 +100,10 @@ START_TEST(test_foreign)
     expect_refusal(126, "printf text >text.so; HEAPSONDE_LIBRARY=text.so $HEAPSONDE run -- true", "text.so", "ELF");
     shell("head -c 70 /bin/true >short; chmod +x short");
     expect_refusal(126, "$HEAPSONDE run -- ./short", "./short", "damaged");
+    // What is mapped ends past the file: the program would end with SIGBUS.
+    shell("head -c 9000 /bin/true >cut; chmod +x cut; head -c 9000 stand_in.so >cut.so");
+    expect_refusal(126, "$HEAPSONDE run -- ./cut", "./cut", "damaged");
+    expect_refusal(126, "HEAPSONDE_LIBRARY=cut.so $HEAPSONDE run -- true", "cut.so", "intact");
 }
 END_TEST
 
@@ -245,6 +249,20 @@ START_TEST(test_absence_is_explained)
     ck_assert_ptr_nonnull(strstr(outcome.errors, "heapsonde: true ended with exit status 0 after"));
     ck_assert_ptr_nonnull(strstr(outcome.errors, "no trace was written to"));
     ck_assert_ptr_nonnull(strstr(outcome.errors, "here.dat"));
+    ck_assert_ptr_null(strstr(outcome.errors, "is full"));
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_full_disk_is_explained)
+{
+    struct outcome outcome = run("mkdir full; unshare -rm sh -c 'mount -t tmpfs -o size=4k none full || exit 77; "
+                                 "exec $HEAPSONDE run -o full/here.dat -- true' || exit 77");
+    // Not everybody may mount.
+    if (outcome.status == 0)
+        ck_assert_msg(strstr(outcome.errors, "full/here.dat: the disk is full"), "%s", outcome.errors);
+    else
+        ck_assert_msg(outcome.status == 77, "%s", outcome.errors);
     free_outcome(&outcome);
 }
 END_TEST
@@ -270,6 +288,7 @@ int main(void)
     tcase_add_test(tests, test_arguments);
     tcase_add_test(tests, test_scripts);
     tcase_add_test(tests, test_absence_is_explained);
+    tcase_add_test(tests, test_full_disk_is_explained);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

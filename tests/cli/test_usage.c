@@ -31,7 +31,10 @@ START_TEST(test_usage)
     expect_complaint(2, "help frobnicate", "'frobnicate'", "heapsonde help");
     expect_complaint(2, "report", "trace file", "heapsonde report [OPTIONS] FILE");
     expect_complaint(2, "report one two", "'two'", "usage");
-    expect_complaint(2, "report --nonsense x", "--nonsense", "heapsonde report --help");
+    expect_complaint(2, "diff one", "needs two files", "heapsonde diff [OPTIONS] BEFORE AFTER");
+    expect_complaint(2, "report --nonsense x", "--nonsense is no option here; ", "heapsonde report --help");
+    expect_complaint(2, "report --size x", "--size could be several options; ", "heapsonde report --help");
+    expect_complaint(2, "report --size_m=1 x", "--size_m=1 could be several options; ", "heapsonde report --help");
     expect_complaint(2, "report -Z x", "-Z", "heapsonde report --help");
     expect_complaint(2, "report --sort", "--sort needs a value", "--help");
     expect_complaint(2, "report -n", "-n needs a value", "--help");

@@ -32,6 +32,17 @@ static void expect_report(const char *file, const char *key, long long number)
     free(command);
 }
 
+// `how`: what the report says of where the file ends; NULL: nothing.
+static void expect_incomplete(const char *file, const char *how)
+{
+    struct outcome outcome = run("$HEAPSONDE report %s", file);
+    const char *row = strstr(outcome.output, "\nincomplete ");
+    ck_assert_msg(outcome.status == 0 && !row == !how && (!how || strstr(row, how)), "%s: %s%s", file, outcome.output,
+                  outcome.errors);
+    ck_assert_ptr_null(strstr(outcome.output, "process 0"));
+    free_outcome(&outcome);
+}
+
 // ---- heaptrack -----------------------------------------------------------------------------------------------------
 
 static long long of_heaptrack(const char *file, const char *kind)
@@ -66,7 +77,8 @@ START_TEST(test_heaptrack)
     ck_assert_ptr_nonnull(strstr(outcome.output, "./program"));
     free_outcome(&outcome);
     // There and back again.
-    shell("$HEAPSONDE import recorded.zst -o made.dat && $HEAPSONDE export --format heaptrack made.dat -o back");
+    shell("$HEAPSONDE import recorded.zst -o made.dat && test $(stat -c %%a made.dat) = 600 && "
+          "$HEAPSONDE export --format heaptrack made.dat -o back");
     expect_report("made.dat", "peak_bytes", peak);
     ck_assert_int_eq(of_heaptrack("back", "allocations"), allocations);
     ck_assert_int_eq(of_heaptrack("back", "leaked"), leaked);
@@ -88,6 +100,9 @@ START_TEST(test_heaptrack_damage)
                  {"v 10400 3\\na 10 1\\n", "an allocation has a size and a trace"},
                  {"v 10400 3\\n+ 0\\n", "an event is of no kind"},
                  {"v 10400 3\\nc zz\\n", "a time is no number"},
+                 {"v 10400 3\\na 7fffffffffffffff 0\\n+ 0\\na 1 0\\n+ 1\\n",
+                  "line 5 of the heaptrack file: its blocks have 8 EiB"},
+                 {"v 10400 3\\na ffffffffffffffff 0\\n+ 0\\n", "line 3 of the heaptrack file: its blocks have 8 EiB"},
                  {"v 10400 3\\nm /bin/true 0\\n", "--raw"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct outcome outcome = run("printf '%s' >file; $HEAPSONDE report file", cases[i].lines);
@@ -95,11 +110,54 @@ START_TEST(test_heaptrack_damage)
         ck_assert_msg(strstr(outcome.errors, cases[i].error), "%s: %s", cases[i].lines, outcome.errors);
         free_outcome(&outcome);
     }
+    shell("printf 'v 10400 3\\na 7fffffffffffffff 0\\n+ 0\\n' >file");
+    expect_report("file", "live_bytes", INT64_MAX);
     // Cut off, it has what is whole; frees of what is unknown are nothing.
     shell("printf 'v 10400 3\\nX a b\\ns 1 f\\ni 1000 0 1\\nt 1 0\\na 64 1\\n- 0\\n+ 0\\nc 5\\n+ 0\\n- 0\\n+ 0' >file");
     expect_report("file", "live_bytes", 100);
     expect_report("file", "allocations", 2);
     expect_report("file", "duration_ns", 5000001);
+    expect_incomplete("file", "ends, or is damaged, after line 11");
+    shell("printf '\\n' >>file");
+    expect_incomplete("file", NULL);
+}
+END_TEST
+
+START_TEST(test_heaptrack_packed_and_cut)
+{
+    shell("(printf 'v 10400 3\nX a b\ns 1 f\ni 1000 0 1\nt 1 0\na 64 1\n'; seq 200000 | sed 's/.*/+ 0/') >whole && "
+          "zstd -qkf whole -o whole.zst && gzip -kf whole && for f in whole.zst whole.gz; do "
+          "head -c $(($(stat -c %%s $f) - 3)) $f >cut.${f#*.}; done");
+    static const char *const cut[] = {"cut.zst", "cut.gz"}, *const whole[] = {"whole", "whole.zst", "whole.gz"};
+    for (size_t i = 0; i < 3; i++)
+        expect_incomplete(whole[i], NULL);
+    for (size_t i = 0; i < 2; i++)
+        expect_incomplete(cut[i], "ends, or is damaged, after line");
+}
+END_TEST
+
+// Not a line of them can be read.
+START_TEST(test_packed_and_cut_at_once)
+{
+    static const struct {
+        const char *make, *error;
+    } cases[] = {
+        {"head -c 50 whole.zst", "packed with zstd, as heaptrack does, but cut: it ends after 50 bytes, within "},
+        {"head -c 4 whole.zst", "packed with zstd, as heaptrack does, but cut: it ends after 4 bytes, within "},
+        {"head -c 15 whole.gz", "packed with gzip, as heaptrack does where it has no zstd, and pprof, but cut: it "
+                                "ends after 15 bytes, within "},
+        {"(head -c 8 whole.zst; head -c 100 /dev/zero | tr '\\0' '\\377')", "damaged in its first block"},
+        {"(head -c 16 whole.gz; head -c 100 /dev/zero | tr '\\0' '\\377')", "damaged in its first block"}};
+    shell("(printf 'v 10400 3\na 64 0\n'; seq 2000 | sed 's/.*/+ 0 &/') >whole && zstd -qkf whole -o whole.zst && "
+          "gzip -kf whole");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct outcome outcome =
+            run("%s >cut; $HEAPSONDE report cut; test $? -eq 1 && $HEAPSONDE import cut -o made", cases[i].make);
+        const char *first = strstr(outcome.errors, cases[i].error);
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_msg(first && strstr(first + 1, cases[i].error), "%s: %s", cases[i].make, outcome.errors);
+        free_outcome(&outcome);
+    }
 }
 END_TEST
 
@@ -162,6 +220,9 @@ START_TEST(test_recording_damage)
           "head -c $cut plain.dat >cut.dat; $HEAPSONDE report cut.dat >out 2>&1; status=$?; test $status -le 1 || exit "
           "1; "
           "test $cut -lt 5000 || test $status -eq 0 || exit 1; done");
+    expect_incomplete("cut.dat", "before its end");
+    expect_incomplete("plain.dat", "before its end");
+    expect_incomplete("packed.dat", NULL);
     struct outcome outcome = run("printf 'nothing of the kind' >none && $HEAPSONDE import none -o made.dat");
     ck_assert_int_eq(outcome.status, 1);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "no recording of heaptrack"));
@@ -170,6 +231,20 @@ START_TEST(test_recording_damage)
     ck_assert_int_eq(outcome.status, 2);
     free_outcome(&outcome);
     shell("$HEAPSONDE import plain.dat -o plain.dat 2>errors; test $? -eq 2");
+}
+END_TEST
+
+// More than sums can hold.
+START_TEST(test_recordings_of_too_much)
+{
+    static const char *const how[] = {"huge", "culled"};
+    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+        make_recording(how[i]);
+        struct outcome outcome = run("$HEAPSONDE report %s.dat", how[i]);
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_msg(strstr(outcome.errors, "its blocks have 8 EiB or more in all"), "%s", outcome.errors);
+        free_outcome(&outcome);
+    }
 }
 END_TEST
 
@@ -182,7 +257,8 @@ START_TEST(test_extract)
     // Nothing is overwritten.
     shell("echo mine >out/uptime && $HEAPSONDE extract -o out packed.dat >list && grep -qx mine out/uptime && "
           "cmp prog out/prog.000 && test -s out/uptime.000");
-    shell("printf 'v 10400 3\\n' >none && $HEAPSONDE extract -o out none 2>errors && grep -q 'holds no files' errors");
+    shell("printf 'v 10400 3\\n' >none && $HEAPSONDE extract -o out none 2>errors && grep -q 'holds no files; .* "
+          "--embed-binaries' errors");
 }
 END_TEST
 
@@ -200,7 +276,9 @@ START_TEST(test_strip)
                                        "allocated_bytes", "duration_ns", "threads",           "pid"};
     shell("gcc -g -O1 '%s/../readers/program.c' -pthread -o program && $HEAPSONDE run -q -o whole.dat -- ./program && "
           "$HEAPSONDE strip -o short.dat whole.dat && $HEAPSONDE strip -t 0ns -o same.dat whole.dat && "
-          "$HEAPSONDE strip -t 1h -o hour.dat whole.dat",
+          "$HEAPSONDE strip -t 1h -o hour.dat whole.dat && test $(stat -c %%a hour.dat) = 600 && "
+          "zstd -q whole.dat && gzip -k whole.dat && for packed in whole.dat.zst whole.dat.gz; do "
+          "$HEAPSONDE report $packed 2>errors; test $? -eq 1 && grep -q 'when it is unpacked' errors || exit 1; done",
           source);
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
         expect_same("whole.dat", "short.dat", kept[i]);
@@ -268,6 +346,18 @@ static void write_growing(const char *path)
 START_TEST(test_strip_reallocs)
 {
     write_growing(text("%s/whole.dat", work));
+    struct outcome outcome = run("$HEAPSONDE strip -o /dev/full whole.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "what is left of whole.dat cannot be written: No space left"));
+    free_outcome(&outcome);
+    outcome = run("printf 'v 10400 3\\n' >other; $HEAPSONDE strip -o none.dat other");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "'heapsonde import'"));
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE server --port 0 other");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "'heapsonde import'"));
+    free_outcome(&outcome);
     shell("$HEAPSONDE strip -t 200ms -o short.dat whole.dat");
     // Kept: 10, 6000, 100000 and 7 bytes; 10 -> 5000 and 7 -> 90000 end in what is left out, 6000 -> 100000 stays one.
     expect_report("short.dat", "culled_count", 202);
@@ -290,8 +380,11 @@ int main(void)
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_heaptrack);
     tcase_add_test(tests, test_heaptrack_damage);
+    tcase_add_test(tests, test_heaptrack_packed_and_cut);
+    tcase_add_test(tests, test_packed_and_cut_at_once);
     tcase_add_test(tests, test_recordings);
     tcase_add_test(tests, test_recording_damage);
+    tcase_add_test(tests, test_recordings_of_too_much);
     tcase_add_test(tests, test_extract);
     tcase_add_test(tests, test_strip);
     tcase_add_test(tests, test_strip_reallocs);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Writes a file as memory-profiler does, after the description of its format. Arguments: the file; how: plain, packed
-# (LZ4), decoded (names instead of addresses), arm (32 bits); a program whose code the addresses lie in.
+# (LZ4), decoded (names instead of addresses), arm (32 bits), huge (blocks of 2^62 bytes), culled (statistics of 2^63
+# bytes); a program whose code the addresses lie in.
 import struct
 import sys
 
@@ -119,7 +120,7 @@ event(8, us(6000), u64(0x7000000), u64(0x4000), u64(1), u64(0), u32(3), u32(0x22
 event(9, us(6001), u64(0x7000000), u64(0x4000), u64(1), u32(MAIN))
 event(10, us(6002), u64(1), u32(MAIN), struct.pack("<iii", -3, 65536, 1))
 event(7, u32(42))
-event(17, u64(1), us(1), us(2), u64(7), u64(700), u64(10), u64(200))
+event(17, u64(1), us(1), us(2), u64(7), u64(1 << 63 if how == "culled" else 700), u64(10), u64(200))
 event(24, us(6003), varint(1), u64(0x5000), varint(4096), varint(300), varint(1 << 40), u32(8), u32(1), u32(5),
       varint(4) + b"name")
 event(25, us(6004), varint(1), u64(0x5000), varint(4096), varint(2),
@@ -128,9 +129,13 @@ event(26, us(6005), varint(1), u64(0x5000), *(varint(1 << (7 * n)) for n in rang
 event(27, varint(2), u64(0x6000), varint(0), varint(1 << 63), u32(3), u32(2), u32(0xFFFFFFFF), varint(0), us(6006),
       varint(1), u32(MAIN))
 event(6, u64(0x9000), u64(3), u32(3), b"abc")
+if how == "huge":
+    for i in range(2):
+        event(1, us(6500), body(heap + 0x7000 + i, 1 << 62, 3, WORK))
 event(1, us(7000), body(heap + 0x5000, 1000, 3, WORK, 24))                     # main: kept, the last one
-event(99, b"what nobody knows")
-event(1, us(8000), body(heap + 0x6000, 1000, 3, WORK))                         # cannot be read
+if how != "packed":
+    event(99, b"what nobody knows")
+    event(1, us(8000), body(heap + 0x6000, 1000, 3, WORK))                     # cannot be read
 
 with open(path, "wb") as file:
     part = 3000 if how == "plain" else 300_000

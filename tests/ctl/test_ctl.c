@@ -12,7 +12,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 // Every byte is a sample, so that the counts are exact.
@@ -142,10 +144,18 @@ END_TEST
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
+// Its socket is there when the thread that makes it has run, which "status" waits for.
+static struct target start_listening(const char *configuration)
+{
+    struct target target = start_target(PATH_SHIM, configuration);
+    expect("$HEAPSONDE ctl $PID status", 0, "prof.active: ", "");
+    return target;
+}
+
 START_TEST(test_list)
 {
-    struct target first = start_target(PATH_SHIM, ON);
-    struct target second = start_target(PATH_SHIM, OFF);
+    struct target first = start_listening(ON);
+    struct target second = start_listening(OFF);
     struct target other = start_target(PATH_SHIM, "prof:true,experimental_hs_control:false");
     struct outcome outcome = run("$HEAPSONDE ctl --json list");
     ck_assert_int_eq(outcome.status, 0);
@@ -176,10 +186,57 @@ START_TEST(test_list)
 }
 END_TEST
 
+// A socket at which nobody listens, as a killed process leaves it.
+static void leave_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
+START_TEST(test_left_sockets)
+{
+    struct target target = start_listening(ON);
+    // The number of a killed process may be that of another one by now.
+    char reused[128], starting[128];
+    snprintf(reused, sizeof reused, "%s/heapsonde/%ld.sock", work, (long)getpid());
+    snprintf(starting, sizeof starting, "%s/heapsonde/%ld.1.sock", work, (long)target.pid);
+    leave_socket(reused);
+    leave_socket(starting);
+    expect("$HEAPSONDE ctl list", 0, "target", "");
+    ck_assert_int_ne(access(reused, F_OK), 0);
+    ck_assert_int_eq(access(starting, F_OK), 0);
+    expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
+    ck_assert_int_eq(end_target(&target, SIGKILL), 128 + SIGKILL);
+    expect("$HEAPSONDE ctl list 2>/dev/null", 0, "", "");
+    expect("ls heapsonde | wc -l", 0, "0\n", "");
+}
+END_TEST
+
+// They remove their own.
+START_TEST(test_left_by_other_user)
+{
+    if (geteuid() != 0 || mkdir("/tmp/heapsonde-4000000001", 0700))
+        return;
+    int result = chown("/tmp/heapsonde-4000000001", 4000000001, (gid_t)-1);
+    leave_socket("/tmp/heapsonde-4000000001/4194303.sock");
+    struct outcome outcome = run("$HEAPSONDE ctl list");
+    int there = access("/tmp/heapsonde-4000000001/4194303.sock", F_OK);
+    unlink("/tmp/heapsonde-4000000001/4194303.sock");
+    rmdir("/tmp/heapsonde-4000000001");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert(result || !there);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_not_controllable)
 {
     struct target plain = start_target(NULL, ON);
     expect("$HEAPSONDE ctl $PID status", 1, "", "does not have libheapsonde-prof.so");
+    expect("$HEAPSONDE ctl $PID status", 1, "", "or with libheapsonde-trace.so and HEAPSONDE_ENABLE_SERVER=1");
     ck_assert_int_eq(end_target(&plain, 0), 0);
     expect("$HEAPSONDE ctl $PID status", 1, "", "there is no process ");
     struct target without = start_target(PATH_SHIM, ALL);
@@ -201,6 +258,22 @@ START_TEST(test_usage)
     expect("$HEAPSONDE ctl 99999999 status", 1, "", "is no process number");
     expect("$HEAPSONDE ctl 1 status --socket missing", 1, "", "missing: No such file");
     expect("$HEAPSONDE ctl 1 dump -f gif", 2, "", "'gif'");
+}
+END_TEST
+
+// A process of this machine needs none, wherever the key is named.
+START_TEST(test_key_of_others)
+{
+    struct target target = start_target(PATH_SHIM, ON);
+    shell("head -c 32 /dev/urandom >key && chmod 600 key");
+    static const char *const ways[] = {"HEAPSONDE_KEY_FILE=key $HEAPSONDE ctl", "$HEAPSONDE ctl --key-file key",
+                                       "$HEAPSONDE ctl --insecure"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect(text("%s $PID status", ways[i]), 0, "prof.active: true", "");
+        expect(text("%s list", ways[i]), 0, "target", "");
+        expect(text("%s $PID dump -o -", ways[i]), 0, "heap_v2/1", "");
+    }
+    ck_assert_int_eq(end_target(&target, 0), 0);
 }
 END_TEST
 
@@ -281,14 +354,23 @@ END_TEST
 
 // ---- over HTTP ------------------------------------------------------------------------------------------------------
 
-#define SERVE(commands)                                                                                                \
-    "rm -f address; $HEAPSONDE ctl serve $PID >address & server=$!; trap 'kill $server' EXIT;"                         \
-    "while ! [ -s address ]; do sleep 0.01; done; at=$(cat address); " commands
+enum { NOT_SERVED = 98 };
+
+// Runs them with the server's address as $at.
+static struct outcome run_served(const char *options, const char *commands)
+{
+    struct outcome outcome =
+        run("rm -f address; $HEAPSONDE ctl serve $PID %s >address & server=$!; trap 'kill $server' EXIT;"
+            "while ! [ -s address ]; do kill -0 $server 2>&- || exit %d; sleep 0.01; done; at=$(cat address); %s",
+            options, NOT_SERVED, commands);
+    ck_assert_msg(outcome.status != NOT_SERVED, "serve has ended:\n%s", outcome.errors);
+    return outcome;
+}
 
 static void expect_page(const char *arguments, const char *status, const char *type, const char *body)
 {
     struct outcome outcome =
-        run(SERVE("curl -s -o body -w '%%{http_code} %%{content_type}' %s && echo && cat body"), arguments);
+        run_served("", text("curl -s -o body -w '%%{http_code} %%{content_type}' %s && echo && cat body", arguments));
     const char *expected = text("%s %s\n%s", status, type, body);
     ck_assert_msg(outcome.status == 0, "%s: status %d\n%s", arguments, outcome.status, outcome.errors);
     ck_assert_msg(!strncmp(outcome.output, expected, strlen(expected)), "%s: expected\n%s\nbut it is\n%.2000s",
@@ -346,18 +428,18 @@ START_TEST(test_readers)
 {
     struct target target = start_target(PATH_SHIM, ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
-    struct outcome outcome = run(SERVE("JEPROF_TMPDIR=. jeprof --collapsed $at/pprof/heap"));
+    struct outcome outcome = run_served("", "JEPROF_TMPDIR=. jeprof --collapsed $at/pprof/heap");
     ck_assert_msg(outcome.status == 0, "%s", outcome.errors);
     const char *line = strstr(outcome.output, ";main;keep_blocks;keep_block ");
     ck_assert_msg(line != NULL, "%s%s", outcome.output, outcome.errors);
     int64_t bytes = strtoll(strrchr(strtok(strdup(line), "\n"), ' '), NULL, 10);
     ck_assert_msg(bytes >= BYTES && bytes < BYTES + BYTES / 10, "%" PRId64, bytes);
     free_outcome(&outcome);
-    outcome = run(SERVE("PPROF_TMPDIR=. google-pprof --text $at/pprof/heap"));
+    outcome = run_served("", "PPROF_TMPDIR=. google-pprof --text $at/pprof/heap");
     ck_assert_msg(strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output, outcome.errors);
     free_outcome(&outcome);
-    outcome = run("command -v go >/dev/null || exit 77; " SERVE(
-        "PPROF_TMPDIR=. go tool pprof -symbolize=remote -top $at/pprof/heap"));
+    outcome = run_served("", "command -v go >/dev/null || exit 77; "
+                             "PPROF_TMPDIR=. go tool pprof -symbolize=remote -top $at/pprof/heap");
     ck_assert_msg(outcome.status == 77 || strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output,
                   outcome.errors);
     free_outcome(&outcome);
@@ -373,12 +455,13 @@ START_TEST(test_token)
     expect("HEAPSONDE_TOKEN= $HEAPSONDE ctl serve $PID --listen 0.0.0.0:0", 1, "", "needs a --token");
     expect("$HEAPSONDE ctl serve $PID --listen nowhere", 1, "", "nowhere is no address");
     expect("$HEAPSONDE ctl serve $PID --listen 127.0.0.1:70000", 1, "", "is no address");
-    struct outcome outcome = run(
-        "$HEAPSONDE ctl serve $PID --listen 0.0.0.0:0 --token secret >address & server=$!; trap 'kill $server' EXIT;"
-        "while ! [ -s address ]; do sleep 0.01; done; at=$(cat address); for i in '' ?token=secre ?token=secret2 "
-        "?token=; do curl -s -o /dev/null -w '%%{http_code} ' $at/mtev/heap_profile$i; done;"
-        "for i in secret wrong; do curl -s -o /dev/null -w '%%{http_code} ' -H \"Authorization: Bearer $i\" "
-        "$at/mtev/heap_profile; done; curl -s -o /dev/null -w '%%{http_code}' $at/mtev/heap_profile?token=secret");
+    struct outcome outcome =
+        run_served("--listen 0.0.0.0:0 --token secret",
+                   "for i in '' ?token=secre ?token=secret2 ?token=; do "
+                   "curl -s -o /dev/null -w '%{http_code} ' $at/mtev/heap_profile$i; done;"
+                   "for i in secret wrong; do curl -s -o /dev/null -w '%{http_code} ' -H \"Authorization: Bearer $i\" "
+                   "$at/mtev/heap_profile; done; curl -s -o /dev/null -w '%{http_code}' "
+                   "$at/mtev/heap_profile?token=secret");
     ck_assert_str_eq(outcome.output, "401 401 401 401 200 401 200");
     free_outcome(&outcome);
     ck_assert_int_eq(end_target(&target, 0), 0);
@@ -390,17 +473,18 @@ START_TEST(test_crowd)
 {
     struct target target = start_target(PATH_SHIM, ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
-    struct outcome outcome = run(SERVE("for i in $(seq 200); do curl -s $at/pprof/heap?format=heap_v2 | head -n 1 & "
-                                       "pids=\"$pids $!\"; done; wait $pids"));
+    struct outcome outcome =
+        run_served("", "for i in $(seq 200); do curl -s $at/pprof/heap?format=heap_v2 | head -n 1 & "
+                       "pids=\"$pids $!\"; done; wait $pids");
     unsigned answers = 0;
     for (const char *line = outcome.output; (line = strstr(line, "heap_v2/1\n")); line++)
         answers++;
     ck_assert_msg(answers >= 64, "%u answers\n%s", answers, outcome.errors);
     free_outcome(&outcome);
-    outcome = run(SERVE("head -c 20000000 /dev/zero | curl -s -o body -w '%%{http_code} ' --data-binary @- "
-                        "$at/pprof/symbol; head -c 100000 /dev/zero | tr '\\0' a >long; curl -s -o body "
-                        "-w '%%{http_code} ' \"$at/$(head -c 60000 long)\"; curl -s -o body -w '%%{http_code}' "
-                        "$at/mtev/heap_profile"));
+    outcome = run_served("", "head -c 20000000 /dev/zero | curl -s -o body -w '%{http_code} ' --data-binary @- "
+                             "$at/pprof/symbol; head -c 100000 /dev/zero | tr '\\0' a >long; curl -s -o body "
+                             "-w '%{http_code} ' \"$at/$(head -c 60000 long)\"; curl -s -o body -w '%{http_code}' "
+                             "$at/mtev/heap_profile");
     ck_assert_msg(!strncmp(outcome.output, "413 414 200", 11) || !strncmp(outcome.output, "413 431 200", 11), "%s",
                   outcome.output);
     free_outcome(&outcome);
@@ -434,8 +518,11 @@ int main(void)
     tcase_add_test(tests, test_rate_and_reset);
     tcase_add_test(tests, test_dumps);
     tcase_add_test(tests, test_list);
+    tcase_add_test(tests, test_left_sockets);
+    tcase_add_test(tests, test_left_by_other_user);
     tcase_add_test(tests, test_not_controllable);
     tcase_add_test(tests, test_usage);
+    tcase_add_test(tests, test_key_of_others);
     tcase_add_test(tests, test_other_user);
     tcase_add_test(tests, test_namespace);
     tcase_add_test(tests, test_fork);

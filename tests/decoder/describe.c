@@ -43,6 +43,9 @@ static void say_effect(const struct hs_effect *effect)
     case HS_EFFECT_SHIFT_LEFT:
         say(" r%u=r%u<<%d", reg, source, value);
         return;
+    case HS_EFFECT_ALIGN:
+        say(" r%u=r%u aligned", reg, source);
+        return;
     case HS_EFFECT_STORE:
         say(" [r%u%+d]=r%u", source, value, reg);
         return;

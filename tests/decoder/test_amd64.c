@@ -57,7 +57,10 @@ static const struct known {
     {"\x48\x01\xc4", 3, "r7=r7+r0"},                               // add rsp, rax
     {"\x48\x05\x78\x56\x34\x12", 6, "r0=r0+305419896"},            // add rax, 0x12345678
     {"\x48\x81\xec\x00\x00\x00\x80", 7, "r7=?"},                   // sub rsp, -0x80000000
-    {"\x48\x83\xe4\xf0", 4, "r7=?"},                               // and rsp, -16
+    {"\x48\x83\xe4\xf0", 4, "r7=r7 aligned"},                      // and rsp, -16
+    {"\x48\x83\xe4\x10", 4, "r7=?"},                               // and rsp, 16
+    {"\x83\xe4\xf0", 3, "r7=?"},                                   // and esp, -16
+    {"\x48\x83\xe2\xf0", 4, "r1=?"},                               // and rdx, -16
     {"\x48\x83\xcb\x01", 4, "r3=r3|1"},                            // or rbx, 1
     {"\x48\x83\xcb\xff", 4, "r3=?"},                               // or rbx, -1
     {"\x31\xdb", 2, "r3=#0"},                                      // xor ebx, ebx

@@ -282,6 +282,38 @@ START_TEST(test_large_unpacked)
 }
 END_TEST
 
+// Sums of 64 bits hold whatever is taken.
+START_TEST(test_too_much)
+{
+#define HALF "4611686018427387904"
+#define MOST "\xff\xff\xff\xff\xff\xff\xff\xff\x7f" // 2^63 - 1
+    static const char *const texts[] = {
+        "heap_v2/1\n  t*: 2: " HALF " [0: 0]\n@ 0x10\n  t*: 1: " HALF " [0: 0]\n@ 0x20\n  t*: 1: " HALF " [0: 0]\n",
+        "heap_v2/1\n  t*: 2: 16 [0: 0]\n@ 0x10\n  t*: 1: 8 [0: 0]\n  t0: 1: " HALF " [0: 0]\n  t1: 1: " HALF
+        " [0: 0]\n",
+        "heap_v2/281474976710656\n  t*: 1: 1 [0: 0]\n@ 0x10\n  t*: 1000000: 1 [0: 0]\n",
+        "heap profile: 2: 0 [2: 0] @ heapprofile\n 1: 8 [1: " HALF "] @ 0x10\n 1: 8 [1: " HALF "] @ 0x20\n",
+        "a;b " HALF "\na;c " HALF "\n",
+        "a 18446744073709551615\n",
+    };
+    static const char profile[] = "\x0a\x04\x08\x01\x10\x02\x12\x0c\x08\x01\x10" MOST "\x12\x0c\x08\x01\x10" MOST
+                                  "\x22\x02\x08\x01\x32\x00\x32\x0b"
+                                  "inuse_space\x32\x05"
+                                  "bytes";
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {.message = ""};
+    for (size_t i = 0; i <= sizeof texts / sizeof *texts; i++) {
+        bool is_text = i < sizeof texts / sizeof *texts;
+        const char *bytes = is_text ? texts[i] : profile;
+        size_t length = is_text ? strlen(bytes) : sizeof profile - 1;
+        ck_assert_msg(hs_dump__parse("x", bytes, length, LARGEST, &dump, &error) == -EINVAL, "%zu", i);
+        ck_assert_msg(strstr(error.message, "x: its blocks have 8 EiB or more in all"), "%zu: %s", i, error.message);
+    }
+    ck_assert_int_eq(hs_dump__parse("x", "a;b " HALF "\n", strlen("a;b " HALF "\n"), LARGEST, &dump, &error), 0);
+    hs_dump__close(dump);
+}
+END_TEST
+
 // ---- files that end too early --------------------------------------------------------------------------------------
 
 static bool ends_whole(const char *path, size_t length, const char *bytes)
@@ -354,6 +386,7 @@ int main(void)
     tcase_add_test(tests, test_errors);
     tcase_add_test(tests, test_other_profiles);
     tcase_add_test(tests, test_large_unpacked);
+    tcase_add_test(tests, test_too_much);
     tcase_add_test(tests, test_cut);
     tcase_add_test(tests, test_cut_says_so);
     suite_add_tcase(suite, tests);

@@ -171,6 +171,9 @@ START_TEST(test_output_file)
     outcome = run("$HEAPSONDE export --format json golden.dat -o - 2>&1 >/dev/full | wc -l");
     ck_assert_str_eq(outcome.output, "1\n");
     free_outcome(&outcome);
+    outcome = run("$HEAPSONDE export --format json golden.dat >/dev/full");
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "standard output could not be written"));
+    free_outcome(&outcome);
     outcome = run("$HEAPSONDE export --format json golden.dat -o /dev/stdout | head -c 1");
     ck_assert_str_eq(outcome.output, "{");
     free_outcome(&outcome);

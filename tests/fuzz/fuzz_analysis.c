@@ -28,7 +28,8 @@ static void check_frame(const struct hs_decoder *decoder, const struct hs_code_f
 {
     if (frame->outermost)
         return;
-    require(frame->cfa_register < HS_DECODER_REGISTERS && frame->bases >> frame->cfa_register & 1);
+    require(frame->cfa_register < HS_DECODER_REGISTERS && frame->aligned_register < HS_DECODER_REGISTERS);
+    require(frame->cfa_in_memory ? !frame->bases : frame->bases >> frame->cfa_register & 1);
     require(frame->saved >> HS_DECODER_REGISTERS == 0 && frame->unchanged >> HS_DECODER_REGISTERS == 0);
     require((frame->saved & frame->unchanged) == 0);
     if (decoder->ra != HS_DECODER_NO_REGISTER)

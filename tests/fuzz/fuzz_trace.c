@@ -63,7 +63,7 @@ static void import(const struct hs_trace *trace)
         abort();
     int fd = open(directory, O_RDONLY | O_DIRECTORY);
     struct hs_store *store;
-    if (!hs_import__run(trace, NULL, fd)) {
+    if (!hs_import__run(trace, NULL, NULL, fd)) {
         if (hs_store__open(directory, &store, NULL))
             abort();
         uint64_t pcs[8];

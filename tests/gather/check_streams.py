@@ -6,19 +6,26 @@ import random
 import signal
 import subprocess
 
-from harness import (COMMAND, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key,
+from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key,
                      start_devices, succeed, work)
 from check_common import free_udp_port
 
 
+def stop_behind(gather, count):
+    """The summary, once so many have ended. --once would not wait for those that have not begun when the others end."""
+    for _ in range(count):
+        gather.event('ended')
+    return gather.stop()
+
+
 def gathered(count, *device_options, key=None, cuts=0):
     options = ['--key-file', key] if key else []
-    gather = Gather('--once', *options)
+    gather = Gather(*options)
     devices = start_devices('--count', count, '--cuts', cuts, '--verify', gather.folder, *device_options,
                             *(['--key', key] if key else []), connect=gather.address)
     succeed(devices)
     expect(f'verified {count}\n' in devices.lines, 'not verified')
-    summary = gather.summary()
+    summary = stop_behind(gather, count)
     expect(summary['streams'] == count and summary['unfinished'] == 0, f'{summary}')
     expect(len(gather.traces()) == count, 'a file for each')
     return summary
@@ -30,10 +37,10 @@ def one():
 
 def many():
     gathered(30)
-    gathered_again = Gather('--once', folder='other', environment={'HEAPSONDE_KEY_FILE': make_key()})
+    gathered_again = Gather(folder='other', environment={'HEAPSONDE_KEY_FILE': make_key()})
     succeed(start_devices('--count', 300, '--size', 50000, '--key', os.path.join(work, 'key'), '--verify',
                           gathered_again.folder, connect=gathered_again.address))
-    expect(gathered_again.summary()['received'] > 300 * 40000, 'too little')
+    expect(stop_behind(gathered_again, 300)['received'] > 300 * 40000, 'too little')
 
 
 def cuts():
@@ -137,12 +144,12 @@ def announced():
     """Devices are heard, and those that are selected are connected to."""
     key = make_key()
     port = free_udp_port()
-    gather = Gather('--once', '--key-file', key, '--select', 'labels.site == odd and device =~ "^device-[0-7]$"',
+    gather = Gather('--key-file', key, '--select', 'labels.site == odd and device =~ "^device-[0-7]$"',
                     listen=None, environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
     devices = start_devices('--count', 12, '--key', key, '--announce', port)
     names = {gather.event('ended')['device'] for _ in range(4)}
     expect(names == {'device-1', 'device-3', 'device-5', 'device-7'}, f'{names}')
-    expect(gather.summary()['streams'] == 4, 'others were taken')
+    expect(gather.stop()['streams'] == 4, 'others were taken')
     devices.end()
 
 
@@ -159,9 +166,9 @@ def leaves_told():
 def acknowledged_again():
     """What an earlier connection stored and could not acknowledge any more is acknowledged by the next: until then the
     device keeps it, and may have no room for more."""
-    gather = Gather('--once')
+    gather = Gather()
     succeed(start_devices('--count', 3, '--leave-at', 'data', '--verify', gather.folder, connect=gather.address))
-    summary = gather.summary()
+    summary = stop_behind(gather, 3)
     expect(summary['streams'] == 3 and summary['unfinished'] == 0, f'{summary}')
 
 
@@ -247,6 +254,22 @@ def terminal():
     gather.wait_for(lambda line: line.startswith('2 running of 2; '))
     devices.end()
     gather.wait_for(lambda line: line.startswith('simulated') and 'away' in line)
+
+
+def clock_set_back():
+    """What came is brought to the disk within the patience of this test, though the clock was set back by an hour."""
+    synced = os.path.join(work, 'synced')
+    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_SYNCED': synced})
+    trace_id = random.Random(SEED).randbytes(16)
+    peer = Peer(gather.port).prove().stream(trace_id)
+    peer.want()
+    peer.data(0, make_header(trace_id))
+    peer.acknowledged(4096)
+    while not os.path.exists(synced):
+        peer.frame(6)
+        gather.event('status')  # one a second; patience ends it
+        expect(len(gather.lines) < PATIENCE, 'nothing comes to the disk')
+    gather.stop()
 
 
 def second_client():

@@ -14,6 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
+import second_client as client  # noqa: E402
 import second_wire as wire  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
@@ -89,8 +90,8 @@ class Process:
 
 
 class Gather(Process):
-    def __init__(self, *options, folder='traces', listen='127.0.0.1:0', environment=None, json_lines=True):
-        arguments = [COMMAND, 'gather', '--dir', os.path.join(work, folder)]
+    def __init__(self, *options, folder='traces', listen='127.0.0.1:0', environment=None, json_lines=True, inside=()):
+        arguments = [*inside, COMMAND, 'gather', '--dir', os.path.join(work, folder)]
         arguments += ['--json'] if json_lines else []
         arguments += ['--listen', listen] if listen else []
         super().__init__(arguments + list(options), environment)
@@ -107,11 +108,13 @@ class Gather(Process):
             return event['event'] == name and all(event.get(key) == value for key, value in values.items())
         return json.loads(self.wait_for(wanted))
 
-    def refused(self, reason, count=1):
-        """Waits until so many have been refused for this reason."""
+    def refused(self, reasons, count=1):
+        """Waits until so many have been refused for this reason, or for these together."""
+        reasons = (reasons,) if isinstance(reasons, str) else reasons
+
         def wanted(line):
             event = json.loads(line)
-            return event['event'] in ('status', 'summary') and event['refused'].get(reason, 0) >= count
+            return event['event'] in ('status', 'summary') and sum(event['refused'].get(reason, 0) for reason in reasons) >= count
         return json.loads(self.wait_for(wanted))
 
     def summary(self):
@@ -151,7 +154,7 @@ def read_key(path):
 
 
 class Peer:
-    """A device in Python, which can do everything wrong."""
+    """A device in Python, which can do everything wrong: the second client's connection, step by step."""
 
     def __init__(self, port, key=None, source=None):
         self.socket = socket.socket()
@@ -159,30 +162,18 @@ class Peer:
             self.socket.bind((source, 0))
         self.socket.settimeout(PATIENCE)
         self.socket.connect(('127.0.0.1', port))
-        self.key = key
-        self.hello = wire.hello(1, 1 if key else 0, os.urandom(32))
-        self.from_device = self.from_host = None
+        self.connection = client.Connection(self.socket, wire.DEVICE, key, PATIENCE)
+
+    @property
+    def from_device(self):
+        return self.connection.outgoing
 
     def send(self, data):
-        self.socket.sendall(data)
-
-    def receive(self, size):
-        data = b''
-        while len(data) < size:
-            part = self.socket.recv(size - len(data))
-            if not part:
-                raise ConnectionResetError
-            data += part
-        return data
+        self.connection.write(data)
 
     def greet(self):
-        self.send(self.hello)
-        theirs = self.receive(48)
-        if self.key:
-            keys = wire.connection_keys(self.key, self.hello, theirs)
-            self.from_device, self.from_host = (wire.Direction(key) for key in keys)
-        else:
-            self.from_device, self.from_host = wire.Direction(), wire.Direction()
+        self.connection.say_hello()
+        self.connection.hear_hello(PATIENCE)
         return self
 
     def prove(self):
@@ -193,11 +184,12 @@ class Peer:
         return self
 
     def frame(self, kind, payload=b''):
-        self.send(self.from_device.seal(kind, payload))
+        self.connection.send(kind, payload)
 
     def next_frame(self):
-        length = self.receive(4)
-        return self.from_host.open(length + self.receive(self.from_host.body_size(length)))
+        frame = self.connection.receive(PATIENCE)
+        expect(frame, 'the host is silent')
+        return frame
 
     def wait_for(self, wanted):
         while True:
@@ -225,6 +217,7 @@ class Peer:
 
     def is_closed(self):
         """Waits for the host to close the connection."""
+        self.socket.settimeout(PATIENCE)
         try:
             while self.socket.recv(65536):
                 pass
@@ -254,17 +247,8 @@ def make_header(trace_id, pid=7, content=0):
     head[32:36] = (4096).to_bytes(4, 'little')
     head[40:56] = trace_id
     head[64:72] = (1700000000 * 10 ** 9).to_bytes(8, 'little')
-    head[252:256] = crc32c(bytes(head[:252])).to_bytes(4, 'little')
+    head[252:256] = wire.crc32c(bytes(head[:252])).to_bytes(4, 'little')
     return bytes(head)
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def main(cases):

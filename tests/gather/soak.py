@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A thousand simulated processes announce themselves, stream and leave, for as long as asked: soak.py SECONDS COUNT.
 
-Nothing may be lost, the memory of the host has to stay flat, and no descriptor may be left."""
+No byte may be lost, the memory of the host has to stay flat, and no descriptor may be left."""
 import sys
 import time
 
@@ -36,10 +36,11 @@ def soak():
                     environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
     idle = settled(gather)
     devices = start_devices('--count', COUNT, '--key', key, '--announce', port, '--seconds', SECONDS, '--size', 200000,
-                            '--cuts', 1)
+                            '--cuts', 1, '--verify', gather.folder)
     samples = sample(gather, devices, SECONDS + 60)
     succeed(devices)
-    ended = int(devices.lines[-1].split()[1])
+    ended = next(int(line.split()[1]) for line in devices.lines if line.startswith('ended '))
+    expect(f'verified {ended}\n' in devices.lines, f'{devices.lines}')
     # The last connections close once their acknowledgement has come.
     for _ in range(20):
         if descriptors_of(gather) <= idle + 2:

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -184,10 +185,23 @@ static int load_in_thread(void)
 // ---- closing: the program ends while another thread is in a library's destructor ----------------------------------
 
 static sem_t in_destructor;
+static bool returns, burns_at_end;
+
+// Behind the recorder's own end. glibc ends libraries in the order in which they were loaded, others the last one
+// first.
+NOT_INLINE static void burn_behind_end(void)
+{
+    spin_for(spin, 200000000);
+    sink++;
+}
 
 // By the library's destructor.
 void stay_in_destructor(void)
 {
+    if (burns_at_end)
+        burn_behind_end();
+    if (returns)
+        return;
     sem_post(&in_destructor);
     for (;;)
         pause();
@@ -225,13 +239,26 @@ static int end_while_closing(const char *path, size_t pages)
         return 1;
     while (sem_wait(&in_destructor))
         continue;
-    printf("unloads %d\n", !came_back);
-    fflush(stdout);
     if (pages)
         touch_pages(pages);
     else
         spin_for(spin, 300000000);
+    printf("unloads %d cpu %llu\n", !came_back, (unsigned long long)cpu_ns());
+    fflush(stdout);
     _exit(0);
+}
+
+static int burn_at_end(const char *path)
+{
+    returns = true;
+#ifdef __GLIBC__
+    burns_at_end = true;
+#endif
+    if (!dlopen(path, RTLD_NOW))
+        return 1;
+    spin_for(spin, 100000000);
+    printf("burns %d\n", burns_at_end);
+    return 0;
 }
 
 // Resident bytes of the block as /proc/self/pagemap has them: pages that have a frame.
@@ -313,6 +340,103 @@ static int allocate_gigabyte(void)
     return 0;
 }
 
+// ---- returning: pages that the program gives back, takes again, moves
+// ------------------------------------------------
+
+enum { RETURNED_SIZE = 64 << 20 };
+
+static char *map_pages(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static char *touch_each_page(char *from, size_t size)
+{
+    for (size_t at = 0; at < size; at += 4096)
+        from[at] = 1;
+    return from;
+}
+
+static char *page_in(char *block, size_t at)
+{
+    return (char *)(((uintptr_t)block + at + 4095) & ~(uintptr_t)4095);
+}
+
+NOT_INLINE static long long give_back_half(void)
+{
+    char *block = touch_each_page(malloc(RETURNED_SIZE), RETURNED_SIZE);
+    kept = block;
+    madvise(page_in(block, RETURNED_SIZE / 2), RETURNED_SIZE / 4, MADV_DONTNEED);
+    madvise(page_in(block, RETURNED_SIZE / 4 * 3), RETURNED_SIZE / 4 - 4096, MADV_DONTNEED);
+    return resident(block, RETURNED_SIZE);
+}
+
+NOT_INLINE static long long touch_again(void)
+{
+    char *block = touch_each_page(malloc(RETURNED_SIZE), RETURNED_SIZE);
+    kept = block;
+    for (int i = 0; i < 3; i++) {
+        madvise(page_in(block, 0), RETURNED_SIZE - 4096, MADV_DONTNEED);
+        touch_each_page(page_in(block, 0), RETURNED_SIZE / 4 * 3);
+    }
+    return resident(block, RETURNED_SIZE);
+}
+
+// Until it lacks memory the kernel leaves such pages where they are.
+NOT_INLINE static long long free_lazily(void)
+{
+    char *block = touch_each_page(malloc(RETURNED_SIZE), RETURNED_SIZE);
+    kept = block;
+    madvise(page_in(block, RETURNED_SIZE / 2), RETURNED_SIZE / 2 - 4096, MADV_FREE);
+    return resident(block, RETURNED_SIZE);
+}
+
+NOT_INLINE static long long grow_block(void)
+{
+    char *block = touch_each_page(malloc(RETURNED_SIZE / 2), RETURNED_SIZE / 2);
+    block = realloc(block, RETURNED_SIZE);
+    kept = block;
+    return resident(block, RETURNED_SIZE);
+}
+
+NOT_INLINE static long long unmap_half(void)
+{
+    char *mapping = touch_each_page(map_pages(RETURNED_SIZE), RETURNED_SIZE);
+    munmap(mapping + RETURNED_SIZE / 2, RETURNED_SIZE / 2);
+    return resident(mapping, RETURNED_SIZE / 2);
+}
+
+NOT_INLINE static long long map_over(void)
+{
+    char *mapping = touch_each_page(map_pages(RETURNED_SIZE), RETURNED_SIZE);
+    mmap(mapping, RETURNED_SIZE / 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return resident(mapping, RETURNED_SIZE);
+}
+
+// What lies behind the mapping forces it to move.
+NOT_INLINE static long long move_mapping(void)
+{
+    char *mapping = touch_each_page(map_pages(RETURNED_SIZE), RETURNED_SIZE / 2);
+    munmap(mapping + RETURNED_SIZE / 2, RETURNED_SIZE / 4);
+    char *moved = mremap(mapping, RETURNED_SIZE / 2, RETURNED_SIZE, MREMAP_MAYMOVE);
+    touch_each_page(moved + RETURNED_SIZE / 4 * 3, RETURNED_SIZE / 4);
+    return resident(moved, RETURNED_SIZE);
+}
+
+static int return_pages(void)
+{
+    static const struct {
+        const char *name;
+        long long (*function)(void);
+    } ways[] = {{"give_back_half", give_back_half}, {"touch_again", touch_again}, {"free_lazily", free_lazily},
+                {"grow_block", grow_block},         {"unmap_half", unmap_half},   {"map_over", map_over},
+                {"move_mapping", move_mapping}};
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        printf("%s %lld ", ways[i].name, ways[i].function());
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
@@ -330,8 +454,12 @@ int main(int count, char **arguments)
         return load_in_thread();
     if (!strcmp(what, "closing") && count > 2)
         return end_while_closing(arguments[2], count > 3 ? strtoul(arguments[3], NULL, 10) : 0);
+    if (!strcmp(what, "ended") && count > 2)
+        return burn_at_end(arguments[2]);
     if (!strcmp(what, "forks"))
         return fork_often(count > 2 ? atoi(arguments[2]) : 500);
+    if (!strcmp(what, "returning"))
+        return return_pages();
     in_huge_pages = !strcmp(what, "huge-gigabyte");
     return in_huge_pages || !strcmp(what, "gigabyte") ? allocate_gigabyte() : 2;
 }

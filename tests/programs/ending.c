@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static void at_exit(void)
@@ -33,6 +34,8 @@ static void *exits(void *status)
     exit((int)(intptr_t)status);
 }
 
+enum { STRICTLY = 1 }; // SECCOMP_MODE_STRICT: musl has no header that says so
+
 static pthread_barrier_t main_is_going;
 
 static void *goes_on(void *main_thread)
@@ -43,6 +46,29 @@ static void *goes_on(void *main_thread)
         free(allocate(80));
     say("went on without the main thread\n");
     return NULL;
+}
+
+static void *goes_on_and_exits_alone(void *main_thread)
+{
+    goes_on(main_thread);
+    syscall(SYS_exit, 21);
+    return NULL;
+}
+
+// The thread alone: the process ends with its last one.
+static void exit_alone(int status)
+{
+    for (;;)
+        syscall(SYS_exit, status);
+}
+
+static void start_beside(void *(*thread_main)(void *))
+{
+    static pthread_t self, thread;
+    self = pthread_self();
+    pthread_barrier_init(&main_is_going, NULL, 2);
+    MUST(pthread_create(&thread, NULL, thread_main, &self) == 0);
+    pthread_barrier_wait(&main_is_going);
 }
 
 int main(int count, char **arguments)
@@ -86,12 +112,18 @@ int main(int count, char **arguments)
         pthread_join(thread, NULL);
     }
     if (!strcmp(how, "main-pthread-exit")) {
-        static pthread_t self, thread;
-        self = pthread_self();
-        pthread_barrier_init(&main_is_going, NULL, 2);
-        MUST(pthread_create(&thread, NULL, goes_on, &self) == 0);
-        pthread_barrier_wait(&main_is_going);
+        start_beside(goes_on);
         pthread_exit(NULL);
+    }
+    if (!strcmp(how, "exit-alone"))
+        exit_alone(19);
+    if (!strcmp(how, "exit-alone-strictly")) {
+        MUST(prctl(PR_SET_SECCOMP, STRICTLY) == 0);
+        exit_alone(20);
+    }
+    if (!strcmp(how, "exit-one-by-one")) {
+        start_beside(goes_on_and_exits_alone);
+        exit_alone(21);
     }
     if (!strcmp(how, "exit-with-threads")) {
         // The others wait for ever while this one ends the process.

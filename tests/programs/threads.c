@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Threads: very many short ones, or a few that hand blocks to each other and check that nobody else wrote there.
-// Usage: threads storm|exchange|still N; still: the threads do what they do in exchange, and stand still when the
-// program ends
+// Usage: threads storm|exchange|still|confined N; still: the threads do what they do in exchange, and stand still when
+// the program ends; confined: exchange without a network, once a line has come
+#include "confine.h"
 #include "program.h"
 
 #include <pthread.h>
@@ -109,6 +110,13 @@ int main(int count, char **arguments)
     const char *mode = count > 1 ? arguments[1] : "storm";
     int number = count > 2 ? atoi(arguments[2]) : 1000;
     pthread_t threads[8];
+    if (!strcmp(mode, "confined")) {
+        char line[2];
+        int error = confine();
+        say("confined %d\n", error);
+        MUST(read(0, line, 1) == 1);
+        mode = "exchange";
+    }
     if (!strcmp(mode, "storm")) {
         void *result;
         for (int i = 0; i < number; i += 8) {

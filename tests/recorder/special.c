@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -197,6 +198,28 @@ static void special_setuid_copy(void)
 
 // ---- exit status and summary of `heapsonde run` --------------------------------------------------------------------
 
+// Another process has the name: the summary names the trace that was written instead.
+static void run_with_taken_name(void)
+{
+    const char *trace = text("%s/taken.dat", work);
+    int other = open(trace, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (other < 0 || flock(other, LOCK_EX | LOCK_NB) != 0)
+        fail("%s cannot be locked: %s", trace, strerror(errno));
+    struct result result = run_words(work, path_heapsonde, "run", "--output", trace, "--",
+                                     text("%s/ending", path_programs), "return", NULL);
+    const char *wrote = strstr(result.output, text("wrote %s.", trace));
+    if (!wrote)
+        fail("the summary names no trace beside the one that is taken\n%s", result.output);
+    const char *name = text("%.*s", (int)strcspn(wrote + 6, " "), wrote + 6);
+    json_t *report = report_of(name, false);
+    if (report_number(report, "allocations") < 1000)
+        wrong("%s: only %llu allocations", name, (unsigned long long)report_number(report, "allocations"));
+    json_decref(report);
+    if (lseek(other, 0, SEEK_END) != 0 || access(trace, F_OK) != 0)
+        wrong("%s was written although it was taken", trace);
+    close(other);
+}
+
 static void special_run(void)
 {
     static const struct {
@@ -216,6 +239,7 @@ static void special_run(void)
             wrong("%s: only %llu allocations", trace, (unsigned long long)report_number(report, "allocations"));
         json_decref(report);
     }
+    run_with_taken_name();
     struct result missing = run_words(work, path_heapsonde, "run", "--", "/nonexistent/program", NULL);
     note("%s", missing.output);
     if (missing.status == 0 || !strstr(missing.output, "/nonexistent/program"))

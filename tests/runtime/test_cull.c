@@ -323,7 +323,7 @@ START_TEST(what_is_left_and_the_statistics_are_the_input)
     hs_config.cull_pending = _i < 4 ? 100 : 1u << 20;
     for (int slot = 0; slot < 40; slot++) {
         struct pen pen = new_slot(history.now);
-        while (pen.at + 20 < hs_slot__records(pen.slot) + WORDS)
+        while (pen.at + 20 < hs_slot__records(pen.slot) + HS_SLOT_EVENTS_SIZE / 8)
             one_event(&history, &pen);
         release(false);
         ck_assert(hs_cull__hold(pen.slot));

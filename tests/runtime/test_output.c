@@ -197,6 +197,99 @@ START_TEST(old_trace_is_replaced_and_its_reader_keeps_it)
 }
 END_TEST
 
+// Processes that record under one name at the same time. Each writes a byte when it has begun and ends when it reads
+// one.
+enum { RIVALS = 8 };
+struct rival {
+    pid_t pid;
+    int begun, end;
+};
+
+static struct rival start_rival(unsigned events, int go)
+{
+    int begun[2], end[2];
+    char byte = 0;
+    ck_assert(pipe(begun) == 0 && pipe(end) == 0);
+    struct rival rival = {fork(), begun[0], end[1]};
+    if (rival.pid == 0) {
+        close(end[1]);
+        if (go >= 0 && read(go, &byte, 1) != 1)
+            _exit(1);
+        start();
+        record(events);
+        if (write(begun[1], &byte, 1) != 1 || read(end[0], &byte, 1) != 1)
+            _exit(1);
+        hs_process__exit();
+        _exit(0);
+    }
+    close(begun[1]);
+    close(end[0]);
+    return rival;
+}
+
+static void wait_for_rival(const struct rival *rival)
+{
+    char byte;
+    ck_assert_int_eq(read(rival->begun, &byte, 1), 1);
+}
+
+static void end_rival(const struct rival *rival)
+{
+    int status;
+    ck_assert_int_eq(write(rival->end, "", 1), 1);
+    ck_assert_int_eq(waitpid(rival->pid, &status, 0), rival->pid);
+    ck_assert_int_eq(status, 0);
+    close(rival->begun);
+    close(rival->end);
+}
+
+// _i: with a symbolic link for a name.
+START_TEST(trace_in_progress_keeps_its_name)
+{
+    char target[96], ours[96];
+    snprintf(target, sizeof target, "%s.target", path);
+    if (_i)
+        ck_assert_int_eq(symlink(target, path), 0);
+    struct rival rival = start_rival(20000, -1);
+    wait_for_rival(&rival);
+    start();
+    record(10);
+    hs_process__exit();
+    end_rival(&rival);
+    expect_whole(path, 20000);
+    snprintf(ours, sizeof ours, "%s.%d", path, (int)getpid());
+    expect_whole(ours, 10);
+}
+END_TEST
+
+// Over nothing, and over an old trace that each of them would replace.
+START_TEST(of_many_at_once_each_has_its_trace)
+{
+    struct rival rivals[RIVALS];
+    unsigned found = 0;
+    int go[2];
+    if (_i)
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    ck_assert_int_eq(pipe(go), 0);
+    for (unsigned i = 0; i < RIVALS; i++)
+        rivals[i] = start_rival(i + 1, go[0]);
+    for (unsigned i = 0; i < RIVALS; i++)
+        ck_assert_int_eq(write(go[1], "", 1), 1);
+    for (unsigned i = 0; i < RIVALS; i++)
+        wait_for_rival(&rivals[i]);
+    for (unsigned i = 0; i < RIVALS; i++)
+        end_rival(&rivals[i]);
+    for (unsigned i = 0; i < RIVALS; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s.%d", path, (int)rivals[i].pid);
+        bool apart = access(name, F_OK) == 0;
+        expect_whole(apart ? name : path, i + 1);
+        found += !apart;
+    }
+    ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
 // ---- space ---------------------------------------------------------------------------------------------------------
 
 START_TEST(file_limit_stops_the_recording)
@@ -455,6 +548,8 @@ int main(void)
     tcase_add_test(files, taken_name_with_escaped_percent);
     tcase_add_test(files, counter_goes_on_to_a_free_name);
     tcase_add_test(files, old_trace_is_replaced_and_its_reader_keeps_it);
+    tcase_add_loop_test(files, trace_in_progress_keeps_its_name, 0, 2);
+    tcase_add_loop_test(files, of_many_at_once_each_has_its_trace, 0, 2);
     tcase_add_loop_test(files, file_limit_stops_the_recording, 0, 8);
     tcase_add_loop_test(files, no_room_from_the_start, 0, 12);
     tcase_add_loop_test(files, full_disk_stops_the_recording, 0, 2);

@@ -9,11 +9,14 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { SLOTS = 24, RECORDERS = 6, TURNS = 5000, FILE_OFFSET = 8192 };
+enum { SLOTS = 24, RECORDERS = 6, TURNS = 5000, FILE_OFFSET = 8192, STEP = HS_SLOT_EVENTS_SIZE / 8 / 64 };
 
 static uint8_t *memory;
 static atomic_int owners[SLOTS];
@@ -52,10 +55,10 @@ static void *record(void *argument)
         ck_assert_int_eq(atomic_fetch_add(owner_of(slot), 1), 0);
         uint64_t *records = hs_slot__records(slot);
         for (unsigned i = 0; i < 64; i++)
-            if (records[i * 63])
+            if (records[i * STEP])
                 ck_abort_msg("a slot that was not emptied");
         records[0] = turn;
-        records[63 * 63] = turn ^ stream;
+        records[63 * STEP] = turn ^ stream;
         ck_assert_int_eq(atomic_fetch_sub(owner_of(slot), 1), 1);
         hs_slots__submit(slot);
     }
@@ -70,7 +73,7 @@ static void check_submitted(struct hs_slot *slot)
     ck_assert_uint_eq(header->base_time, 7);
     uint64_t turn = hs_slot__records(slot)[0];
     ck_assert_uint_eq(turn, ++seen_turns[header->stream]);
-    ck_assert_uint_eq(hs_slot__records(slot)[63 * 63], turn ^ header->stream);
+    ck_assert_uint_eq(hs_slot__records(slot)[63 * STEP], turn ^ header->stream);
     ck_assert_int_eq(atomic_fetch_sub(owner_of(slot), 1), 1);
 }
 
@@ -115,6 +118,27 @@ START_TEST(slots_go_round)
 }
 END_TEST
 
+// As far as its use may fill it, and no page further.
+START_TEST(slot_is_emptied)
+{
+    static const struct {
+        uint32_t use;
+        size_t size;
+    } uses[] = {{HS_SLOT_META, HS_SLOT_RECORDS_SIZE}, {HS_SLOT_EVENTS, HS_SLOT_EVENTS_SIZE}};
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        struct hs_slot *slot = hs_slots__take(uses[i].use, 1, 0);
+        uint8_t *records = (uint8_t *)hs_slot__records(slot);
+        memset(records, 0xff, uses[i].size);
+        size_t behind = HS_SLOT_RECORDS_SIZE - uses[i].size;
+        if (behind)
+            ck_assert_int_eq(mprotect(records + uses[i].size, behind, PROT_NONE), 0);
+        hs_slots__give_back(slot);
+        for (size_t at = 0; at < uses[i].size; at++)
+            ck_assert_uint_eq(records[at], 0);
+    }
+}
+END_TEST
+
 START_TEST(new_slot_is_a_live_chunk)
 {
     struct hs_chunk_header chunk;
@@ -123,6 +147,35 @@ START_TEST(new_slot_is_a_live_chunk)
         ck_assert_uint_eq(chunk.kind, HS_CHUNK_SLOT);
         ck_assert_uint_eq(chunk.flags, HS_CHUNK_LIVE);
         ck_assert_uint_eq(hs_chunk_size(chunk.stored_length), HS_SLOT_SIZE);
+    }
+}
+END_TEST
+
+static sigjmp_buf before_fault;
+
+static void on_fault(int number)
+{
+    siglongjmp(before_fault, number);
+}
+
+// Whoever outlives a killed program reads all slots that are counted. Here the program ends within each of the new
+// ones.
+START_TEST(what_is_counted_is_there)
+{
+    enum { ADDED = 8 };
+    signal(SIGSEGV, on_fault);
+    for (volatile size_t missing = 0; missing < ADDED; missing++) {
+        uint8_t *added =
+            mmap(NULL, (size_t)ADDED * HS_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(added, MAP_FAILED);
+        ck_assert_int_eq(mprotect(added + missing * HS_SLOT_SIZE, HS_SLOT_SIZE, PROT_NONE), 0);
+        if (sigsetjmp(before_fault, 1) == 0) {
+            hs_slots__add(added, FILE_OFFSET, ADDED);
+            ck_abort_msg("nothing was written to slot %zu", missing);
+        }
+        ck_assert_uint_ge(hs_slots__total(), SLOTS);
+        for (uint32_t i = 0; i < hs_slots__total(); i++)
+            ck_assert_ptr_nonnull(hs_slots__at(i)->memory);
     }
 }
 END_TEST
@@ -151,7 +204,9 @@ int main(void)
     tcase_add_checked_fixture(slots, setup, NULL);
     tcase_set_timeout(slots, 120);
     tcase_add_test(slots, slots_go_round);
+    tcase_add_test(slots, slot_is_emptied);
     tcase_add_test(slots, new_slot_is_a_live_chunk);
+    tcase_add_test(slots, what_is_counted_is_there);
     tcase_add_test(slots, table_has_an_end);
     suite_add_tcase(suite, slots);
     return run_suite(suite);

@@ -13,9 +13,10 @@ import unittest
 import urllib.parse
 
 COMMAND = os.environ["HEAPSONDE_TEST_COMMAND"]
-MAKE_TRACE = os.environ["HEAPSONDE_TEST_MAKE_TRACE"]
-PROGRAM = os.environ["HEAPSONDE_TEST_PROGRAM"]
+MAKE_TRACE = os.environ.get("HEAPSONDE_TEST_MAKE_TRACE")
+PROGRAM = os.environ.get("HEAPSONDE_TEST_PROGRAM")
 SHIM = os.environ.get("HEAPSONDE_TEST_SHIM")
+RUNNER = os.environ.get("HEAPSONDE_TEST_RUNNER", "").split()  # an emulator of the target and its options
 SEED = int(os.environ.get("HEAPSONDE_TEST_SEED", "1"))
 
 
@@ -95,8 +96,12 @@ class TestCase(unittest.TestCase):
     def recorded_trace(cls, name, *command):
         if not SHIM:
             raise unittest.SkipTest("nothing is recorded in this build")
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "LD_PRELOAD": SHIM, "HEAPSONDE_OUTPUT": cls.path(name)})
+        environment = {**os.environ, "HEAPSONDE_OUTPUT": cls.path(name)}
+        if RUNNER:
+            command = [*RUNNER, "-E", f"LD_PRELOAD={SHIM}", *command]
+        else:
+            environment["LD_PRELOAD"] = SHIM
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         return cls.path(name)
 
     @classmethod

@@ -8,7 +8,8 @@ from client import TestCase, seeded
 from model import Model, NS, ns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "format"))
-import read_trace  # noqa: E402
+import trace_events  # noqa: E402
+import trace_file  # noqa: E402
 
 GROUP_KEYS = [f"{half}.{member}" for half in ("only_matched", "all") for member in (
     "min_timestamp", "max_timestamp", "interval", "allocated_count", "leaked_count", "size")]
@@ -19,21 +20,17 @@ def blocks_of_trace(path):
     """(address, size, usable, return addresses, whether it was freed) of every block in the order of time."""
     with open(path, "rb") as file:
         data = file.read()
-    header = read_trace.Header(data)
-    chunks = read_trace.use_slots(read_trace.read_chunks(data, header), header)
-    nodes, blocks, live = {}, [], {}
-    for chunk in sorted((c for c in chunks if c["kind"] == read_trace.META), key=lambda c: c["sequence"]):
-        for tag, body in read_trace.meta_of(chunk):
-            if tag == 0x81:
-                nodes[body[0]] = (body[1], body[2])
-    events = [c for c in chunks if c["kind"] == read_trace.EVENTS]
-    for _, _, _, _, phase, event in read_trace.history(events, header):
+    header = trace_file.Header(data)
+    chunks = trace_file.use_slots(trace_file.read_chunks(data, header), header)
+    nodes, blocks, live = trace_file.nodes_of(chunks), [], {}
+    events = [c for c in chunks if c["kind"] == trace_file.EVENTS]
+    for _, _, _, _, phase, event in trace_file.history(events, header):
         ended = None
-        if event["kind"] == read_trace.FREE or phase == "end":
-            ended = live.pop(event["address"] if event["kind"] == read_trace.FREE else event["old"], None)
-        elif event["kind"] in (read_trace.MALLOC, read_trace.CALLOC, read_trace.ALIGNED, read_trace.REALLOC):
+        if event["kind"] == trace_events.FREE or phase == "end":
+            ended = live.pop(event["address"] if event["kind"] == trace_events.FREE else event["old"], None)
+        elif event["kind"] in (trace_events.MALLOC, trace_events.CALLOC, trace_events.ALIGNED, trace_events.REALLOC):
             stack = event["stack"] if event["stack"] in nodes else 0
-            block = [event["address"], event["size"], event["usable"], read_trace.frames_of(stack, nodes), False]
+            block = [event["address"], event["size"], event["usable"], trace_file.frames_of(stack, nodes), False]
             ended = live.pop(event["address"], None)
             live[event["address"]] = block
             blocks.append(block)

@@ -111,6 +111,11 @@ class Clients(TestCase):
                                (b"GET /list?" + b"a=b&" * 300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (400,)),
                                (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (0, 413, 414, 431)),
                                (b"GET /list HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100000, (0, 413, 431)),
+                               (b"GET /list HTTP/1.1\r\n\r\n", (400,)),
+                               (b"GET /list HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", (400,)),
+                               (b"GET /list HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n", (400,)),
+                               (b"GET /list HTTP/1.0\r\nHost: localhost\r\nHost: localhost\r\n\r\n", (400,)),
+                               (b"GET /list HTTP/1.0\r\n\r\n", (200,)),
                                (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), (0, 400)),
                                (b"\r\n" * 1000 + b"nonsense\r\n\r\n", (0, 400))):
             connection = self.connect()
@@ -121,6 +126,39 @@ class Clients(TestCase):
                 pass  # it was turned away before it had said everything
             self.assertIn(self.status(connection), statuses, text[:40])
         self.works()
+
+    def test_absolute_targets(self):
+        """As a client asks that takes us for a proxy: the authority of the target counts, not the Host header."""
+        port = self.server.port
+        for target, host, status in ((f"http://127.0.0.1:{port}/list", f"127.0.0.1:{port}", 200),
+                                     (f"HTTP://localhost:{port}/list?count=1", "localhost", 200),
+                                     ("http://[::1]/data/last/timeline?width=10#part", "localhost", 200),
+                                     ("http://localhost/list", "evil.example", 200),
+                                     ("http://localhost?a=b", "localhost", 200),
+                                     ("http://localhost", "localhost", 200),
+                                     ("http://localhost/data/last/nothing", "localhost", 404),
+                                     ("http://evil.example/list", "localhost", 403),
+                                     ("http://evil.example:80/list", "evil.example", 403),
+                                     ("http://localhost@evil.example/list", "localhost", 403),
+                                     ("http://localhost:80@evil.example/list", "localhost", 403),
+                                     ("http://evil.example?/@localhost/list", "localhost", 403),
+                                     ("http://localhost.evil.example/list", "localhost", 403),
+                                     ("http://localhost:123456/list", "localhost", 403),
+                                     ("http:///list", "localhost", 403),
+                                     ("http://", "localhost", 403),
+                                     ("https://localhost/list", "localhost", 400),
+                                     ("http:/list", "localhost", 400)):
+            connection = self.connect(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            self.assertEqual(self.status(connection), status, target)
+        for headers, status in (("", 400), ("Host: localhost\r\nHost: localhost\r\n", 400),
+                                ("Host: localhost\r\nOrigin: http://evil.example\r\n", 403),
+                                ("Host: localhost\r\nSec-Fetch-Site: cross-site\r\n", 403)):
+            connection = self.connect(f"GET http://localhost/list HTTP/1.1\r\n{headers}\r\n".encode())
+            self.assertEqual(self.status(connection), status, headers)
+        connection = self.connect(b"GET http://localhost/list HTTP/1.0\r\n\r\n")
+        self.assertEqual(self.status(connection), 200)
+        connection = self.connect(b"GET http://evil.example/list HTTP/1.0\r\n\r\n")
+        self.assertEqual(self.status(connection), 403)
 
     def test_random_requests(self):
         random = seeded()
@@ -222,6 +260,11 @@ class Strangers(TestCase):
         for headers, status in (({"Host": "localhost"}, 200), ({"Host": f"127.0.0.1:{port}"}, 200),
                                 ({"Host": "evil.example"}, 403), ({"Host": f"evil.example:{port}"}, 403),
                                 ({"Host": "localhost.evil.example"}, 403), ({"Host": "127.0.0.1.evil.example"}, 403),
+                                ({"Host": "LOCALHOST:1"}, 200), ({"Host": "127.1.2.3:65535"}, 200), ({"Host": "[::1]:80"}, 200),
+                                ({"Host": "localhost:abc"}, 403), ({"Host": "localhost:80:80"}, 403),
+                                ({"Host": "localhost:65536"}, 403), ({"Host": "localhost:+1"}, 403), ({"Host": "[::1"}, 403),
+                                ({"Host": "[::1]x"}, 403), ({"Host": "127."}, 403), ({"Host": "127.0.0.1.1"}, 403),
+                                ({"Host": "128.0.0.1"}, 403), ({"Host": "user@localhost"}, 403), ({"Host": ""}, 403),
                                 ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403),
                                 ({"Origin": f"http://localhost:{port}"}, 200), ({"Sec-Fetch-Site": "cross-site"}, 403),
                                 ({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "same-origin"}, 200),

@@ -101,7 +101,6 @@ SHAPE long with_lengths(int a)
     return result;
 }
 
-#ifndef WITHOUT_ALIGNED_FRAMES
 // A frame that is more aligned than the stack: it hangs on another register.
 SHAPE long aligned(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j)
 {
@@ -120,19 +119,6 @@ SHAPE long aligned_with_alloca(long a, long b, long c, long d, long e, long f, l
     bytes[a & 63] = more[0];
     return nested(bytes[a & 63], e + f + g + h) + more[0];
 }
-
-#else
-// On AMD64, where no table says so, nobody knows how far the stack pointer was moved to be aligned.
-SHAPE long aligned(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j)
-{
-    return leaf(nested(a + b + c + d + e + f + g, h + i), j);
-}
-
-SHAPE long aligned_with_alloca(long a, long b, long c, long d, long e, long f, long g, long h)
-{
-    return aligned(a, b, c, d, e, f, g, h, a, b);
-}
-#endif
 
 struct big {
     long values[12];

@@ -34,7 +34,8 @@ static void fill(struct hs_event *event, const struct random_program *program, s
     event->address = address_of(program, random);
     event->size = event->sampled == HS_SAMPLE_FAULT ? (1 + random_below(random, 9)) * PAGE : 31;
     event->stack = event->sampled == HS_SAMPLE_FAULT ? 0 : event->stack;
-    event->duration = event->sampled == HS_SAMPLE_FAULT ? (uint32_t)random_below(random, 100000) : 0;
+    bool is_single = random_below(random, 3) == 0;
+    event->duration = event->sampled == HS_SAMPLE_FAULT && !is_single ? (uint32_t)random_below(random, 100000) : 0;
 }
 
 struct hs_event *random_samples__make(const struct random_program *program, struct random_state *random, size_t count)

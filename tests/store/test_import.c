@@ -483,6 +483,16 @@ START_TEST(nodes_know_their_time)
         ck_assert_uint_eq(hs_store__node_time(store, node), expected[node]);
     ck_assert_str_eq(hs_store__module_at(store, 0x400010, hs_store__node_time(store, 2))->path, "first");
     ck_assert_str_eq(hs_store__module_at(store, 0x400010, hs_store__node_time(store, 5))->path, "second");
+    // What was there is the answer for as long as nothing else would be.
+    uint64_t from, until;
+    ck_assert_str_eq(hs_store__module_during(store, 0x400010, 15, &from, &until)->path, "first");
+    ck_assert(from == 10 && until == 20);
+    ck_assert_str_eq(hs_store__module_during(store, 0x400010, 30, &from, &until)->path, "second");
+    ck_assert(from == 30 && until == HS_NEVER);
+    ck_assert_ptr_nonnull(hs_store__module_during(store, 0x400010, 25, &from, &until));
+    ck_assert(from == 20 && until == 30);
+    ck_assert_ptr_null(hs_store__module_during(store, 0x900000, 25, &from, &until));
+    ck_assert(from == 0 && until == HS_NEVER);
     uint32_t *depths = hs_store__depths(store);
     for (uint32_t node = 0; node < 6; node++)
         ck_assert_uint_eq(depths[node], hs_store__frames(store, node, NULL, 0, NULL));

@@ -187,6 +187,39 @@ START_TEST(damage_is_survived)
 }
 END_TEST
 
+// Wherever the place of an exception is overwritten, nothing beyond the block is written.
+START_TEST(places_outside_of_the_block_are_left_out)
+{
+    enum { BEYOND = 65536 };
+    static uint64_t numbers[HS_PACKED_BLOCK], block[HS_PACKED_BLOCK + BEYOND];
+    const uint16_t far = UINT16_MAX;
+    struct hs_packed packed;
+    struct stat status;
+    size_t opened = 0;
+    for (size_t i = 0; i < HS_PACKED_BLOCK; i++)
+        numbers[i] = i % 4 + ((uint64_t)(i % 1000 == 0) << 40);
+    write_numbers(numbers, HS_PACKED_BLOCK);
+    int fd = openat(folder_fd, "numbers", O_RDWR);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    for (off_t at = 0; at + (off_t)sizeof(far) <= status.st_size; at++) {
+        uint16_t old;
+        ck_assert_int_eq(pread(fd, &old, sizeof(old), at), sizeof(old));
+        ck_assert_int_eq(pwrite(fd, &far, sizeof(far), at), sizeof(far));
+        if (!hs_packed__open(&packed, folder_fd, "numbers", HS_PACKED_BLOCK)) {
+            ck_assert_uint_eq(hs_packed__read_block(&packed, 0, block), HS_PACKED_BLOCK);
+            for (size_t i = HS_PACKED_BLOCK; i < HS_PACKED_BLOCK + BEYOND; i++)
+                if (block[i])
+                    ck_abort_msg("written beyond the block: %zu", i);
+            hs_packed__close(&packed);
+            opened++;
+        }
+        ck_assert_int_eq(pwrite(fd, &old, sizeof(old), at), sizeof(old));
+    }
+    ck_assert_uint_gt(opened, HS_PACKED_BLOCK / 4);
+    close(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packed");
@@ -199,6 +232,7 @@ int main(void)
     tcase_add_test(tests, numbers_take_as_many_bits_as_they_need);
     tcase_add_test(tests, narrow_numbers_take_few_bytes);
     tcase_add_test(tests, damage_is_survived);
+    tcase_add_test(tests, places_outside_of_the_block_are_left_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -2,30 +2,13 @@
 //
 // Blocks that are written on a thread of their own: all of them, in order, also where there is no thread to be had.
 #include "host/import/write_behind.h"
+#include "tests/store/no_threads.h"
 #include "tests/suite.h"
 
 #include <check.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
 
 #define BLOCKS 200
-
-static bool no_threads;
-
-// A sanitizer has its own.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
-{
-    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (no_threads)
-        return EAGAIN;
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    return real(thread, attributes, start, argument);
-}
-#endif
 
 struct written {
     size_t count;

@@ -60,10 +60,14 @@ START_TEST(test_damage)
 {
     struct image image = make_image();
     struct hs_probe probe;
+    image.segments[2] = (Elf64_Phdr){.p_type = PT_LOAD, .p_filesz = sizeof(image)};
     for (size_t size = 0; size < sizeof(image); size++) {
         hs_probe__bytes(&probe, (const uint8_t *)&image, size);
         ck_assert(probe.kind != HS_PROBE_ELF || probe.damaged || size >= offsetof(struct image, interpreter));
+        ck_assert(probe.kind != HS_PROBE_ELF || probe.damaged || probe.incomplete);
     }
+    hs_probe__bytes(&probe, (const uint8_t *)&image, sizeof(image));
+    ck_assert(!probe.damaged && !probe.incomplete);
     uint8_t *bytes = (uint8_t *)&image;
     for (size_t i = 0; i < sizeof(image); i++) {
         for (int bit = 0; bit < 8; bit++) {

@@ -46,6 +46,16 @@
 #else
     {"fcntl", -1},
 #endif
+#ifdef SYS_flock
+    {"flock", SYS_flock},
+#else
+    {"flock", -1},
+#endif
+#ifdef SYS_ftruncate
+    {"ftruncate", SYS_ftruncate},
+#else
+    {"ftruncate", -1},
+#endif
 #ifdef SYS_getcwd
     {"getcwd", SYS_getcwd},
 #else
@@ -95,6 +105,11 @@
     {"mremap", SYS_mremap},
 #else
     {"mremap", -1},
+#endif
+#ifdef SYS_msync
+    {"msync", SYS_msync},
+#else
+    {"msync", -1},
 #endif
 #ifdef SYS_munmap
     {"munmap", SYS_munmap},

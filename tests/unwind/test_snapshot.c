@@ -72,6 +72,31 @@ START_TEST(a_whole_copy_gives_the_whole_stack)
 }
 END_TEST
 
+#ifdef __x86_64__
+// Behind the end of a function lies another that nothing speaks of: that one begins there can only be guessed.
+__asm__(".text\n.p2align 4\n.type told, @function\ntold:\n    ret\n    .p2align 4\n"
+        "    pushq %rbx\n    subq $16, %rsp\n    call *%rdi\n    addq $16, %rsp\n    popq %rbx\n    ret\n"
+        ".size told, . - told");
+extern const char told[] __attribute__((visibility("hidden")));
+
+START_TEST(a_guess_is_marked)
+{
+    prepare();
+    volatile uintptr_t untold = (uintptr_t)told;
+    untold += 16; // by an instruction of its own: one that makes the address would speak of it
+    ((void (*)(void (*)(void)))untold)(capture);
+    hs_memo_take_snapshot(memo, &snapshot);
+    ck_assert_int_eq(memo->end, HS_END_ROOT);
+    ck_assert(memo->guessed);
+    ck_assert_uint_eq(memo->depth, truth_depth);
+    for (uint32_t i = 0; i + 1 < truth_depth; i++) {
+        ck_assert_uint_eq(memo->pcs[i], truth[truth_depth - 1 - i]);
+        ck_assert_int_eq(hs_memo_guessed_from(memo, i + 1), memo->pcs[i + 1] - untold < 32);
+    }
+}
+END_TEST
+#endif
+
 #ifdef __arm__
 // As the kernel tells it: without the bit that says Thumb.
 START_TEST(what_kind_of_code_it_is_is_seen)
@@ -183,6 +208,9 @@ int main(void)
     Suite *suite = suite_create("snapshot");
     TCase *cases = tcase_create("snapshot");
     tcase_add_test(cases, a_whole_copy_gives_the_whole_stack);
+#ifdef __x86_64__
+    tcase_add_test(cases, a_guess_is_marked);
+#endif
 #ifdef __arm__
     tcase_add_test(cases, what_kind_of_code_it_is_is_seen);
 #endif

@@ -149,6 +149,12 @@ START_TEST(no_tables)
 }
 END_TEST
 
+START_TEST(no_tables_and_an_aligned_stack_pointer)
+{
+    check_without_tables(LEAF_LIBRARY_ALIGNED);
+}
+END_TEST
+
 START_TEST(frame_pointers_only)
 {
     check_without_tables(LEAF_LIBRARY_FRAME_POINTERS);
@@ -307,6 +313,7 @@ int main(void)
     tcase_add_loop_test(cases, libraries_come_and_go, 0, 2);
     tcase_add_test(cases, debug_frame_only);
     tcase_add_test(cases, no_tables);
+    tcase_add_test(cases, no_tables_and_an_aligned_stack_pointer);
     tcase_add_test(cases, frame_pointers_only);
     tcase_add_test(cases, registered_frames);
     tcase_add_test(cases, registered_frames_in_threads);

@@ -13,7 +13,6 @@ Who listens says so first: a line {"listening": PORT}. The last line is a JSON o
 status is 0 when the stream was whole, the requests were answered, or the attack was repelled; 1 otherwise.
 """
 import argparse
-import json
 import os
 import random
 import socket
@@ -24,160 +23,10 @@ import time
 
 sys.dont_write_bytecode = True
 import second_wire as wire  # noqa: E402
+from second_attacks import Attack, run_attack  # noqa: E402
+from second_link import HANDSHAKE_LIMIT, Closed, Connection, Sockets, family_of, number, offset_of, say  # noqa: E402
 
-HANDSHAKE_LIMIT = 5
-SILENCE_LIMIT = 4
-MARGIN = 4  # for slow machines: what ends a connection has to do so in the limit and this
 CHUNK = wire.PAYLOAD_MAX - 8
-
-
-class Closed(Exception):
-    """The other side has closed the connection."""
-
-
-def number(text, size=8):
-    if len(text) < size:
-        raise wire.WireError('a payload that is too short')
-    return int.from_bytes(text[:size], 'little')
-
-
-def offset_of(value):
-    return struct.pack('<Q', value)
-
-
-class Connection:
-    """Frames over a socket. `limit` seconds without a byte end it."""
-
-    def __init__(self, sock, role, key=None, limit=SILENCE_LIMIT):
-        self.sock, self.role, self.key, self.limit = sock, role, key, limit
-        self.buffer = bytearray()
-        self.own_hello = self.other_hello = self.incoming = self.outgoing = None
-        self.heard = time.monotonic()
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    # -- bytes
-
-    def write(self, data):
-        try:
-            self.sock.settimeout(30)
-            self.sock.sendall(data)
-        except OSError as error:
-            raise Closed(str(error)) from error
-
-    def fill(self, size, wait):
-        """Whether `size` bytes are there, after `wait` seconds at most."""
-        until = time.monotonic() + wait
-        while len(self.buffer) < size:
-            self.sock.settimeout(max(until - time.monotonic(), 0.0001))
-            try:
-                got = self.sock.recv(1 << 18)
-            except (TimeoutError, socket.timeout):
-                if time.monotonic() - self.heard > self.limit:
-                    raise Closed('silent') from None
-                if time.monotonic() >= until:
-                    return False
-                continue
-            except OSError as error:
-                raise Closed(str(error)) from error
-            if not got:
-                raise Closed('end of file')
-            self.heard = time.monotonic()
-            self.buffer += got
-        return True
-
-    def take(self, size):
-        taken = bytes(self.buffer[:size])
-        del self.buffer[:size]
-        return taken
-
-    # -- hello, AUTH, frames
-
-    def say_hello(self, **other):
-        values = {'role': self.role, 'security': wire.SHARED_KEY if self.key else wire.OPEN,
-                  'random': os.urandom(32), **other}
-        self.own_hello = wire.hello(**values)
-        self.write(self.own_hello)
-
-    def hear_hello(self):
-        if not self.fill(wire.HELLO_SIZE, HANDSHAKE_LIMIT):
-            raise Closed('no hello')
-        self.other_hello = self.take(wire.HELLO_SIZE)
-        role, security = wire.read_hello(self.other_hello)
-        if role == self.role or (security == wire.SHARED_KEY) != bool(self.key):
-            raise wire.WireError('does not fit: another role or security is needed')
-        self.derive(self.key)
-
-    def derive(self, key):
-        hellos = [self.own_hello, self.other_hello]
-        if self.role == wire.HOST:
-            hellos.reverse()
-        keys = list(wire.connection_keys(key, *hellos) if key else (None, None))
-        if self.role == wire.HOST:
-            keys.reverse()
-        self.outgoing, self.incoming = map(wire.Direction, keys)
-
-    def handshake(self):
-        self.say_hello()
-        self.hear_hello()
-        self.send(wire.AUTH)
-        frame = self.receive(HANDSHAKE_LIMIT)
-        if frame is None or frame[0] != wire.AUTH:
-            raise wire.WireError('the first frame has to be AUTH')
-
-    def send(self, kind, payload=b''):
-        self.write(self.outgoing.seal(kind, payload))
-
-    def receive(self, wait):
-        """The next frame as (kind, payload), or None."""
-        frame = self.receive_frame(wait)
-        return frame and self.incoming.open(frame)
-
-    def receive_frame(self, wait):
-        if not self.fill(4, wait):
-            return None
-        size = self.incoming.body_size(bytes(self.buffer[:4]))
-        if not self.fill(4 + size, wait):
-            return None
-        return self.take(4 + size)
-
-    def close(self, abruptly=False):
-        if abruptly:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-        self.sock.close()
-
-
-class Sockets:
-    """Connected sockets, one after the other, by dialling or by listening."""
-
-    def __init__(self, options):
-        self.options = options
-        self.listener = None
-        self.count = 0
-        if options.listen:
-            self.listener = socket.create_server(options.listen, family=family_of(options.listen), backlog=1024)
-            say({'listening': self.listener.getsockname()[1]})
-
-    def next(self):
-        self.count += 1
-        until = time.monotonic() + self.options.patience
-        if self.listener:
-            self.listener.settimeout(self.options.patience)
-            return self.listener.accept()[0]
-        while True:
-            try:
-                return socket.create_connection(self.options.connect, timeout=1)
-            except OSError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(self.options.retry)
-
-
-def family_of(address):
-    return socket.AF_INET6 if ':' in address[0] else socket.AF_INET
-
-
-def say(what):
-    print(json.dumps(what), flush=True)
 
 
 # ---- the host ----
@@ -198,8 +47,12 @@ class Host:
         self.cuts = sorted(options.cut)
         self.stalls = sorted(options.stall)
         self.ends_to_lose = options.lose_end
+        self.ends_to_miss = options.miss_end
+        self.absence = options.absent_at_end
         self.requests = list(options.request)
         self.sent_requests = 0
+        self.settled_file = options.settled_file
+        self.have_when_empty = None  # what had come when the device said that it holds nothing
         self.body = b''
         self.result = {'ended': False, 'refused': None, 'answers': [], 'lost_connections': 0, 'pongs': 0,
                        'most_unacknowledged': 0}
@@ -233,11 +86,12 @@ class Host:
         self.body = b''
         next_ping = time.monotonic() + 1
         while not self.is_done():
+            self.ask_whether_settled()
             self.ask(connection)
             frame = connection.receive(0.05)
-            if frame is None:
+            if frame is None and not self.ends_to_miss:  # a device that has all acknowledged tells the end and closes
                 self.acknowledge(connection)
-            else:
+            elif frame:
                 self.act(connection, *frame)
             self.suffer(connection)
             if time.monotonic() >= next_ping:
@@ -263,6 +117,22 @@ class Host:
             connection.send(wire.REQUEST, struct.pack('<I', self.sent_requests) + text)
             self.sent_requests += 1
 
+    def ask_whether_settled(self):
+        """Not while something is to be acknowledged, which happens when nothing comes: answers do."""
+        asks = len(self.requests) > len(self.result['answers'])
+        if self.settled_file and not asks and self.have == self.acknowledged and not self.result['ended']:
+            self.requests.append('status')
+
+    def look_whether_settled(self, answer):
+        """Twice nothing is held, and nothing has come between: whatever has no room yet in the device's buffer would have."""
+        if 'bytes not acknowledged: 0\n' not in answer['text']:
+            self.have_when_empty = None
+        elif self.have_when_empty != self.have:
+            self.have_when_empty = self.have
+        else:
+            with open(self.settled_file, 'wb'):
+                self.settled_file = None
+
     def act(self, connection, kind, payload):
         if kind == wire.STREAM:
             self.begin(connection, payload)
@@ -275,6 +145,11 @@ class Host:
                 self.ends_to_lose -= 1
                 connection.close(abruptly=True)
                 raise Closed('the end is lost')
+            if self.absence:
+                self.be_absent(connection)
+            if self.ends_to_miss:
+                self.ends_to_miss -= 1
+                self.hear_nothing_more(connection)
             self.result['ended'] = True
             self.acknowledge(connection, again=True)
         elif kind == wire.ANSWER:
@@ -282,6 +157,10 @@ class Host:
             self.result['answers'].append({'number': asked, 'status': status, 'text': payload[8:].decode(),
                                            'body': self.body.decode(errors='replace')})
             self.body = b''
+            if self.settled_file:
+                self.look_whether_settled(self.result['answers'].pop())
+                self.requests.pop()
+                self.sent_requests -= 1
         elif kind == wire.PART:
             if number(payload, 4) != len(self.result['answers']):
                 raise wire.WireError('a part of an answer that is not due')
@@ -290,6 +169,20 @@ class Host:
             self.result['refused'] = payload.decode()
         elif kind == wire.PONG:
             self.result['pongs'] += 1
+
+    def be_absent(self, connection):
+        """Everything has been acknowledged; the end gets lost, and nobody answers for some time."""
+        absence, self.absence = self.absence, 0
+        self.acknowledge(connection, again=True)
+        connection.close(abruptly=True)
+        time.sleep(absence)
+        raise Closed('the host was absent')
+
+    def hear_nothing_more(self, connection):
+        """As when the cable is out: nothing is said any more, not even that the connection is closed. The device has to."""
+        connection.limit = self.options.patience
+        while connection.receive(self.options.patience):
+            pass
 
     def begin(self, connection, payload):
         trace, oldest, newest = struct.unpack_from('<16sQQ', payload)
@@ -332,19 +225,10 @@ class Host:
 # ---- a device ----
 
 
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
 def with_trace_id(content, trace):
     """The file with another identity (docs/format.md, 2)."""
     head = content[:40] + trace + content[56:252]
-    return head + struct.pack('<I', crc32c(head)) + content[256:]
+    return head + struct.pack('<I', wire.crc32c(head)) + content[256:]
 
 
 class Device:
@@ -480,277 +364,6 @@ def run_devices(options):
     return 0 if all(device.result['ended'] for device in devices) else 1
 
 
-# ---- what must end a connection, from either side ----
-
-
-class Attack:
-    """Each method does one thing that the other side has to answer by closing, in `seconds` and the margin."""
-
-    def __init__(self, options, role):
-        self.options, self.role, self.numbers = options, role, random.Random(options.seed)
-        self.seconds = 0
-        self.connection = None
-
-    def connect(self, sockets):
-        self.connection = Connection(sockets.next(), self.role, self.options.key, limit=60)
-
-    # -- before the hellos
-
-    def silent(self):
-        """Nothing comes."""
-        self.seconds = HANDSHAKE_LIMIT
-
-    def slow(self):
-        """One byte of the hello every half second."""
-        self.seconds = HANDSHAKE_LIMIT
-        began = time.monotonic()
-        for byte in wire.hello(self.role, wire.OPEN, bytes(32)):
-            if time.monotonic() - began > HANDSHAKE_LIMIT + MARGIN:
-                return
-            self.connection.write(bytes([byte]))
-            time.sleep(0.5)
-
-    def garbage(self):
-        """No hello."""
-        self.connection.write(self.numbers.randbytes(4096))
-
-    def web(self):
-        """A browser."""
-        self.connection.write(b'GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: none\r\nAccept: */*\r\n\r\n')
-
-    def version(self):
-        """A hello of the next version."""
-        self.connection.write(struct.pack('<8sHBB4x32x', wire.MAGIC, 2, self.role, bool(self.options.key)))
-
-    def same_role(self):
-        """The other side's own role."""
-        self.connection.say_hello(role=wire.DEVICE if self.role == wire.HOST else wire.HOST)
-
-    def other_security(self):
-        """In the open where there is a key, and the other way round."""
-        self.connection.say_hello(security=wire.OPEN if self.options.key else wire.SHARED_KEY)
-
-    def echo(self):
-        """The other side's own bytes."""
-        self.connection.fill(wire.HELLO_SIZE, HANDSHAKE_LIMIT)
-        self.connection.write(bytes(self.connection.buffer))
-
-    # -- before AUTH
-
-    def hellos(self):
-        self.connection.say_hello()
-        self.connection.hear_hello()
-
-    def no_auth(self):
-        """A hello, and nothing else."""
-        self.hellos()
-        self.seconds = HANDSHAKE_LIMIT
-
-    def before_auth(self):
-        """Something else instead of AUTH."""
-        self.hellos()
-        self.connection.send(wire.PING if self.role == wire.HOST else wire.PONG)
-
-    def wrong_key(self):
-        """AUTH with another key."""
-        self.hellos()
-        self.connection.derive(b'this is another key')
-        self.connection.send(wire.AUTH)
-
-    def old_hello(self):
-        """A hello and the AUTH of an earlier connection, word for word."""
-        self.connection.say_hello(random=bytes(32))
-        hello = self.connection.own_hello
-        self.connection.fill(wire.HELLO_SIZE, HANDSHAKE_LIMIT)
-        other = bytes(self.connection.buffer[:wire.HELLO_SIZE - 1]) + b'\0'
-        pair = (hello, other) if self.role == wire.DEVICE else (other, hello)
-        keys = wire.connection_keys(self.options.key or b'none, so that nothing fits', *pair)
-        self.connection.write(wire.Direction(keys[self.role == wire.HOST]).seal(wire.AUTH))
-
-    def reflect(self):
-        """The other side's AUTH instead of an own one."""
-        self.hellos()
-        frame = self.connection.receive_frame(HANDSHAKE_LIMIT)
-        self.connection.write(frame or b'')
-
-    def garbage_frame(self):
-        """Random bytes as a frame."""
-        self.hellos()
-        self.connection.write(struct.pack('<I', 500) + self.numbers.randbytes(500))
-
-    # -- after AUTH
-
-    def greet(self):
-        self.connection.handshake()
-
-    def ping(self):
-        return self.connection.outgoing.seal(wire.PING if self.role == wire.HOST else wire.PONG)
-
-    def replay(self):
-        """The same frame twice."""
-        self.greet()
-        frame = self.ping()
-        self.connection.write(frame + frame)
-
-    def reorder(self):
-        """The second frame first."""
-        self.greet()
-        first, second = self.ping(), self.ping()
-        self.connection.write(second + first)
-
-    def omit(self):
-        """A frame that never came."""
-        self.greet()
-        self.ping()
-        self.connection.write(self.ping())
-
-    def forge(self):
-        """A bit of a frame changed."""
-        self.greet()
-        frame = bytearray(self.ping())
-        frame[-1] ^= 1
-        self.connection.write(bytes(frame))
-
-    def oversized(self):
-        """A frame of four gigabytes."""
-        self.greet()
-        self.connection.write(b'\xff\xff\xff\xff' + bytes(100000))
-
-    def empty(self):
-        """A frame without a kind."""
-        self.greet()
-        self.connection.write(bytes(4))
-
-    def truncated(self):
-        """Half a frame, and then nothing."""
-        self.greet()
-        self.connection.write(self.ping()[:6])
-        self.seconds = SILENCE_LIMIT
-
-    def quiet(self):
-        """Nothing after AUTH."""
-        self.greet()
-        self.seconds = SILENCE_LIMIT
-
-    def short_payload(self):
-        """An offset of three bytes."""
-        self.greet()
-        self.connection.send(wire.WANT if self.role == wire.HOST else wire.DATA, b'abc')
-
-    # -- as a host
-
-    def want_twice(self):
-        """A host that wants the stream twice."""
-        self.greet()
-        self.connection.send(wire.WANT, offset_of(0))
-        self.connection.send(wire.WANT, offset_of(0))
-
-    def ack_too_much(self):
-        """Bytes that were not sent are stored."""
-        self.greet()
-        self.connection.send(wire.WANT, offset_of(0))
-        self.connection.send(wire.ACK, offset_of(1 << 62))
-
-    def ack_unwanted(self):
-        """An acknowledgement without WANT."""
-        self.greet()
-        self.connection.send(wire.ACK, offset_of(0))
-
-    # -- as a device
-
-    def stream(self, **other):
-        self.greet()
-        pairs = {'executable': '/bin/attack', 'pid': '1', 'device': 'attack', 'machine': '62', **other}
-        self.connection.send(wire.STREAM, self.numbers.randbytes(16) + struct.pack('<QQ', 0, 1 << 20) +
-                             wire.pack_pairs(pairs))
-
-    def wanted(self):
-        """The offset that the host wants."""
-        until = time.monotonic() + HANDSHAKE_LIMIT
-        while time.monotonic() < until:
-            frame = self.connection.receive(HANDSHAKE_LIMIT)
-            if frame and frame[0] == wire.WANT:
-                return number(frame[1])
-        raise wire.WireError('the host wants nothing')
-
-    def short_stream(self):
-        """STREAM without its beginning."""
-        self.greet()
-        self.connection.send(wire.STREAM, bytes(31))
-
-    def unwanted(self):
-        """DATA that nobody wanted."""
-        self.greet()
-        self.connection.send(wire.DATA, offset_of(0) + bytes(100))
-
-    def stream_twice(self):
-        """STREAM a second time."""
-        self.stream()
-        self.connection.send(wire.STREAM, self.numbers.randbytes(16) + struct.pack('<QQ', 0, 0))
-
-    def gap(self):
-        """Bytes left out."""
-        self.stream()
-        self.connection.send(wire.DATA, offset_of(self.wanted() + 100) + bytes(100))
-
-    def overlap(self):
-        """Bytes twice."""
-        self.stream()
-        wanted = self.wanted()
-        for _ in range(2):
-            self.connection.send(wire.DATA, offset_of(wanted) + bytes(100))
-
-    def no_trace(self):
-        """Bytes that are no trace."""
-        self.stream()
-        self.connection.send(wire.DATA, offset_of(self.wanted()) + self.numbers.randbytes(8192))
-
-    def early_end(self):
-        """An end behind bytes that never came."""
-        self.stream()
-        self.connection.send(wire.END, offset_of(self.wanted() + 5000))
-
-    @classmethod
-    def names(cls):
-        return sorted(name for name, method in vars(cls).items()
-                      if callable(method) and method.__doc__ and name not in ('connect', 'wanted'))
-
-
-def run_attack(options, role):
-    attack = Attack(options, role)
-    attack.connect(Sockets(options))
-    result = {'attack': options.attack, 'closed': False, 'kinds': []}
-    try:
-        try:
-            getattr(attack, options.attack)()
-        except wire.WireError as error:
-            result['problem'] = str(error)
-        wait_until_closed(attack.connection, time.monotonic() + attack.seconds + MARGIN, result)
-    except Closed as error:
-        result.update(closed=True, how=str(error))
-    finally:
-        attack.connection.close()
-    say(result)
-    return 0 if result['closed'] else 1
-
-
-def wait_until_closed(connection, until, result):
-    """What still comes is read, as long as it can be."""
-    while time.monotonic() < until:
-        wait = max(until - time.monotonic(), 0)
-        if connection.incoming is None:
-            connection.buffer.clear()
-            connection.fill(1, wait)
-            continue
-        try:
-            frame = connection.receive(wait)
-        except wire.WireError:
-            connection.incoming = None
-            continue
-        if frame:
-            result['kinds'].append(frame[0])
-
-
 # ---- the command line ----
 
 
@@ -795,8 +408,13 @@ def parse_options():
     both.add_argument('--attack', choices=Attack.names(), help='do this; succeeds when the other side closes')
     host = roles.add_parser('host', parents=[both])
     host.add_argument('--lose-end', type=int, default=0, metavar='N', help='lose the connection N times when the end is told')
+    host.add_argument('--miss-end', type=int, default=0, metavar='N', help='N times say nothing more when the end is told')
+    host.add_argument('--absent-at-end', type=float, default=0, metavar='SECONDS',
+                      help='acknowledge everything, lose the end, and be away for so long')
     host.add_argument('-o', '--output', help='where the stream goes; goes on where the file ends')
-    host.add_argument('--request', action='append', default=[], help='ask; without -o only that')
+    asks = host.add_mutually_exclusive_group()
+    asks.add_argument('--request', action='append', default=[], help='ask; without -o only that')
+    asks.add_argument('--settled-file', metavar='FILE', help='make it as soon as the device holds nothing that has not come')
     host.add_argument('--acknowledge', type=int, default=65536, metavar='N',
                       help='after so many bytes, or when nothing comes')
     host.add_argument('--stall', type=stall_of, action='append', default=[], metavar='N:SECONDS',

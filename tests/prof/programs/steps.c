@@ -16,9 +16,12 @@
 //   mappings:N             makes N mappings more, which the dumps list
 //   close                  closes every descriptor
 //   touch:FILE, wait:FILE  makes FILE; waits until somebody has made it
+//   confine                goes on without a network
 //   exec                   executes itself with the words that follow; kill, leave: ends by SIGKILL, by _exit
 //
 // Prints "WORD: error N" for calls of mallctl that fail.
+#include "confine.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -305,6 +308,8 @@ static int step(const char *word)
         return touch(text);
     if (is(word, "wait"))
         return wait_for(text);
+    if (is(word, "confine"))
+        return confine();
     if (is(word, "active"))
         return set_active(number != 0);
     if (is(word, "prefix"))

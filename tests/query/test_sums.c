@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Totals, counts and histograms, against sums of one row after another.
+#include "host/query/cells.h"
+#include "host/query/ranking.h"
+#include "host/query/scan.h"
+#include "tests/format/check_random.h"
+#include "tests/query/random_store.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static void add_slowly(struct hs_total *total, uint32_t row)
+{
+    uint64_t size = hs_row__size(columns, row), usable = size + hs_row__slack(columns, row);
+    uint64_t freed = hs_row__free_time(columns, row);
+    total->allocated_bytes += size;
+    total->allocated_usable += usable;
+    total->allocated_count++;
+    total->live_bytes += freed == HS_NEVER ? size : 0;
+    total->live_usable += freed == HS_NEVER ? usable : 0;
+    total->live_count += freed == HS_NEVER;
+    total->peak_count += (hs_row__flags(columns, row) & HS_ROW_AT_PEAK) != 0;
+    total->lifetime_sum += freed == HS_NEVER ? 0 : freed - hs_row__time(columns, row);
+    total->size_max = size > total->size_max ? size : total->size_max;
+}
+
+static void check_total(const struct hs_total *found, const struct hs_total *expected)
+{
+    ck_assert_uint_eq(found->allocated_bytes, expected->allocated_bytes);
+    ck_assert_uint_eq(found->allocated_usable, expected->allocated_usable);
+    ck_assert_uint_eq(found->allocated_count, expected->allocated_count);
+    ck_assert_uint_eq(found->live_bytes, expected->live_bytes);
+    ck_assert_uint_eq(found->live_usable, expected->live_usable);
+    ck_assert_uint_eq(found->live_count, expected->live_count);
+    ck_assert_uint_eq(found->peak_count, expected->peak_count);
+    ck_assert_uint_eq(found->lifetime_sum, expected->lifetime_sum);
+    ck_assert_uint_eq(found->size_max, expected->size_max);
+}
+
+// What the recorder only summed up is part of the answer as long as nothing but stacks is asked for.
+static void add_culled(const struct hs_filter *filter, struct hs_total *expected, struct hs_total *sum)
+{
+    size_t count;
+    const struct hs_culled *culled = hs_store__culled(store, &count);
+    for (size_t i = 0; i < count && hs_filter__asks_only_stacks(filter); i++) {
+        if (filter->stacks.words && !hs_set__has(&filter->stacks, culled[i].stack))
+            continue;
+        if (!(filter->domains >> culled[i].domain & 1))
+            continue;
+        struct hs_total *totals[] = {&expected[culled[i].stack], sum};
+        for (unsigned k = 0; k < 2; k++) {
+            totals[k]->allocated_bytes += culled[i].size;
+            totals[k]->allocated_usable += culled[i].usable;
+            totals[k]->allocated_count += culled[i].count;
+            totals[k]->lifetime_sum += culled[i].lifetime_ns;
+        }
+    }
+}
+
+static void check_totals(const struct hs_filter *filter, const struct hs_query_control *control, const uint32_t *row,
+                         uint64_t count)
+{
+    size_t stacks, seen = 0;
+    struct hs_totals totals;
+    hs_store__nodes(store, &stacks);
+    struct hs_total *expected = calloc(stacks + 1, sizeof(*expected)), sum = {0};
+    for (uint64_t i = 0; i < count; i++) {
+        add_slowly(&expected[hs_row__stack(columns, row[i])], row[i]);
+        add_slowly(&sum, row[i]);
+    }
+    add_culled(filter, expected, &sum);
+    ck_assert_int_eq(hs_query__totals(store, filter, control, &totals, NULL), 0);
+    for (size_t stack = 0; stack < stacks; stack++) {
+        if (!expected[stack].allocated_count)
+            continue;
+        ck_assert_uint_lt(seen, totals.count);
+        ck_assert_uint_eq(totals.total[seen].stack, stack);
+        check_total(&totals.total[seen++], &expected[stack]);
+    }
+    ck_assert_uint_eq(seen, totals.count);
+    check_total(&totals.sum, &sum);
+    hs_totals__free(&totals);
+    free(expected);
+}
+
+static unsigned bucket_of(uint64_t value)
+{
+    unsigned bucket = 0;
+    for (; value; value /= 2)
+        bucket++;
+    return bucket;
+}
+
+static void check_histogram(const struct hs_filter *filter, const uint32_t *row, uint64_t count)
+{
+    struct hs_histogram sizes, lifetimes, expected = {0}, expected_lifetimes = {0};
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t size = hs_row__size(columns, row[i]);
+        expected.count[bucket_of(size)]++;
+        expected.bytes[bucket_of(size)] += size;
+        expected_lifetimes.count[bucket_of(slow_key(HS_ROW_BY_LIFETIME, row[i]))]++;
+        expected_lifetimes.bytes[bucket_of(slow_key(HS_ROW_BY_LIFETIME, row[i]))] += size;
+    }
+    ck_assert_int_eq(hs_query__size_histogram(store, filter, NULL, &sizes, NULL), 0);
+    ck_assert_int_eq(hs_query__lifetime_histogram(store, filter, NULL, &lifetimes, NULL), 0);
+    ck_assert_mem_eq(&sizes, &expected, sizeof(expected));
+    ck_assert_mem_eq(&lifetimes, &expected_lifetimes, sizeof(expected_lifetimes));
+}
+
+struct visiting {
+    const uint32_t *row;
+    uint64_t at;
+};
+
+static int visit(void *context, const struct hs_store *of, uint64_t row)
+{
+    struct visiting *visiting = context;
+    ck_assert_ptr_eq(of, store);
+    ck_assert_uint_eq(row, visiting->row[visiting->at++]);
+    return 0;
+}
+
+START_TEST(sums_are_those_of_all_rows)
+{
+    struct random_state random = {test_seed(__func__)};
+    open_trace(random_next(&random), 100);
+    uint32_t *row = malloc((rows + 1) * sizeof(*row));
+    for (unsigned round = 0; round < 25; round++) {
+        struct hs_filter filter;
+        choose_filter(&filter, &random);
+        uint64_t count = slow_rows(&filter, row), counted;
+        struct visiting visiting = {row, 0};
+        ck_assert_int_eq(hs_query__count(store, &filter, NULL, &counted, NULL), 0);
+        ck_assert_uint_eq(counted, count);
+        ck_assert_int_eq(hs_query__each(store, &filter, NULL, visit, &visiting, NULL), 0);
+        ck_assert_uint_eq(visiting.at, count);
+        check_totals(&filter, NULL, row, count);
+        check_histogram(&filter, row, count);
+    }
+    free(row);
+    hs_store__close(store);
+}
+END_TEST
+
+// What cells know, alone and together.
+static void choose_known_filter(struct hs_filter *filter, struct random_state *random)
+{
+    static const unsigned known[] = {0, 2, 3, 9, 10, 11, 13};
+    hs_filter__init(filter);
+    filter->domains = 1 + (uint32_t)random_below(random, 7);
+    if (random_below(random, 4) == 0)
+        filter->kinds = (uint32_t)random_below(random, 1u << HS_KIND_COUNT);
+    for (uint64_t n = random_below(random, 4); n; n--)
+        add_this_condition(filter, random, known[random_below(random, sizeof(known) / sizeof(*known))]);
+}
+
+static void check_counted_totals(const struct hs_filter *filter, const struct hs_query_control *control, uint32_t *row)
+{
+    uint64_t count = slow_rows(filter, row), counted;
+    ck_assert_int_eq(hs_query__count(store, filter, control, &counted, NULL), 0);
+    ck_assert_uint_eq(counted, count);
+    check_totals(filter, control, row, count);
+}
+
+static void choose_filter_of_lifetimes(struct hs_filter *filter, struct random_state *random)
+{
+    static const unsigned known[] = {2, 3, 9, 10, 11, 13};
+    uint64_t some = slow_key(HS_ROW_BY_LIFETIME, (uint32_t)some_row(random));
+    uint64_t other = slow_key(HS_ROW_BY_LIFETIME, (uint32_t)some_row(random));
+    hs_filter__init(filter);
+    for (uint64_t n = random_below(random, 3); n; n--)
+        add_this_condition(filter, random, known[random_below(random, sizeof(known) / sizeof(*known))]);
+    filter->lifetime_min = random_below(random, 4) ? 1 + some : 0;
+    filter->lifetime_max = filter->lifetime_min && random_below(random, 2) ? UINT64_MAX : some + other;
+}
+
+START_TEST(sums_of_cells_are_those_of_all_rows)
+{
+    const struct hs_cells_limits usual = hs_cells_limits;
+    struct random_state random = {test_seed(__func__)};
+    struct hs_cells *cells;
+    struct hs_ranking *lifetimes;
+    open_trace(random_next(&random), 100);
+    ck_assert_int_eq(hs_ranking__make(&lifetimes, store, HS_ROW_BY_LIFETIME, NULL, NULL), 0);
+    struct hs_query_control control = {.lifetimes = lifetimes};
+    uint32_t *row = malloc((rows + 1) * sizeof(*row));
+    for (unsigned round = 0; round < 40; round++) {
+        struct hs_filter filter;
+        const bool classed = round % 4;
+        const bool by_streams = round % 3;
+        const uint64_t streams = random_next(&random);
+        hs_cells_limits = (struct hs_cells_limits){round % 2 + 1, 1, classed ? (uint64_t)1 << 20 : 100,
+                                                   by_streams ? (size_t)1 << 30 : 0};
+        ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), 0);
+        choose_known_filter(&filter, &random);
+        ck_assert(hs_cells__know(cells, store, &filter));
+        if (random_below(&random, 2))
+            filter.streams = (struct hs_set){&streams, 64};
+        ck_assert(hs_cells__know(cells, store, &filter) == (by_streams || !filter.streams.words));
+        control.cells = cells;
+        check_counted_totals(&filter, &control, row);
+        // With classes of lifetimes, unless there were too many.
+        choose_filter_of_lifetimes(&filter, &random);
+        ck_assert_int_eq(hs_cells__know_lifetimes(cells, lifetimes, store, &filter), classed);
+        check_counted_totals(&filter, &control, row);
+        // Others are not answered from cells.
+        choose_filter(&filter, &random);
+        check_counted_totals(&filter, &control, row);
+        hs_cells__destroy(cells);
+    }
+    hs_cells_limits = (struct hs_cells_limits){1, 1u << 20, 1, (size_t)1 << 30};
+    ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), -E2BIG);
+    hs_cells_limits = usual;
+    hs_ranking__destroy(lifetimes);
+    free(row);
+    hs_store__close(store);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sums");
+    TCase *cases = tcase_create("sums");
+    tcase_set_timeout(cases, 600);
+    tcase_add_test(cases, sums_are_those_of_all_rows);
+    tcase_add_test(cases, sums_of_cells_are_those_of_all_rows);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}

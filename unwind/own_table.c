@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/own_table.h"
+
+#include "unwind/exidx.h"
+#include "unwind/pdr.h"
+#include "unwind/rule_cache.h"
+
+#if defined(HS_ARCH_HAS_EXIDX) || defined(HS_ARCH_HAS_PDR)
+// Keys of proven entries, each at its place: who loses it to another is proven again. Rules that are forgotten take the
+// proofs with them.
+enum { PROOFS = 512 };
+static _Atomic uintptr_t proofs[PROOFS];
+
+#ifdef HS_ARCH_HAS_EXIDX
+// An entry may be for several functions.
+static bool find_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                     uintptr_t *key, struct hs_cfi_row *row)
+{
+    struct hs_exidx exidx;
+    struct hs_exidx_entry entry;
+    if (!hs_exidx_of_module(module, &exidx) || !hs_exidx_find(&exidx, address, &entry))
+        return false;
+    *key = code->address ^ hs_rule_mix(entry.start);
+    return hs_exidx_row(&exidx, &entry, row) && (exact || row->registers[HS_DWARF_RA].kind == HS_CFI_AT_OFFSET);
+}
+#else
+static bool find_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                     uintptr_t *key, struct hs_cfi_row *row)
+{
+    (void)exact;
+    return hs_pdr_find_row(module, address, key, row) && *key == code->address;
+}
+#endif
+
+bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                      struct hs_own_entry *entry, struct hs_cfi_row *row)
+{
+    uintptr_t key;
+    if (!find_row(module, code, address, exact, &key, row))
+        return false;
+    entry->key = key + atomic_load_explicit(&hs_rule_generation_now, memory_order_relaxed);
+    entry->place = &proofs[key / 8 % PROOFS];
+    entry->proven = !exact && atomic_load_explicit(entry->place, memory_order_relaxed) == entry->key;
+    return true;
+}
+
+static int32_t place_in_frame(const struct hs_code_frame *frame, unsigned number)
+{
+    return frame->saved >> number & 1 ? frame->slots[number] : 0;
+}
+
+void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+                        const struct hs_code_frame *frame)
+{
+    if (frame->bases >> row->cfa_register & 1 && frame->base_offsets[row->cfa_register] == row->cfa_offset &&
+        place_in_frame(frame, HS_DWARF_RA) == row->registers[HS_DWARF_RA].value &&
+        place_in_frame(frame, HS_DWARF_FP) == row->registers[HS_DWARF_FP].value)
+        atomic_store_explicit(entry->place, entry->key, memory_order_relaxed);
+}
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The architecture's own table of frames: ARM's exception index, MIPS's .pdr. Damage need not show in an entry, and one
+// that lost its place speaks of another function. So each is held against the machine code of its function, at the
+// first call there that is asked about; from then on it is believed, which is cheaper than to look at the code of each
+// call.
+#ifndef HEAPSONDE_UNWIND_OWN_TABLE_H
+#define HEAPSONDE_UNWIND_OWN_TABLE_H
+
+#include "unwind/analysis.h"
+#include "unwind/cfi.h"
+#include "unwind/module.h"
+
+struct hs_own_entry {
+    bool proven; // the machine code has said the same
+    // private to own_table.c
+    uintptr_t key;
+    _Atomic uintptr_t *place;
+};
+
+#pragma GCC visibility push(hidden)
+#if defined(HS_ARCH_HAS_EXIDX) || defined(HS_ARCH_HAS_PDR)
+// What the table says of `address` in the function `code`: it holds where calls are made, and for most of the function
+// elsewhere. False: nothing.
+bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                      struct hs_own_entry *entry, struct hs_cfi_row *row);
+
+// The function's code says that the frame at a place of which the table says `row` is `frame`.
+void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+                        const struct hs_code_frame *frame);
+#else
+static inline bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
+                                    bool exact, struct hs_own_entry *entry, struct hs_cfi_row *row)
+{
+    (void)module, (void)code, (void)address, (void)exact, (void)entry, (void)row;
+    return false;
+}
+
+static inline void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+                                      const struct hs_code_frame *frame)
+{
+    (void)entry, (void)row, (void)frame;
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
