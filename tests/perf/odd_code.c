@@ -288,7 +288,8 @@ static char *allocate(size_t size)
 {
     char *block = malloc(size);
     uintptr_t first = ((uintptr_t)block + 4095) & ~(uintptr_t)4095;
-    madvise((void *)first, size - 4096, in_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (in_huge_pages)
+        madvise((void *)first, size - 4096, MADV_HUGEPAGE);
     return block;
 }
 
@@ -330,6 +331,9 @@ static int allocate_gigabyte(void)
     static char *(*const functions[BLOCKS])(size_t) = {allocate_half, allocate_every_tenth, allocate_untouched,
                                                        allocate_whole};
     long long found[BLOCKS];
+    // From the start: a block of which one page is there the kernel may put together at any time, without a fault.
+    if (!in_huge_pages)
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     for (int i = 0; i < BLOCKS; i++) {
         char *block = functions[i](SIZE);
         kept = block;

@@ -228,11 +228,12 @@ static void touch(char *block, size_t from, size_t to, size_t step)
 
 static bool in_huge_pages;
 
-// Every page of the block on its own, or huge ones where the kernel has them.
+// Every page on its own, or huge ones where the kernel has them.
 static char *with_pages(char *block, size_t size)
 {
     uintptr_t first = ((uintptr_t)block + 4095) & ~(uintptr_t)4095;
-    madvise((void *)first, size - 4096, in_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (in_huge_pages)
+        madvise((void *)first, size - 4096, MADV_HUGEPAGE);
     return block;
 }
 
@@ -283,6 +284,9 @@ static void stay_here(void)
 static int touch_blocks(const char *mebibytes)
 {
     size_t size = (size_t)strtoull(mebibytes, NULL, 10) << 20;
+    // From the start: a block of which one page is there the kernel may put together at any time, without a fault.
+    if (!in_huge_pages)
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     char *half = allocate_half(size);
     char *tenth = allocate_every_tenth(size);
     char *sparse = allocate_here_and_there(size);
