@@ -2,6 +2,7 @@
 #include "host/report/missing.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,10 @@ static uint32_t use_of(struct collecting *with, int module)
     if (*use == NO_USE) {
         *use = (uint32_t)with->uses->count++;
         with->uses->use[*use].module = (uint32_t)module;
+        pthread_mutex_lock(hs_trace_symbols__lock(with->subject->symbols));
         hs_symbols__status(hs_trace_symbols__session(with->subject->symbols), (size_t)module,
                            &with->uses->use[*use].status);
+        pthread_mutex_unlock(hs_trace_symbols__lock(with->subject->symbols));
     }
     return *use;
 }

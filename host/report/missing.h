@@ -23,12 +23,12 @@ struct hs_module_uses {
     size_t count;
 };
 
-// The modules that the subject's stacks pass through. Returns 0 or -ENOMEM.
+// The modules that the subject's stacks pass through. Returns 0 or -ENOMEM. Other threads may ask for frames meanwhile.
 int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject *subject);
 void hs_module_uses__free(struct hs_module_uses *uses);
 
-// For people: the first few that matter. Writes nothing when nothing that matters is missing.
-int hs_report__missing(FILE *out, const struct hs_subject *subject);
+// For people: the first few of these that matter. Writes nothing when nothing that matters is missing.
+void hs_report__missing(FILE *out, const struct hs_subject *subject, const struct hs_module_uses *uses);
 // For people: every module that the subject's stacks pass through, and where its symbols come from.
 int hs_report__modules(FILE *out, const struct hs_subject *subject);
 // For programs: those with something missing, as the array `missing_symbols`.

@@ -51,31 +51,27 @@ static bool print_explanation(FILE *out, const struct hs_subject *subject, const
     return true;
 }
 
-int hs_report__missing(FILE *out, const struct hs_subject *subject)
+void hs_report__missing(FILE *out, const struct hs_subject *subject, const struct hs_module_uses *uses)
 {
-    struct hs_module_uses uses;
     const struct hs_style *style = hs_style__for(out);
-    int result = hs_module_uses__collect(&uses, subject);
     size_t count = 0;
     bool files_missing = false;
-    for (size_t i = 0; i < uses.count; i++) {
-        if (!uses.use[i].matters || !hs_symbols_reason(&uses.use[i].status))
+    for (size_t i = 0; i < uses->count; i++) {
+        if (!uses->use[i].matters || !hs_symbols_reason(&uses->use[i].status))
             continue;
         if (!count)
             putc('\n', out), print_heading(out, style, "Modules without symbols");
-        files_missing |= uses.use[i].status.state != HS_SYMBOLS_FOUND;
+        files_missing |= uses->use[i].status.state != HS_SYMBOLS_FOUND;
         if (count++ >= MOST_SHOWN)
             continue;
-        print_use(out, style, subject, &uses.use[i]);
-        print_explanation(out, subject, &uses.use[i]);
+        print_use(out, style, subject, &uses->use[i]);
+        print_explanation(out, subject, &uses->use[i]);
     }
     if (count > MOST_SHOWN)
         fprintf(out, INDENT "and %zu more: --modules lists all\n", count - MOST_SHOWN);
     if (files_missing && hs_symbols__needs_sysroot(hs_trace_symbols__session(subject->symbols)))
         fprintf(out, "The %s is of another kind of machine: --sysroot takes a folder with a copy of its files.\n",
                 subject->kind ? "dump" : "trace");
-    hs_module_uses__free(&uses);
-    return result;
 }
 
 // ---- every module --------------------------------------------------------------------------------------------------

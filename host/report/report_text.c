@@ -9,6 +9,8 @@
 #include "host/report/text.h"
 #include "host/report/unwound.h"
 
+#include <pthread.h>
+
 #define SHOWN_FRAMES 6
 
 static void print_site(FILE *out, const struct hs_subject *subject, const struct hs_site *site, unsigned rank,
@@ -70,27 +72,63 @@ static int print_samples(FILE *out, const struct hs_subject *subject, const stru
     return result;
 }
 
+struct collecting {
+    const struct hs_subject *subject;
+    struct hs_module_uses uses;
+    int failed;
+};
+
+static void *collect_uses(void *argument)
+{
+    struct collecting *collecting = argument;
+    collecting->failed = hs_module_uses__collect(&collecting->uses, collecting->subject);
+    return NULL;
+}
+
+// Each of the two goes through all stacks: on a processor each, where there are two.
+static int collect(const struct hs_subject *subject, uint32_t frames, struct hs_module_uses *uses,
+                   struct hs_sites *sites)
+{
+    pthread_t thread;
+    struct collecting collecting = {.subject = subject};
+    bool threaded = !pthread_create(&thread, NULL, collect_uses, &collecting);
+    int failed = hs_sites__build(sites, subject->symbols, &subject->totals, frames);
+    if (threaded)
+        pthread_join(thread, NULL);
+    else
+        collect_uses(&collecting);
+    *uses = collecting.uses;
+    return failed ? failed : collecting.failed;
+}
+
+static int print_all_sites(FILE *out, const struct hs_subject *subject, const struct hs_sites *sites,
+                           const struct hs_report_options *options)
+{
+    int result = 0;
+    for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
+        bool wanted = !options->one_cost || options->cost == (enum hs_cost)cost;
+        if (wanted && hs_subject__knows(subject, (enum hs_cost)cost))
+            result = print_sites(out, subject, sites, (enum hs_cost)cost, options->top);
+    }
+    return result;
+}
+
 int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
 {
+    struct hs_module_uses uses;
     struct hs_sites sites;
     if (subject->kind)
         subject->kind->write_summary(out, subject);
     else
         hs_report__summary(out, subject);
-    int result = hs_report__missing(out, subject);
+    int result = collect(subject, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES, &uses, &sites);
+    if (!result)
+        hs_report__missing(out, subject, &uses);
     if (!result && !subject->kind && !options->one_cost)
         result = hs_report__over_time(out, subject);
-    if (result)
-        return result;
-    result =
-        hs_sites__build(&sites, subject->symbols, &subject->totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
-    if (result)
-        return result;
-    for (int cost = 0; !result && cost < HS_COST_COUNT; cost++) {
-        bool wanted = !options->one_cost || options->cost == (enum hs_cost)cost;
-        if (wanted && hs_subject__knows(subject, (enum hs_cost)cost))
-            result = print_sites(out, subject, &sites, (enum hs_cost)cost, options->top);
-    }
+    if (!result)
+        result = print_all_sites(out, subject, &sites, options);
+    hs_module_uses__free(&uses);
     hs_sites__free(&sites);
     return result ? result : print_samples(out, subject, options);
 }
