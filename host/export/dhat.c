@@ -44,7 +44,7 @@ static int measure(void *context, const struct hs_store *store, struct hs_row_ev
         point->most_blocks = point->blocks;
     }
     if (hs_row__free_time(with->columns, event->row) == HS_NEVER)
-        point->lifetimes += with->end - event->time;
+        point->lifetimes = hs_lifetimes__add(point->lifetimes, with->end - event->time);
     return 0;
 }
 
@@ -59,7 +59,7 @@ static void add_totals(struct point *points, const struct hs_stack_groups *group
         point->sum.peak_count += total->peak_count;
         point->sum.live_bytes += total->live_bytes;
         point->sum.live_count += total->live_count;
-        point->lifetimes += total->lifetime_sum;
+        point->lifetimes = hs_lifetimes__add(point->lifetimes, total->lifetime_sum);
     }
 }
 

@@ -109,7 +109,7 @@ static void add_row(struct hs_cell *cell, const struct row *row)
     cell->last_time = row->time > cell->last_time ? row->time : cell->last_time;
     if (!cell->freed)
         return;
-    cell->lifetime_sum += lifetime;
+    cell->lifetime_sum = hs_lifetimes__add(cell->lifetime_sum, lifetime);
     cell->lifetime_min = lifetime < cell->lifetime_min ? lifetime : cell->lifetime_min;
     cell->lifetime_max = lifetime > cell->lifetime_max ? lifetime : cell->lifetime_max;
 }

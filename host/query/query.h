@@ -96,8 +96,15 @@ struct hs_total {
     uint64_t size_min, size_max;         // requested; min > max when there is no row
     uint64_t first_time, last_time;      // of allocation
     uint64_t lifetime_min, lifetime_max; // of the freed ones; min > max when none was freed
-    uint64_t lifetime_sum;
+    uint64_t lifetime_sum;               // ns; INT64_MAX where it is more than that
 };
+
+// Sums of lifetimes are the ones that real programs can take beyond 64 bits.
+static inline uint64_t hs_lifetimes__add(uint64_t a, uint64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : (uint64_t)sum;
+}
 
 struct hs_totals {
     struct hs_total sum;    // over all stacks

@@ -61,7 +61,7 @@ static inline void add_end(struct stack_sum *sum, uint64_t size, uint64_t slack,
         return;
     }
     uint64_t lifetime = end - time;
-    sum->lifetime_sum += lifetime;
+    sum->lifetime_sum = hs_lifetimes__add(sum->lifetime_sum, lifetime);
     sum->lifetime_min = least(sum->lifetime_min, lifetime);
     sum->lifetime_max = most(sum->lifetime_max, lifetime);
 }

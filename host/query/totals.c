@@ -93,7 +93,7 @@ static inline void add_row(struct hs_total *total, const struct addend *row)
     uint64_t lifetime = end - time;
     total->freed_bytes += size;
     total->freed_count++;
-    total->lifetime_sum += lifetime;
+    total->lifetime_sum = hs_lifetimes__add(total->lifetime_sum, lifetime);
     if (lifetime < total->lifetime_min)
         total->lifetime_min = lifetime;
     if (lifetime > total->lifetime_max)
@@ -221,7 +221,7 @@ void hs_total__add(struct hs_total *to, const struct hs_total *from)
     to->freed_count += from->freed_count;
     to->culled_bytes += from->culled_bytes;
     to->culled_count += from->culled_count;
-    to->lifetime_sum += from->lifetime_sum;
+    to->lifetime_sum = hs_lifetimes__add(to->lifetime_sum, from->lifetime_sum);
     if (from->size_min < to->size_min)
         to->size_min = from->size_min;
     if (from->size_max > to->size_max)
@@ -282,7 +282,7 @@ static int add_culled(const struct context *context, struct partial *partial)
         total->freed_count += culled[i].count;
         total->culled_bytes += culled[i].size;
         total->culled_count += culled[i].count;
-        total->lifetime_sum += culled[i].lifetime_ns;
+        total->lifetime_sum = hs_lifetimes__add(total->lifetime_sum, culled[i].lifetime_ns);
     }
     return 0;
 }
