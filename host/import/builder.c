@@ -84,6 +84,9 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
 {
     builder->directory_fd = directory_fd;
     builder->summary = summary;
+    builder->block_allowance.left = HS_ALLOWANCE_LARGE;
+    builder->map_allowance.left = HS_ALLOWANCE_MAPS;
+    builder->sample_allowance.left = HS_ALLOWANCE_SAMPLES;
     int failed = hs_live_map__create(&builder->live);
     if (!failed)
         failed = timeline__create(&builder->timeline, end_ns);
@@ -254,6 +257,13 @@ int builder__write_rest(struct builder *builder)
 {
     int failed = hand_over(builder), result = write_behind__finish(builder->behind);
     return failed ? failed : result;
+}
+
+struct allowed_size builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
+{
+    uint64_t slack = slack_of(size, usable);
+    size = hs_allowance__take_size(allowance, size);
+    return (struct allowed_size){size, size + hs_allowance__take(allowance, slack)};
 }
 
 static inline __attribute__((always_inline)) int64_t add_row(struct builder *builder, const struct new_row *row)
@@ -446,9 +456,10 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     } else {
         builder->live.count++;
     }
+    const struct allowed_size allowed = builder__allow(&builder->block_allowance, step->size, step->usable);
     const struct new_row row = {.address = step->address,
-                                .size = step->size,
-                                .usable = step->usable,
+                                .size = allowed.size,
+                                .usable = allowed.usable,
                                 .stack = known_stack(builder, step->stack),
                                 .stream = step->stream,
                                 .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
@@ -460,7 +471,7 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     *place = entry;
     if (space)
         return number;
-    add_live(builder, row.size, row.size + slack_of(row.size, row.usable));
+    add_live(builder, row.size, row.usable);
     struct stack_peaks *peaks = &builder->stack_peaks;
     if (step->last_of_time && stack_peaks__is_first(peaks, builder->now)) {
         stack_peaks__add(peaks, row.size, row.stack);
@@ -583,6 +594,14 @@ static int side_event(struct builder *builder, uint32_t stream, const struct hs_
     return 0;
 }
 
+// Readings of a clock, and ranges of addresses, are not added up.
+static uint64_t allowed_weight(struct builder *builder, const struct hs_event *event)
+{
+    bool is_added = event->sampled == HS_SAMPLE_CPU || event->sampled == HS_SAMPLE_FAULT ||
+                    event->sampled == HS_SAMPLE_FAULT_STACK || event->sampled == HS_SAMPLE_OFF_CPU;
+    return is_added ? hs_allowance__take(&builder->sample_allowance, event->size) : event->size;
+}
+
 // Stamped when the recorder took it out of the kernel's ring.
 static int sample_event(struct builder *builder, const struct hs_event *event)
 {
@@ -592,7 +611,7 @@ static int sample_event(struct builder *builder, const struct hs_event *event)
         return -ENOMEM;
     *sample = (struct hs_sample){.time = builder->now > event->age ? builder->now - event->age : 0,
                                  .address = event->address,
-                                 .weight = event->size,
+                                 .weight = allowed_weight(builder, event),
                                  .kind = event->sampled,
                                  .tid = event->tid,
                                  .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until snapshots__unwind
@@ -603,11 +622,11 @@ static int sample_event(struct builder *builder, const struct hs_event *event)
         summary->cpu_samples++;
         break;
     case HS_SAMPLE_FAULT:
-        summary->faulted_bytes += event->size;
+        summary->faulted_bytes += sample->weight;
         break;
     case HS_SAMPLE_FAULT_STACK:
         summary->fault_stack_samples++;
-        summary->stacked_faults += event->size;
+        summary->stacked_faults += sample->weight;
         break;
     }
     return 0;

@@ -14,6 +14,7 @@
 #include "host/import/step.h"
 #include "host/import/trace.h"
 #include "host/import/write_behind.h"
+#include "host/store/allowance.h"
 #include "host/store/column_file.h"
 #include "host/store/layout.h"
 
@@ -101,6 +102,7 @@ struct builder {
     struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
     struct stack_peaks stack_peaks;
+    struct hs_allowance block_allowance, map_allowance, sample_allowance;
     struct hs_live_total live_total, map_total;
     uint64_t peak_rows, map_peak_rows; // rows that existed at the peak
     uint32_t stack_limit;              // stack ids from here on are not in the node table
@@ -125,6 +127,11 @@ struct new_row {
     uint32_t stack, stream, detail;
     uint8_t kind;
 };
+// What the size and the usable size of a row count as.
+struct allowed_size {
+    uint64_t size, usable; // usable >= size
+};
+struct allowed_size builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable);
 // Appends a row that starts now. Returns its number or a negative errno.
 int64_t builder__add_row(struct builder *builder, const struct new_row *row);
 // Twice the room for rows.
@@ -181,6 +188,12 @@ static inline uint32_t slack_of(uint64_t size, uint64_t usable)
 {
     uint64_t slack = usable > size ? usable - size : 0;
     return slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
+}
+static inline struct allowed_size builder__allow(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
+{
+    if (__builtin_expect((size | usable) >= HS_SMALL_BLOCK, 0))
+        return builder__allow_large(allowance, size, usable);
+    return (struct allowed_size){size, size + slack_of(size, usable)};
 }
 
 #endif

@@ -234,6 +234,8 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
     free(reading);
     summary->live = builder->live_total;
     summary->map_live = builder->map_total;
+    summary->capped_numbers +=
+        builder->block_allowance.capped + builder->map_allowance.capped + builder->sample_allowance.capped;
     if (summary->end_time < builder->now)
         summary->end_time = builder->now;
     if (builder->links.count)

@@ -56,11 +56,15 @@ static void count_peak(struct builder *builder)
 // Adds a live mapping; the range is free of others. Returns the row or a negative errno.
 static int64_t add_mapping(struct builder *builder, const struct new_row *row, uint64_t end)
 {
-    int64_t number = builder__add_row(builder, row);
+    const struct allowed_size allowed = builder__allow(&builder->map_allowance, row->size, row->usable);
+    struct new_row added_row = *row;
+    added_row.size = allowed.size;
+    added_row.usable = allowed.usable;
+    int64_t number = builder__add_row(builder, &added_row);
     if (number < 0)
         return number;
-    builder->map_total.bytes += row->size;
-    builder->map_total.usable += row->usable;
+    builder->map_total.bytes += allowed.size;
+    builder->map_total.usable += allowed.usable;
     builder->map_total.count++;
     const struct live_mapping added = {.start = row->address,
                                        .end = end,

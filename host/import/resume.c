@@ -63,6 +63,7 @@ struct head {
     uint64_t time, now;
     uint64_t rows, peak_rows, map_peak_rows, live_count;
     uint64_t stack_peaks_now, timeline_interval;
+    struct hs_allowance block_allowance, map_allowance, sample_allowance;
     struct hs_live_total live_total, map_total;
     struct hs_summary summary;
     uint64_t count[ARRAY_COUNT];
@@ -196,6 +197,9 @@ int hs_resume__write(const struct builder *builder, const struct hs_resume_state
     head.live_count = builder->live.count;
     head.stack_peaks_now = builder->stack_peaks.now;
     head.timeline_interval = builder->timeline.interval;
+    head.block_allowance = builder->block_allowance;
+    head.map_allowance = builder->map_allowance;
+    head.sample_allowance = builder->sample_allowance;
     head.live_total = builder->live_total;
     head.map_total = builder->map_total;
     memcpy(&head.summary, builder->summary, sizeof head.summary);
@@ -492,6 +496,9 @@ static int restore(const struct hs_resume *resume, struct builder *builder)
            head->count[ARRAY_stacks] * element_size[ARRAY_stacks]);
     builder->stack_peaks.now = head->stack_peaks_now;
     builder->now = head->now;
+    builder->block_allowance = head->block_allowance;
+    builder->map_allowance = head->map_allowance;
+    builder->sample_allowance = head->sample_allowance;
     builder->live_total = head->live_total;
     builder->map_total = head->map_total;
     builder->peak_rows = head->peak_rows;

@@ -270,6 +270,7 @@ static int run(struct import *import, int directory_fd)
                      ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
                      : replay(import);
     sum_damage(import);
+    import->head.summary.capped_numbers += import->tables.culled_allowance.capped;
     if (!failed)
         failed = snapshots__unwind(import->trace, import->options ? import->options->symbols : NULL, &import->tables,
                                    &import->builder.samples, &import->head);

@@ -2,6 +2,7 @@
 #include "host/import/sample_weights.h"
 
 #include "format/trace_format.h"
+#include "host/store/allowance.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -143,7 +144,10 @@ static bool has_loss_between(const struct weighing *weighing, uint64_t from, uin
 static void end_time_off(const struct weighing *weighing, struct hs_sample *left, uint64_t back)
 {
     bool known = back >= left->time && !has_loss_between(weighing, left->time, back);
-    left->weight = known ? left->weight * (back - left->time) : 0;
+    uint64_t weight;
+    if (__builtin_mul_overflow(left->weight, back - left->time, &weight))
+        weight = UINT64_MAX; // what the allowance leaves of it
+    left->weight = known ? weight : 0;
 }
 
 // One that is followed by another has no known end: the return is missing.
@@ -182,18 +186,22 @@ static void weigh_threads(struct weighing *weighing, uint64_t end_time)
 
 static size_t keep_weighed(struct hs_sample *samples, size_t count, struct hs_summary *summary)
 {
+    struct hs_allowance allowance = {.left = HS_ALLOWANCE_SAMPLES};
     size_t kept = 0;
     summary->cpu_ns = summary->off_cpu_ns = summary->off_cpu_samples = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct hs_sample *sample = &samples[i];
+        struct hs_sample *sample = &samples[i];
         bool is_off = sample->kind == HS_SAMPLE_OFF_CPU;
         if (sample->kind == HS_SAMPLE_ON_CPU || sample->kind == HS_SAMPLE_CPU_CLOCK || (is_off && !sample->weight))
             continue;
+        if (is_off || sample->kind == HS_SAMPLE_CPU)
+            sample->weight = hs_allowance__take(&allowance, sample->weight);
         summary->cpu_ns += sample->kind == HS_SAMPLE_CPU ? sample->weight : 0;
         summary->off_cpu_ns += is_off ? sample->weight : 0;
         summary->off_cpu_samples += is_off;
         samples[kept++] = *sample;
     }
+    summary->capped_numbers += allowance.capped;
     return kept;
 }
 

@@ -26,6 +26,7 @@ struct adding {
     struct hs_array stacks;     // struct stack
     uint32_t *index[DOMAINS];   // by stack: place + 1
     uint64_t all[HS_SUM_COUNT]; // of the heap
+    struct hs_allowance allowance;
     uint64_t peak_number, last_tick;
     uint64_t ticks, folded[DOMAINS];
 };
@@ -82,6 +83,12 @@ static void note_peak(const struct adding *adding, struct stack *stack)
     stack->peak_number = adding->peak_number;
 }
 
+// What a sum becomes: more as far as the allowance goes, or less down to nothing.
+static uint64_t changed(struct hs_allowance *allowance, uint64_t sum, uint64_t change)
+{
+    return change >> 63 ? above(sum, 0 - change) : sum + hs_allowance__take(allowance, change);
+}
+
 static int add_record(struct adding *adding, unsigned domain, const struct hs_sums_record *record)
 {
     struct stack *stack = stack_of(adding, domain, record->stack);
@@ -90,9 +97,10 @@ static int add_record(struct adding *adding, unsigned domain, const struct hs_su
     note_peak(adding, stack);
     stack->last_time = adding->builder->now;
     for (unsigned i = 0; i < HS_SUM_COUNT; i++) {
-        stack->sum[i] += record->change[i];
+        uint64_t before = stack->sum[i];
+        stack->sum[i] = changed(&adding->allowance, before, record->change[i]);
         if (domain == HS_SUMS_HEAP)
-            adding->all[i] += record->change[i];
+            adding->all[i] += stack->sum[i] - before;
     }
     return 0;
 }
@@ -273,6 +281,7 @@ static void fill_summary(struct adding *adding)
     summary->sums_interval_ns = (interval ? strtoull(interval, NULL, 10) : 0) * 1000000000u;
     summary->sums_ticks = adding->ticks;
     summary->sums_until = hs_clock_map__ns(&adding->builder->clock, adding->last_tick);
+    summary->capped_numbers = adding->allowance.capped;
     summary->folded_stacks = adding->folded[HS_SUMS_HEAP];
     summary->allocations = all[HS_SUM_ALLOCATED_COUNT];
     summary->allocated_bytes = all[HS_SUM_ALLOCATED_BYTES];
@@ -285,7 +294,11 @@ static void fill_summary(struct adding *adding)
 int sums__import(const struct hs_trace *trace, struct builder *builder, struct tables *tables,
                  struct hs_replay_counts *counts)
 {
-    struct adding adding = {.trace = trace, .builder = builder, .tables = tables, .counts = counts};
+    struct adding adding = {.trace = trace,
+                            .builder = builder,
+                            .tables = tables,
+                            .counts = counts,
+                            .allowance = {.left = HS_ALLOWANCE_SUMS}};
     struct hs_replay_counts rest = {0};
     int failed = 0;
     builder->summary->has_sums = true;

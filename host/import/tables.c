@@ -18,6 +18,7 @@ int tables__create(struct tables *tables, int directory_fd)
     if (!failed)
         failed = hs_growing__reserve(&tables->node_epochs, sizeof(uint32_t));
     tables->node_count = 1;
+    tables->culled_allowance.left = HS_ALLOWANCE_CULLED;
     uint64_t *start = hs_array__add(&tables->epochs, sizeof *start);
     if (!start)
         return -ENOMEM;
@@ -212,11 +213,13 @@ static int add_culled(struct tables *tables, const struct hs_meta_record *record
     struct hs_culled *culled = hs_array__add(&tables->culled, sizeof *culled);
     if (!culled)
         return -ENOMEM;
+    struct hs_allowance *allowance = &tables->culled_allowance;
+    const uint64_t slack = record->usable > record->size ? record->usable - record->size : 0;
     *culled = (struct hs_culled){.stack = record->id,
-                                 .count = record->count,
-                                 .size = record->size,
-                                 .usable = record->usable,
+                                 .count = hs_allowance__take(allowance, record->count),
+                                 .size = hs_allowance__take(allowance, record->size),
                                  .lifetime_ns = record->lifetime};
+    culled->usable = culled->size + hs_allowance__take(allowance, slack);
     return 0;
 }
 

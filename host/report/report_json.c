@@ -104,6 +104,7 @@ static void write_numbers(struct hs_json *json, const struct hs_subject *subject
     hs_json__number(json, "stacks", subject->totals.count);
     hs_json__number(json, "unknown_frees", summary->unknown_frees);
     hs_json__number(json, "missed_frees", summary->missed_frees);
+    hs_json__number(json, "capped_numbers", summary->capped_numbers);
     hs_json__number(json, "guessed_stacks", summary->guessed);
     hs_json__number(json, "damaged_chunks", summary->damaged_chunks);
     hs_json__number(json, "damaged_bytes", summary->damaged_bytes);

@@ -179,6 +179,10 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
     if (summary->missed_frees)
         row(to, "missed", "%s blocks whose free was not seen; they end where their address was handed out again",
             hs_text__count(summary->missed_frees).text);
+    if (summary->capped_numbers)
+        row(to, "capped",
+            "%s numbers of the trace, sizes of blocks or the like, are too large to add up: they count for less",
+            hs_text__count(summary->capped_numbers).text);
     print_damage(to, summary);
 }
 

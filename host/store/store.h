@@ -6,7 +6,8 @@
 // One row is one allocation: a block of the heap, of a pool, or a mapping. Rows are ordered by allocation time, then by
 // the order of the trace; the row number is the allocation's identity. A realloc ends one row and starts another.
 // Times are nanoseconds since recorded time 0 of the trace (hs_store__realtime_ns and hs_store__monotonic_ns convert).
-// Sizes are requested bytes; usable size = size + slack. A store is read-only and may be used by any number of threads.
+// Sizes are requested bytes; usable size = size + slack. No sum of sizes, requested or usable, passes 2^62. A store is
+// read-only and may be used by any number of threads.
 #ifndef HEAPSONDE_STORE_STORE_H
 #define HEAPSONDE_STORE_STORE_H
 
@@ -21,7 +22,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 9
+#define HS_STORE_VERSION 10
 
 struct hs_store;
 
@@ -317,6 +318,7 @@ struct hs_summary {
     uint64_t damage_bytes[8];
     uint64_t recovered_slots; // live slots of a killed or running process
     uint64_t out_of_order;    // records with a time before their predecessor's
+    uint64_t capped_numbers;  // sizes and the like that count for less than the trace says (allowance.h)
 
     // What the kernel sampled.
     uint64_t cpu_samples, cpu_ns;

@@ -73,7 +73,7 @@ static void record_other(struct recorder *recorder, uint64_t time)
     case 1:
         event.kind = HS_EVENT_MMAP;
         event.address = address;
-        event.size = 4096 * (1 + random_below(random, 40));
+        event.size = random_below(random, 20) ? 4096 * (1 + random_below(random, 40)) : INT64_MAX;
         event.fd = -1;
         break;
     case 2:
@@ -103,7 +103,10 @@ static void record_other(struct recorder *recorder, uint64_t time)
 void record_until(struct recorder *recorder, size_t end)
 {
     for (; recorder->next < end; recorder->next++) {
-        const struct hs_event *event = &recorder->program.event[recorder->next];
+        struct hs_event *event = &recorder->program.event[recorder->next];
+        // Of what is added up large numbers take what later ones do not get.
+        if (event->kind != HS_EVENT_FREE && !random_below(&recorder->random, 40))
+            event->size = UINT64_MAX >> random_below(&recorder->random, 40);
         if (!random_below(&recorder->random, 20))
             record_other(recorder, event->kind == HS_EVENT_REALLOC ? event->begin_time : event->time);
         record(recorder, recorder->program.stream[recorder->next], event);

@@ -48,6 +48,7 @@ struct model_row {
 struct model {
     struct model_row *row;
     size_t rows;
+    uint64_t left, capped; // of what large blocks may have
     uint64_t unknown, missed, bytes, peak, peak_time, frees;
 };
 
@@ -72,6 +73,28 @@ static size_t model_end(struct model *model, uint64_t address, uint64_t time, ui
     return row;
 }
 
+static uint64_t model_take(struct model *model, uint64_t wanted)
+{
+    uint64_t most = model->left / 64;
+    model->capped += wanted > most;
+    model->left -= wanted > most ? most : wanted;
+    return wanted > most ? most : wanted;
+}
+
+// What is below 64 MiB is what it is; beyond that a block gets a 64th of what is left at most, and so does its slack.
+static void model_allow(struct model *model, const struct hs_event *event, struct model_row *row)
+{
+    const uint64_t small = (1 << 26) - 1;
+    uint64_t slack = event->usable > event->size ? event->usable - event->size : 0;
+    row->size = event->size;
+    row->usable = event->size + slack;
+    if (event->size <= small && event->usable <= small)
+        return;
+    if (event->size > small)
+        row->size = small + model_take(model, event->size - small);
+    row->usable = row->size + model_take(model, slack < UINT32_MAX ? slack : UINT32_MAX);
+}
+
 static void model_start(struct model *model, const struct hs_event *event, uint32_t stream)
 {
     size_t old = model_find(model, event->address);
@@ -80,16 +103,16 @@ static void model_start(struct model *model, const struct hs_event *event, uint3
         model_end(model, event->address, event->time, model->row[old].stream);
         model->row[old].missed = true;
     }
-    model->row[model->rows++] = (struct model_row){.time = event->time,
-                                                   .end = HS_NEVER,
-                                                   .address = event->address,
-                                                   .size = event->size,
-                                                   .usable = event->usable,
-                                                   .stack = event->stack,
-                                                   .stream = stream,
-                                                   .end_stream = stream,
-                                                   .kind = event->kind - HS_EVENT_MALLOC};
-    model->bytes += event->size;
+    struct model_row *row = &model->row[model->rows++];
+    *row = (struct model_row){.time = event->time,
+                              .end = HS_NEVER,
+                              .address = event->address,
+                              .stack = event->stack,
+                              .stream = stream,
+                              .end_stream = stream,
+                              .kind = event->kind - HS_EVENT_MALLOC};
+    model_allow(model, event, row);
+    model->bytes += row->size;
     if (model->bytes <= model->peak)
         return;
     model->peak = model->bytes;
@@ -103,7 +126,7 @@ static void model_run(struct model *model, const struct random_program *program)
 {
     size_t last[64];
     memset(last, 0xff, sizeof last);
-    *model = (struct model){.row = calloc(program->count + 1, sizeof *model->row)};
+    *model = (struct model){.row = calloc(program->count + 1, sizeof *model->row), .left = (uint64_t)1 << 60};
     for (size_t i = 0; i < program->count; i++) {
         const struct hs_event *event = &program->event[i];
         uint32_t stream = program->stream[i];
@@ -152,6 +175,7 @@ static void expect_summary(const struct hs_store *store, const struct model *mod
     ck_assert_uint_eq(summary->frees, model->frees);
     ck_assert_uint_eq(summary->unknown_frees, model->unknown);
     ck_assert_uint_eq(summary->missed_frees, model->missed);
+    ck_assert_uint_eq(summary->capped_numbers, model->capped);
     ck_assert_uint_eq(summary->peak.bytes, model->peak);
     ck_assert_uint_eq(summary->peak_time, model->peak_time);
     ck_assert_uint_eq(summary->live.bytes, model->bytes);
@@ -429,30 +453,126 @@ static size_t make_odd_events(struct random_state *random, struct hs_event *even
     return made;
 }
 
+static void write_odd_events(const struct random_program *program, uint64_t culled)
+{
+    static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
+    const struct hs_event *events = program->event;
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    hs_meta_begin(&meta, bytes, sizeof bytes);
+    for (uint32_t id = 1; id <= 7; id++)
+        hs_meta_node(&meta, id, 0, 0x400000 + id);
+    for (uint64_t i = 0; i < culled; i++)
+        hs_meta_culled(&meta, 1 + i % 7, UINT64_MAX - i, UINT64_MAX, UINT64_MAX, INT64_MAX);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    for (size_t at = 0; at < program->count; at += 1000)
+        trace_writer__events(&writer, 0, events + at, program->count - at < 1000 ? program->count - at : 1000, false);
+    trace_writer__close(&writer, true, events[program->count - 1].time);
+}
+
 START_TEST(odd_numbers_come_back)
 {
     static struct hs_event events[30000];
     static uint32_t streams[30000];
     struct random_state random = {test_seed("odd_numbers_come_back")};
-    struct trace_writer writer;
     struct model model;
     const struct hs_import_options options = {.temporary = true};
     struct random_program program = {.event = events, .stream = streams, .threads = 1};
     program.count = make_odd_events(&random, events, sizeof events / sizeof *events);
-    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
-    static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
-    struct hs_meta_writer meta;
-    hs_meta_begin(&meta, bytes, sizeof bytes);
-    for (uint32_t id = 1; id <= 7; id++)
-        hs_meta_node(&meta, id, 0, 0x400000 + id);
-    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
-    for (size_t at = 0; at < program.count; at += 1000)
-        trace_writer__events(&writer, 0, events + at, program.count - at < 1000 ? program.count - at : 1000, false);
-    trace_writer__close(&writer, true, events[program.count - 1].time);
+    write_odd_events(&program, 0);
     model_run(&model, &program);
     struct hs_store *store = open_trace(&options);
     expect_rows(store, &model);
     expect_kept_totals(store);
+    hs_store__close(store);
+    free(model.row);
+}
+END_TEST
+
+// ---- numbers that are too large to add up --------------------------------------------------------------------------
+
+static struct hs_event huge_event(uint64_t i, uint64_t time)
+{
+    static const uint64_t sizes[] = {UINT64_MAX, INT64_MAX, UINT64_MAX / 2 + 1, 100, 1 << 26, (1 << 26) - 1, 1 << 30};
+    const uint64_t size = sizes[i % (sizeof sizes / sizeof *sizes)];
+    return (struct hs_event){.kind = HS_EVENT_MALLOC,
+                             .time = time,
+                             .address = 0x10000 + 64 * i,
+                             .size = size,
+                             .usable = i % 5 ? hs_usable_model(size, 8) : UINT64_MAX,
+                             .stack = 1 + (uint32_t)(i % 6)};
+}
+
+// Some stay, some live longer than all lifetimes can be added up.
+static size_t make_huge_events(struct hs_event *events, size_t count)
+{
+    size_t made = 0;
+    for (uint64_t i = 0; made + 2 <= count; i++) {
+        events[made] = huge_event(i, made + 1);
+        if (++made, i % 3)
+            continue;
+        events[made] = (struct hs_event){.kind = HS_EVENT_FREE, .time = made + 1, .address = 0x10000 + 64 * (i / 2)};
+        made++;
+    }
+    for (uint64_t i = 0; i < 60; i++)
+        events[made - 60 + i] = (struct hs_event){
+            .kind = HS_EVENT_FREE, .time = ((uint64_t)1 << 59) + i, .address = 0x10000 + 64 * (count / 2 + i)};
+    return made;
+}
+
+static void expect_no_wrapped_total(const struct hs_total *total)
+{
+    ck_assert_uint_le(total->allocated_bytes, total->allocated_usable);
+    ck_assert_uint_le(total->allocated_usable, (uint64_t)1 << 62);
+    ck_assert_uint_le(total->live_bytes, total->live_usable);
+    ck_assert_uint_le(total->live_usable, total->allocated_usable);
+    ck_assert_uint_le(total->peak_bytes, total->allocated_bytes);
+    ck_assert_uint_eq(total->allocated_bytes - total->live_bytes, total->freed_bytes);
+    ck_assert_uint_le(total->allocated_count, (uint64_t)1 << 62);
+    ck_assert_uint_le(total->lifetime_sum, INT64_MAX);
+    ck_assert_uint_ge(total->lifetime_sum, total->lifetime_max);
+}
+
+static void expect_sums_of_rows(const struct hs_store *store, const struct model *model)
+{
+    unsigned __int128 size = 0, usable = 0;
+    struct hs_totals totals;
+    struct hs_timeline timeline;
+    for (size_t i = 0; i < model->rows; i++) {
+        size += model->row[i].size;
+        usable += model->row[i].usable;
+    }
+    const struct hs_summary *summary = hs_store__summary(store);
+    ck_assert(size == summary->allocated_bytes && usable == summary->allocated_usable);
+    ck_assert_int_eq(hs_query__totals(store, NULL, NULL, &totals, NULL), 0);
+    ck_assert(totals.sum.allocated_bytes - totals.sum.culled_bytes == size);
+    expect_no_wrapped_total(&totals.sum);
+    for (size_t i = 0; i < totals.count; i++)
+        expect_no_wrapped_total(&totals.total[i]);
+    ck_assert_uint_eq(totals.sum.lifetime_sum, INT64_MAX);
+    hs_totals__free(&totals);
+    ck_assert_int_eq(hs_query__timeline(store, NULL, 0, summary->end_time, 50, NULL, &timeline, NULL), 0);
+    ck_assert_uint_eq(timeline.point[0].live_bytes_max, model->peak);
+    ck_assert_uint_eq(timeline.point[49].live_bytes_end, model->bytes);
+    hs_timeline__free(&timeline);
+}
+
+START_TEST(sums_of_huge_numbers_do_not_wrap)
+{
+    static struct hs_event events[20000];
+    static uint32_t streams[20000];
+    struct model model;
+    const struct hs_import_options options = {.temporary = true};
+    struct random_program program = {.event = events, .stream = streams, .threads = 1};
+    program.count = make_huge_events(events, sizeof events / sizeof *events);
+    write_odd_events(&program, 100);
+    model_run(&model, &program);
+    struct hs_store *store = open_trace(&options);
+    expect_rows(store, &model);
+    expect_kept_totals(store);
+    expect_sums_of_rows(store, &model);
+    ck_assert_uint_gt(hs_store__summary(store)->capped_numbers, model.capped);
     hs_store__close(store);
     free(model.row);
 }
@@ -666,6 +786,7 @@ int main(void)
     tcase_add_test(tests, rows_are_the_models);
     tcase_add_test(tests, mappings_split_and_move);
     tcase_add_test(tests, odd_numbers_come_back);
+    tcase_add_test(tests, sums_of_huge_numbers_do_not_wrap);
     tcase_add_test(tests, nodes_know_their_time);
     tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
     tcase_add_test(tests, what_killed_imports_left_is_removed);

@@ -228,6 +228,46 @@ START_TEST(what_is_not_known_is_refused)
 }
 END_TEST
 
+// Ticks of a file that nobody recorded: what goes up is what may be added up, and nothing goes below nothing.
+START_TEST(sums_of_huge_numbers_do_not_wrap)
+{
+    static uint8_t bytes[1 << 16];
+    static const uint64_t changes[] = {INT64_MAX, (uint64_t)1 << 62, INT64_MAX - 1, 1000, 0 - (uint64_t)1000};
+    const struct hs_import_options options = {.temporary = true};
+    const struct hs_sums_head head = {.domain = HS_SUMS_HEAP};
+    struct trace_writer writer;
+    struct hs_store *store;
+    struct hs_totals totals;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    write_meta(&writer);
+    for (uint64_t tick = 1; tick <= TICKS; tick++) {
+        struct hs_sums_writer sums;
+        hs_sums_begin(&sums, bytes, sizeof bytes, &head);
+        for (uint32_t stack = 0; stack < STACKS; stack++) {
+            struct hs_sums_record record = {.stack = stack};
+            for (unsigned i = 0; i < HS_SUM_COUNT; i++)
+                record.change[i] = changes[(tick + stack + i) % 5];
+            ck_assert(hs_sums_put(&sums, &record));
+        }
+        write_part(&writer, &sums, bytes, tick, 10);
+    }
+    trace_writer__close(&writer, true, TICKS * (uint64_t)TICK_NS);
+    ck_assert_int_eq(hs_import__open(path, &options, &store, NULL), 0);
+    ck_assert_uint_gt(hs_store__summary(store)->capped_numbers, 0);
+    ck_assert_int_eq(hs_query__totals(store, NULL, NULL, &totals, NULL), 0);
+    unsigned __int128 allocated = 0, live = 0;
+    for (size_t i = 0; i < totals.count; i++) {
+        allocated += totals.total[i].allocated_usable;
+        live += totals.total[i].live_usable;
+    }
+    ck_assert(allocated && allocated <= (uint64_t)1 << 61 && live <= allocated);
+    ck_assert(totals.sum.allocated_usable == allocated && totals.sum.live_usable == live);
+    ck_assert_uint_eq(hs_store__summary(store)->allocated_usable, totals.sum.allocated_usable);
+    hs_totals__free(&totals);
+    hs_store__close(store);
+}
+END_TEST
+
 START_TEST(a_payload_is_read_as_it_was_written)
 {
     struct random_state random = {test_seed("sums")};
@@ -270,6 +310,7 @@ int main(void)
     tcase_add_test(tests, the_peak_is_the_highest_tick);
     tcase_add_test(tests, the_timeline_has_every_tick);
     tcase_add_test(tests, what_is_not_known_is_refused);
+    tcase_add_test(tests, sums_of_huge_numbers_do_not_wrap);
     tcase_add_test(tests, a_payload_is_read_as_it_was_written);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
