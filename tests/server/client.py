@@ -87,9 +87,9 @@ class TestCase(unittest.TestCase):
         return cls.path(name)
 
     @classmethod
-    def random_trace(cls, name, seed, events, identity="1", growing=False):
+    def random_trace(cls, name, seed, events, identity="1", growing=False, huge=False):
         words = [MAKE_TRACE, "random", cls.path(name), PROGRAM, str(seed), str(events), identity]
-        subprocess.run(words + ["growing"] * growing, check=True)
+        subprocess.run(words + ["growing"] * growing + ["huge"] * huge, check=True)
         return cls.path(name)
 
     @classmethod

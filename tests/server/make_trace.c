@@ -3,7 +3,8 @@
 // Writes the traces that the server is asked about.
 //
 //   make_trace example FILE PROGRAM                          three blocks whose answers can be worked out by hand
-//   make_trace random FILE PROGRAM SEED EVENTS ID [growing]  a random program; ID is one hexadecimal digit
+//   make_trace random FILE PROGRAM SEED EVENTS ID [growing|huge]  a random program; ID is one hexadecimal digit; huge:
+//                                                            with blocks that are too large to add up
 #include "tests/store/random_samples.h"
 #include "tests/store/trace_writer.h"
 
@@ -103,6 +104,14 @@ static void stretch(struct random_program *program)
     program->end_time *= SCALE;
 }
 
+static void make_huge(struct random_program *program, struct random_state *random)
+{
+    static const uint64_t sizes[] = {UINT64_MAX, INT64_MAX, UINT64_MAX / 2 + 1};
+    for (size_t i = 0; i < program->count; i++)
+        if (program->event[i].kind != HS_EVENT_FREE && !random_below(random, 4))
+            program->event[i].size = sizes[random_below(random, 3)];
+}
+
 // Mappings, of which some are unmapped in part, and calls of mallopt.
 static void write_mappings(struct trace_writer *writer, struct random_state *random, uint64_t end_time)
 {
@@ -135,7 +144,7 @@ static void write_mappings(struct trace_writer *writer, struct random_state *ran
     trace_writer__events(writer, MAPPING_STREAM, event, count, false);
 }
 
-static void write_random(char **words, bool growing)
+static void write_random(char **words, bool growing, bool huge)
 {
     struct random_program program;
     struct trace_writer writer;
@@ -145,6 +154,8 @@ static void write_random(char **words, bool growing)
     struct hs_event *own = calloc(events + 1, sizeof(*own));
     random_program__make(&program, seed, events, 3, false, 8);
     stretch(&program);
+    if (huge)
+        make_huge(&program, &random);
     trace_writer__open(&writer, words[0], HS_BYTE_ORDER_LITTLE, 8);
     writer.header.trace_id[1] = strtoull(words[4], NULL, 16);
     rewrite_header(&writer);
@@ -172,9 +183,10 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc >= 7 && !strcmp(argv[1], "random")) {
-        write_random(argv + 2, argc == 8);
+        const char *how = argc == 8 ? argv[7] : "";
+        write_random(argv + 2, !strcmp(how, "growing"), !strcmp(how, "huge"));
         return 0;
     }
-    fputs("usage: make_trace example FILE PROGRAM | random FILE PROGRAM SEED EVENTS ID [growing]\n", stderr);
+    fputs("usage: make_trace example FILE PROGRAM | random FILE PROGRAM SEED EVENTS ID [growing|huge]\n", stderr);
     return 2;
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Lists against the slow model: blocks, groups, stacks, regions, peaks, over random traces and a recorded one."""
+import json
 import os
+import subprocess
 import sys
 import unittest
 
-from client import TestCase, seeded
+from client import COMMAND, TestCase, seeded
 from model import Model, NS, ns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "format"))
@@ -250,6 +252,35 @@ class RandomTrace(Answers, TestCase):
         self.assertEqual([(option["raw_param"], option.get("param")) for option in options],
                          [(0, None), (-2, "M_TOP_PAD"), (-4, "M_MMAP_MAX"), (-6, "M_PERTURB"), (-8, "M_ARENA_MAX")])
         self.assertEqual({(option["value"], option["result"]) for option in options}, {(7, 1)})
+
+
+class HugeTrace(RandomTrace):
+    """Of blocks whose sizes are too large to add up as the trace has them."""
+    ROUNDS = 10
+
+    @classmethod
+    def make(cls):
+        return cls.random_trace("huge.dat", seeded().randint(1, 10**6), 3000, huge=True)
+
+    def test_blocks_are_those_of_the_second_reader(self):
+        said = blocks_of_trace(self.trace)
+        sizes, said_sizes = sorted(row.size for row in self.model.rows), sorted(block[1] for block in said)
+        self.assertEqual(len(sizes), len(said))
+        self.assertTrue(all(size <= most for size, most in zip(sizes, said_sizes)))
+        self.assertEqual([size for size in sizes if size < 1 << 26], [size for size in said_sizes if size < 1 << 26])
+        self.assertGreater(sum(said_sizes), 1 << 64)
+        self.assertLessEqual(sum(row.usable for row in self.model.rows), 1 << 62)
+
+    def test_report(self):
+        words = [COMMAND, "report", self.trace]
+        report = json.loads(subprocess.run(words + ["--json"], check=True, capture_output=True).stdout)
+        sizes = [block[1] for block in blocks_of_trace(self.trace)]
+        self.assertGreaterEqual(report["capped_numbers"], sum(size > 1 << 62 for size in sizes))
+        self.assertEqual(report["allocated_bytes"], sum(row.size for row in self.model.rows))
+        self.assertEqual(report["allocated_usable_bytes"], sum(row.usable for row in self.model.rows))
+        self.assertEqual(report["live_bytes"], sum(row.size for row in self.model.rows if row.freed is None))
+        text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        self.assertRegex(text, r"capped +\S+ numbers of the trace")
 
 
 class LongList(TestCase):
