@@ -497,6 +497,7 @@ def disk_full():
     with open(os.path.join(gather.folder, second), 'rb') as file:
         expect(content.startswith(file.read()), 'other bytes')
     os.unlink(os.path.join(gather.folder, first))
+    wait_for_room(gather, len(content) - os.path.getsize(os.path.join(gather.folder, second)))
     peer = Peer(gather.port).prove().stream(wanted)
     have = peer.want()
     expect(4096 <= have < len(content), f'it goes on at {have}')
@@ -509,6 +510,18 @@ def disk_full():
     with open(os.path.join(gather.folder, second), 'rb') as file:
         expect(file.read() == content, 'other bytes in the end')
     gather.stop()
+
+
+def wait_for_room(gather, bytes_needed):
+    """A file that was taken away makes room only when gather has closed it, which it does once a second."""
+    while room_in(gather.folder) < bytes_needed:
+        gather.event('status')  # one a second; patience ends it
+        expect(len(gather.lines) < PATIENCE, f'{room_in(gather.folder)} bytes of room')
+
+
+def room_in(folder):
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
 
 
 def fill(gather, device, size, refused=None):
