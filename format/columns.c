@@ -3,43 +3,12 @@
 
 #include "format/varint.h"
 
-static unsigned width_of(const struct hs_symbols *column)
-{
-    const uint8_t *symbol = column->symbol;
-    uint8_t any = 0, different = 0;
-    for (uint32_t i = 0; i < column->count; i++) {
-        any |= symbol[i];
-        different |= symbol[i] ^ symbol[0];
-    }
-    if (!different)
-        return 0;
-    return any < 2 ? 1 : any < 4 ? 2 : any < 16 ? 4 : 8;
-}
-
 static size_t packed_size(uint32_t count, unsigned width)
 {
     return width ? ((size_t)count * width + 7) / 8 : 1;
 }
 
 // `per_byte` is a constant in each use, so that the compiler unrolls and vectorises.
-static inline void pack(const uint8_t *symbol, uint32_t count, unsigned per_byte, uint8_t *output)
-{
-    unsigned width = 8 / per_byte;
-    uint32_t whole = count / per_byte;
-    for (uint32_t i = 0; i < whole; i++) {
-        unsigned byte = 0;
-        for (unsigned k = 0; k < per_byte; k++)
-            byte |= (unsigned)symbol[i * per_byte + k] << k * width;
-        output[i] = (uint8_t)byte;
-    }
-    if (whole * per_byte == count)
-        return;
-    unsigned byte = 0;
-    for (uint32_t k = 0; k < count - whole * per_byte; k++)
-        byte |= (unsigned)symbol[whole * per_byte + k] << k * width;
-    output[whole] = (uint8_t)byte;
-}
-
 static inline __attribute__((always_inline)) void unpack(const uint8_t *from, uint32_t count, unsigned per_byte,
                                                          uint8_t *symbol)
 {
@@ -50,36 +19,6 @@ static inline __attribute__((always_inline)) void unpack(const uint8_t *from, ui
             symbol[i * per_byte + k] = (uint8_t)(from[i] >> k * width & mask);
     for (uint32_t i = whole * per_byte; i < count; i++)
         symbol[i] = (uint8_t)(from[whole] >> i % per_byte * width & mask);
-}
-
-static uint8_t *pack_column(const struct hs_symbols *column, uint8_t *output, uint8_t *end)
-{
-    output = hs_varint_put(output, end, column->count);
-    if (!output || column->count == 0)
-        return output;
-    unsigned width = width_of(column);
-    size_t size = packed_size(column->count, width);
-    if ((size_t)(end - output) < size + 1)
-        return NULL;
-    *output++ = (uint8_t)width;
-    if (width == 0)
-        *output = column->symbol[0];
-    else if (width == 1)
-        pack(column->symbol, column->count, 8, output);
-    else if (width == 2)
-        pack(column->symbol, column->count, 4, output);
-    else if (width == 4)
-        pack(column->symbol, column->count, 2, output);
-    else
-        __builtin_memcpy(output, column->symbol, column->count);
-    return output + size;
-}
-
-uint8_t *hs_columns_pack(const struct hs_symbols *columns, unsigned column_count, uint8_t *output, uint8_t *end)
-{
-    for (unsigned c = 0; c < column_count && output; c++)
-        output = pack_column(&columns[c], output, end);
-    return output;
 }
 
 static const uint8_t *unpack_column(struct hs_symbols *column, const uint8_t *at, const uint8_t *end)

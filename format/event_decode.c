@@ -4,6 +4,7 @@
 // number against what it names.
 #include "format/columns.h"
 #include "format/entropy.h"
+#include "format/event_light_decode.h"
 #include "format/event_model.h"
 #include "format/event_wide.h"
 #include "format/varint.h"
@@ -19,7 +20,8 @@ struct decoder {
     uint64_t time;
     int free_stacks;
     int damaged;
-    uint8_t symbols[];
+    struct hs_light_reader *light; // in the place of the symbols when the payload is of the light coding, else NULL
+    _Alignas(16) uint8_t symbols[];
 };
 
 #define POOL_SIZE (HS_CODEC_SCRATCH_SIZE - sizeof(struct decoder))
@@ -348,14 +350,13 @@ static inline __attribute__((always_inline)) void decode_event(struct decoder *d
         event->begin_time = event->time - since;
 }
 
-static const uint8_t *open_payload(struct decoder *decoder, const uint8_t *at, const uint8_t *end, uint64_t *count)
+// `at`: behind the version.
+static const uint8_t *open_modelled(struct decoder *decoder, const uint8_t *at, const uint8_t *end, uint64_t *count)
 {
     uint64_t bits_length, escape_length;
-    if (end - at < 2 || at[0] != HS_CODEC_VERSION)
-        return NULL;
-    decoder->free_stacks = at[1] & HS_PAYLOAD_FREE_STACKS;
-    int packed = at[1] & HS_PAYLOAD_BIT_PACKED;
-    at = hs_varint_get(at + 2, end, count);
+    int packed = *at & HS_PAYLOAD_BIT_PACKED;
+    decoder->free_stacks = *at & HS_PAYLOAD_FREE_STACKS;
+    at = hs_varint_get(at + 1, end, count);
     at = at ? hs_varint_get(at, end, &decoder->time) : NULL;
     at = at ? hs_varint_get(at, end, &bits_length) : NULL;
     at = at ? hs_varint_get(at, end, &escape_length) : NULL;
@@ -382,11 +383,34 @@ static uint64_t start(struct decoder *decoder, const struct hs_codec_target *tar
                       size_t length)
 {
     uint64_t count;
-    if (!open_payload(decoder, payload, payload + length, &count))
+    decoder->damaged = 1;
+    decoder->bits.missing = 0;
+    decoder->light = NULL;
+    if (length < 2)
+        return 0;
+    if (payload[0] == HS_LIGHT_VERSION) {
+        decoder->light = (struct hs_light_reader *)decoder->symbols;
+        count = hs_light_reader__start(decoder->light, target, payload + 1, length - 1);
+        decoder->damaged = decoder->light->damaged;
+        return count;
+    }
+    if (payload[0] != HS_CODEC_VERSION || !open_modelled(decoder, payload + 1, payload + length, &count))
         return 0;
     hs_model_start(&decoder->model, target);
     decoder->damaged = 0;
     return count;
+}
+
+// Decodes the next event as decode_event() does. Returns whether it made sense.
+static inline __attribute__((always_inline)) int next_event(struct decoder *decoder, struct hs_event *event)
+{
+    if (decoder->light) {
+        hs_light_reader__next(decoder->light, event);
+        decoder->damaged = decoder->light->damaged;
+    } else {
+        decode_event(decoder, event);
+    }
+    return !decoder->damaged && !decoder->bits.missing;
 }
 
 size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
@@ -394,12 +418,10 @@ size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *pay
 {
     struct decoder *decoder = scratch;
     size_t delivered = 0;
-    decoder->damaged = 1;
     for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
         struct hs_event *event = &events[delivered];
         *event = (struct hs_event){0};
-        decode_event(decoder, event);
-        if (decoder->damaged || decoder->bits.missing)
+        if (!next_event(decoder, event))
             break;
         delivered += event->kind != 0;
     }
@@ -415,15 +437,13 @@ size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_
     size_t delivered = 0;
     *wides = 0;
     *wide = (struct hs_event){0};
-    decoder->damaged = 1;
     for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
         // What a brief event leaves is overwritten by the next, but for these.
         struct hs_event *event = &wide[*wides];
         event->address = event->size = event->usable = 0;
         event->stack = 0;
         event->kind = 0;
-        decode_event(decoder, event);
-        if (decoder->damaged || decoder->bits.missing)
+        if (!next_event(decoder, event))
             break;
         hs_event_shorten(event, &events[delivered]);
         if (__builtin_expect(!hs_event_is_wide(event), 1)) {

@@ -2,9 +2,9 @@
 //
 // From the records of a slot to an EVENTS payload: one pass over the records fills the columns and the raw bits, then
 // the entropy stage writes the columns.
-#include "format/columns.h"
 #include "format/entropy.h"
 #include "format/event_model.h"
+#include "format/record_read.h"
 #include "format/varint.h"
 
 #define BLOCK_HASH_BITS 13
@@ -22,12 +22,10 @@
 struct encoder {
     struct hs_bit_writer bits;
     uint64_t time;
-    uint32_t count;
     uint32_t context; // of the event in progress, for its time
     int free_stacks;
     uint32_t frees;
     struct hs_model model;
-    uint64_t first_time;
     uint8_t *escape, *escape_end;
     struct hs_symbols column[HS_COLUMN_COUNT];
     union {
@@ -140,7 +138,6 @@ OFTEN void put_time(struct encoder *encoder, uint64_t time, int is_free)
     unsigned symbol = put_number(encoder, hs_time_column(&encoder->model, context, is_free), time - encoder->time);
     hs_model_learn_time(&encoder->model, context, symbol);
     encoder->time = time;
-    encoder->count++;
 }
 
 // Rank of a live block among those of its stack, or what else names it.
@@ -399,11 +396,11 @@ static void encode_allocation(struct encoder *encoder, const struct allocation *
 // ---- records -------------------------------------------------------------------------------------------------------
 
 // The rare records: their words as they are, as varints behind everything else.
-RARE int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *words, uint64_t time)
+RARE int encode_wide(void *sink, unsigned type, const uint64_t *words, unsigned count, uint64_t time)
 {
-    unsigned type = first >> 4 & 0xff, count = first >> 12 & 0xff;
-    if ((size_t)(encoder->escape_end - encoder->escape) < (count + 1u) * HS_VARINT_MAX)
-        return -1;
+    struct encoder *encoder = sink;
+    if (encoder->bits.full || (size_t)(encoder->escape_end - encoder->escape) < (count + 1u) * HS_VARINT_MAX)
+        return 0;
     put(encoder, HS_COLUMN_OP + encoder->model.op_context, HS_OP_ESCAPE);
     encoder->model.op_context = hs_next_op_context(HS_OP_ESCAPE, 0);
     encoder->context = hs_context3(&encoder->model);
@@ -411,99 +408,41 @@ RARE int encode_escape(struct encoder *encoder, uint64_t first, const uint64_t *
     for (unsigned i = 0; i < count; i++)
         encoder->escape = hs_varint_put(encoder->escape, encoder->escape_end, words[i]);
     put_time(encoder, time, 1);
-    return 0;
+    return 1;
 }
 
-static inline uint64_t record_unit(uint64_t first)
+RARE int encode_widened(struct encoder *encoder, const struct hs_short_record *record, uint64_t time)
 {
-    return first >> HS_RECORD_ADDRESS_POS & (((uint64_t)1 << HS_RECORD_ADDRESS_BITS) - 1);
+    uint64_t words[HS_WIDENED_WORDS];
+    hs_short_record_widen(record, encoder->model.address_shift, words);
+    return encode_wide(encoder, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
 }
 
-// Encodes one record of the short forms. Returns the words it takes, 0 when it makes no sense.
-static inline size_t encode_short(struct encoder *encoder, const uint64_t *record, size_t left, uint64_t time)
+OFTEN int encode_short(void *sink, const struct hs_short_record *record, uint64_t time)
 {
-    unsigned kind = record[0] & HS_RECORD_KIND_MASK, base = kind & ~HS_RECORD_USABLE;
-    if (base == HS_RECORD_FREE) {
-        int stack_given = kind == HS_RECORD_FREE_STACK;
-        if (left < 1u + (unsigned)stack_given)
-            return 0;
-        encode_free(encoder, record_unit(record[0]), time, stack_given, stack_given ? (uint32_t)record[1] : 0);
-        return 1u + (unsigned)stack_given;
-    }
-    struct allocation allocation = {.form = kind - HS_RECORD_MALLOC, .unit = record_unit(record[0])};
-    size_t words = base == HS_RECORD_REALLOC ? 3 : 2;
-    if (kind & HS_RECORD_USABLE)
-        allocation.form = base - HS_RECORD_MALLOC + HS_FORM_USABLE, words++;
-    if (left < words)
+    struct encoder *encoder = sink;
+    unsigned kind = record->kind;
+    if (encoder->bits.full)
         return 0;
-    allocation.size = (uint32_t)record[1];
-    allocation.stack = (uint32_t)(record[1] >> 32);
-    allocation.usable =
-        kind & HS_RECORD_USABLE ? record[words - 1] : hs_usable_model(allocation.size, encoder->model.pointer_size);
-    if (base == HS_RECORD_REALLOC) {
-        uint64_t address = record[2] & (((uint64_t)1 << 48) - 1);
-        allocation.since = record[2] >> 48;
-        allocation.old_unit = address >> encoder->model.address_shift;
-        if (address & (encoder->model.unit_bytes - 1)) {
-            const uint64_t wide[6] = {allocation.unit << encoder->model.address_shift,
-                                      allocation.size,
-                                      allocation.usable,
-                                      allocation.stack,
-                                      address,
-                                      allocation.since};
-            return encode_escape(encoder, HS_WIDE_REALLOC << 4 | 6 << 12, wide, time) ? 0 : words;
-        }
+    if (kind == HS_RECORD_FREE || kind == HS_RECORD_FREE_STACK) {
+        encode_free(encoder, record->unit, time, kind == HS_RECORD_FREE_STACK, record->stack);
+        return 1;
+    }
+    struct allocation allocation = {.unit = record->unit,
+                                    .usable = record->usable,
+                                    .size = record->size,
+                                    .stack = record->stack,
+                                    .form = kind - HS_RECORD_MALLOC};
+    if (kind >= HS_RECORD_MALLOC_USABLE)
+        allocation.form = kind - HS_RECORD_MALLOC_USABLE + HS_FORM_USABLE;
+    if (hs_record_is_realloc(kind)) {
+        if (record->old_address & (encoder->model.unit_bytes - 1))
+            return encode_widened(encoder, record, time);
+        allocation.old_unit = record->old_address >> encoder->model.address_shift;
+        allocation.since = record->since;
     }
     encode_allocation(encoder, &allocation, time);
-    return words;
-}
-
-// Kinds that a record begins with, apart from the time's.
-#define KINDS                                                                                                          \
-    (1u << HS_RECORD_FREE | 1u << HS_RECORD_FREE_STACK | 1u << HS_RECORD_WIDE |                                        \
-     (1u + (1u << HS_RECORD_USABLE)) *                                                                                 \
-         (1u << HS_RECORD_MALLOC | 1u << HS_RECORD_CALLOC | 1u << HS_RECORD_ALIGNED | 1u << HS_RECORD_REALLOC))
-
-RARE void note_first_time(struct encoder *encoder, const uint64_t *record, size_t taken)
-{
-    unsigned kind = record[0] & HS_RECORD_KIND_MASK;
-    encoder->first_time = encoder->time;
-    if ((kind & ~HS_RECORD_USABLE) == HS_RECORD_REALLOC)
-        encoder->first_time -= record[2] >> 48;
-    else if (kind == HS_RECORD_WIDE && (record[0] >> 4 & 0xff) == HS_WIDE_REALLOC && taken > 6)
-        encoder->first_time -= record[6];
-}
-
-// Goes through the records; returns how many words made sense.
-static size_t encode_records(struct encoder *encoder, const uint64_t *record, size_t words, uint64_t time)
-{
-    const uint64_t *const begin = record, *const end = record + words;
-    while (record < end && !encoder->bits.full) {
-        uint64_t first = *record;
-        unsigned kind = first & HS_RECORD_KIND_MASK;
-        size_t taken = 1, left = (size_t)(end - record);
-        if (kind == HS_RECORD_TIME) {
-            time = first >> 4;
-            record++;
-            continue;
-        }
-        time += first >> HS_RECORD_DELTA_POS;
-        if (!(KINDS >> kind & 1))
-            break;
-        if (kind == HS_RECORD_WIDE) {
-            taken = 1 + (first >> 12 & 0xff);
-            if (taken > left || encode_escape(encoder, first, record + 1, time))
-                break;
-        } else {
-            taken = encode_short(encoder, record, left, time);
-            if (!taken)
-                break;
-        }
-        if (encoder->count == 1)
-            note_first_time(encoder, record, taken);
-        record += taken;
-    }
-    return (size_t)(record - begin);
+    return 1;
 }
 
 // Sets each column's pointer to its begin, and its count to how far the pointer was from there.
@@ -527,14 +466,12 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
     encoder->escape_end = output + HS_CODEC_MAX_OUTPUT;
     encoder->escape = encoder->escape_end - ESCAPE_SIZE;
     hs_bits_start(&encoder->bits, encoder->escape - BITS_SIZE, encoder->escape);
-    encoder->count = 0;
     encoder->free_stacks = 0;
     encoder->frees = 0;
-    encoder->first_time = 0;
 }
 
 // Once for a chunk: writes the columns, and behind them the raw bits and the escapes.
-RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, struct hs_encoded *result, int quickly)
+RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, struct hs_encoded *result)
 {
     const uint8_t *bits = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     const uint8_t *escape = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE;
@@ -543,46 +480,32 @@ RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, s
     uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     lay_out_columns(encoder);
     *at++ = HS_CODEC_VERSION;
-    *at++ = (uint8_t)((encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0) | (quickly ? HS_PAYLOAD_BIT_PACKED : 0));
-    const uint64_t numbers[] = {encoder->count, base_time, bits_length, escape_length};
+    *at++ = (uint8_t)(encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0);
+    const uint64_t numbers[] = {result->count, base_time, bits_length, escape_length};
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         at = hs_varint_put(at, end, numbers[i]);
-    at = quickly ? hs_columns_pack(encoder->column, HS_COLUMN_COUNT, at, end)
-                 : hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
-    if (!at)
+    at = hs_entropy_encode(encoder->column, HS_COLUMN_COUNT, &encoder->entropy, at, end);
+    if (!at) {
+        result->count = 0;
         return;
+    }
     __builtin_memcpy(at, bits, bits_length);
     at += bits_length;
     __builtin_memcpy(at, escape, escape_length);
     at += escape_length;
     result->length = (uint32_t)(at - output);
-    result->count = encoder->count;
-    result->first_time = encoder->first_time;
-    result->last_time = encoder->time;
-}
-
-static void encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
-                   void *scratch, uint8_t *output, struct hs_encoded *result, int quickly)
-{
-    struct encoder *encoder = scratch;
-    if (words > HS_CODEC_MAX_EVENTS)
-        words = HS_CODEC_MAX_EVENTS;
-    start(encoder, target, output);
-    encoder->time = base_time;
-    size_t understood = encode_records(encoder, records, words, base_time);
-    *result = (struct hs_encoded){.words = (uint32_t)understood};
-    if (encoder->count)
-        finish(encoder, base_time, output, result, quickly);
 }
 
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
                       void *scratch, uint8_t *output, struct hs_encoded *result)
 {
-    encode(target, records, words, base_time, scratch, output, result, 0);
-}
-
-void hs_events_encode_quickly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
-                              uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result)
-{
-    encode(target, records, words, base_time, scratch, output, result, 1);
+    static const struct hs_record_sink sink = {encode_short, encode_wide};
+    struct encoder *encoder = scratch;
+    if (words > HS_CODEC_MAX_EVENTS)
+        words = HS_CODEC_MAX_EVENTS;
+    start(encoder, target, output);
+    encoder->time = base_time;
+    hs_records_read(&sink, encoder, target->pointer_size, records, words, base_time, result);
+    if (result->count)
+        finish(encoder, base_time, output, result);
 }

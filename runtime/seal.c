@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/seal.h"
 
+#include "format/chunk.h"
 #include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/meta_codec.h"
@@ -8,13 +9,20 @@
 #include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/embed.h"
+#include "runtime/load.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
 #include "runtime/shared_word.h"
+#include "runtime/stream/stream.h"
+#include "runtime/writer.h"
 
 #include <stddef.h>
 
-enum { HURRY_BELOW = 4 };
+enum { HURRY_BELOW = 4, LOOK_AGAIN_AFTER = 16 };
+
+// What an event may take on the average so that time is worth more than bytes: when it is processor time that all are
+// short of, and when threads wait.
+enum { BYTES_WHEN_BUSY = 4, BYTES_WHEN_HURRIED = 5 };
 
 // Clock points: soon at first, then less and less often.
 #define FIRST_CLOCK_POINT_NS  50000000ull
@@ -22,8 +30,10 @@ enum { HURRY_BELOW = 4 };
 #define SCRATCH_SIZE          (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
 
 struct hs_sealer {
-    uint8_t *scratch; // SCRATCH_SIZE
-    uint8_t *encoded; // HS_CODEC_MAX_OUTPUT
+    uint8_t *scratch;       // SCRATCH_SIZE
+    uint8_t *encoded;       // HS_CODEC_MAX_OUTPUT
+    uint64_t events, bytes; // written so far
+    uint32_t busy_for;      // so many chunks more the processors are taken to be short
 };
 
 static struct hs_sealer sealers[HS_SEALERS];
@@ -65,7 +75,7 @@ void hs_seal__reset(void)
     for (unsigned i = 0; i < HS_SEALERS; i++) {
         if (sealers[i].scratch)
             hs_memory__unmap(sealers[i].scratch, SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-        sealers[i].scratch = NULL;
+        sealers[i] = (struct hs_sealer){0};
     }
 }
 
@@ -94,10 +104,32 @@ static bool in_a_hurry(void)
     return hs_slots__waited_for() || hs_slots__free() < HURRY_BELOW;
 }
 
+// Threads of the program want the processor that coding takes, now or a moment ago.
+static bool is_busy(struct hs_sealer *sealer)
+{
+    if (!hs_writer__thread())
+        return true;
+    if (sealer->busy_for)
+        sealer->busy_for--;
+    else if (hs_load__is_high())
+        sealer->busy_for = LOOK_AGAIN_AFTER;
+    return sealer->busy_for != 0;
+}
+
+// Whether the light coding is what suits the moment. A link that does not keep up is short of bytes, not of time.
+static bool is_light_better(struct hs_sealer *sealer)
+{
+    if (!hs_stream__keeps_up())
+        return false;
+    bool hurried = in_a_hurry();
+    uint64_t allowed = hurried ? BYTES_WHEN_HURRIED : BYTES_WHEN_BUSY;
+    return sealer->bytes <= allowed * sealer->events && (hurried || is_busy(sealer));
+}
+
 static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
-    __auto_type encode = in_a_hurry() ? hs_events_encode_quickly : hs_events_encode;
+    __auto_type encode = is_light_better(sealer) ? hs_events_encode_lightly : hs_events_encode;
     encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
     if (result.length == 0)
         return;
@@ -111,6 +143,8 @@ static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
         .first_time = result.first_time,
         .last_time = result.last_time,
     };
+    sealer->events += result.count;
+    sealer->bytes += hs_chunk_size(result.length);
     struct hs_live *live = hs_output__live();
     bool written = hs_output__append(&chunk, sealer->encoded);
     hs_shared_word__add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], result.count);

@@ -7,6 +7,7 @@
 #include "runtime/cull.h"
 #include "runtime/hidden_thread.h"
 #include "runtime/left_over.h"
+#include "runtime/load.h"
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -149,22 +150,11 @@ static void helper_main(void *unused)
     }
 }
 
-static bool has_second_core(void)
-{
-    unsigned long mask[128 / sizeof(unsigned long)] = {0};
-    long length = HS_SYSTEM3(SYS_sched_getaffinity, 0, sizeof mask, mask);
-    unsigned cores = 0;
-    for (long i = 0; i * (long)sizeof *mask < length; i++)
-        for (unsigned long left = mask[i]; left; left &= left - 1)
-            cores++;
-    return cores > 1;
-}
-
 // Called by the writer's thread, so that the helper shares its descriptor table.
 static void start_helper(void)
 {
     bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
-    if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || !has_second_core())
+    if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || hs_load__processors() < 2)
         return;
     helper.sealer = hs_seal__sealer(1);
     if (!helper.sealer)
@@ -205,6 +195,7 @@ static void thread_main(void *unused)
     // Standard error stays for whoever asked for messages.
     bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
     hs_hidden_thread__close_descriptors(hs_output__descriptor(), messages ? 2 : -1);
+    hs_load__watch();
     uint32_t status = 0;
     bool ends = false, left_over = false;
     while (!ends && !left_over) {
@@ -380,6 +371,7 @@ void hs_writer__reset(void)
     atomic_store(&writer.asleep, 0);
     writer.role = (struct hs_lock){0};
     hs_hidden_thread__forget(&helper.thread);
+    hs_load__forget();
     helper.batch = NULL;
     helper.lock = (struct hs_lock){0};
     atomic_store(&helper.working, 0);

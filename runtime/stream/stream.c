@@ -259,6 +259,11 @@ bool hs_stream__has_room(uint32_t length)
     return !hs_stream.open || hs_stream__has_ended() || hs_config.policy == HS_POLICY_BLOCK || fits(length, 1);
 }
 
+bool hs_stream__keeps_up(void)
+{
+    return !hs_stream.open || hs_stream__has_ended() || hs_ring__room(&hs_stream.ring) >= hs_stream.ring.size / 2;
+}
+
 static bool count_as_dropped(uint32_t events)
 {
     // A chunk without events explains those of others.

@@ -32,6 +32,9 @@ bool hs_stream__blocks(void);
 // a stream, and when the program is to wait for the link.
 bool hs_stream__has_room(uint32_t length);
 
+// Whether the ring is at most half full. True also without a stream.
+bool hs_stream__keeps_up(void);
+
 // One sealed chunk: its header and its payload. Any thread of the writer's. False: it is not in the stream, which has
 // counted the events in it.
 bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events);

@@ -88,12 +88,12 @@ static size_t round_trip(const struct hs_codec_target *target, size_t length, ui
         ck_assert_uint_eq(count, 0);
         return 0;
     }
-    for (int quickly = 0; quickly < 2; quickly++) {
+    for (int light = 0; light < 2; light++) {
         struct hs_encoded again;
-        if (quickly)
-            hs_events_encode_quickly(target, words, length, base, scratch, output, &again);
+        if (light)
+            hs_events_encode_lightly(target, words, length, base, scratch, output, &again);
         memset(scratch, 0x5a, sizeof scratch);
-        size_t bytes = quickly ? again.length : result.length;
+        size_t bytes = light ? again.length : result.length;
         ck_assert_uint_eq(hs_events_decode(target, output, bytes, scratch, decoded, MAX_WORDS, &damaged), count);
         ck_assert_int_eq(damaged, 0);
         expect_equal(direct, decoded, count);

@@ -5,6 +5,7 @@ import struct
 from trace_bytes import MASK, Bits, Bytes, Damage, crc32c, unzigzag
 from trace_columns import Columns, entropy_columns
 from trace_events import REALLOC, EventDecoder, slot_events
+from trace_light import LightDecoder
 
 PAD, SLOT, EVENTS, META, FOOTER, FILE, SUMS = 1, 2, 3, 4, 5, 6, 8
 LIVE, PACKED = 2, 8
@@ -132,7 +133,8 @@ def events_of(chunk, header):
     if chunk["flags"] & ~(LIVE | PACKED) or crc32c(chunk["payload"]) != chunk["crc"]:
         return []
     try:
-        return EventDecoder(chunk["payload"], header).all()[0]
+        decoder = LightDecoder if chunk["payload"][:1] == b"\2" else EventDecoder
+        return decoder(chunk["payload"], header).all()[0]
     except Damage:
         return []
 

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "format/event_light.h"
+#include "format/event_model.h"
+#include "format/record_read.h"
+#include "format/varint.h"
+
+#define OFTEN static inline __attribute__((always_inline))
+#define RARE  static __attribute__((cold, noinline))
+
+struct writer {
+    struct hs_light light; // first: what is set to zero
+    uint8_t *at;           // in a variable of its own while bytes are written, as they might change it
+    const uint8_t *end;
+    const struct hs_codec_target *target;
+};
+
+// A wide record of 255 words, each ten bytes long.
+enum { EVENT_BYTES = 16 + 256 * HS_VARINT_MAX };
+
+_Static_assert(sizeof(struct writer) <= HS_CODEC_SCRATCH_SIZE, "the writer fits its scratch memory");
+// A record of one word becomes at most 20 bytes: head, long time, whole address.
+_Static_assert(20 * HS_CODEC_MAX_EVENTS + EVENT_BYTES < HS_CODEC_MAX_OUTPUT, "a slot fits the output");
+
+OFTEN uint8_t *put_2(uint8_t *at, unsigned value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    return at + 2;
+}
+
+OFTEN uint8_t *put_4(uint8_t *at, uint32_t value)
+{
+    return put_2(put_2(at, value & 0xffff), value >> 16);
+}
+
+static __attribute__((noinline)) uint8_t *put_number(uint8_t *at, uint64_t value)
+{
+    return hs_varint_put(at, at + HS_VARINT_MAX, value);
+}
+
+// Where a unit is found. It is in an entry from now on.
+struct place {
+    unsigned where;
+    uint64_t unit, distance;
+};
+
+OFTEN struct place find_unit(struct hs_light *light, uint64_t unit)
+{
+    struct place place = {.where = hs_light_entry(unit), .unit = unit};
+    uint64_t *entry = &light->address[place.where];
+    if (*entry == unit)
+        return place;
+    *entry = unit;
+    place.distance = hs_zigzag(unit - light->last_address);
+    light->last_address = unit;
+    place.where = !(place.distance >> 16) ? HS_LIGHT_NEAR : !(place.distance >> 32) ? HS_LIGHT_FAR : HS_LIGHT_WHOLE;
+    return place;
+}
+
+static __attribute__((noinline)) uint8_t *put_unit(uint8_t *at, const struct place *place)
+{
+    if (place->where == HS_LIGHT_NEAR)
+        return put_2(at, (unsigned)place->distance);
+    if (place->where == HS_LIGHT_FAR)
+        return put_4(at, (uint32_t)place->distance);
+    return put_4(put_4(at, (uint32_t)place->unit), (uint32_t)(place->unit >> 32));
+}
+
+OFTEN uint8_t *put_place(uint8_t *at, const struct place *place)
+{
+    return place->where >= HS_LIGHT_ENTRIES_FROM ? at : put_unit(at, place);
+}
+
+OFTEN uint64_t pass_to(struct hs_light *light, uint64_t time)
+{
+    uint64_t passed = time - light->time;
+    light->time = time;
+    return passed;
+}
+
+OFTEN uint8_t *put_time(uint8_t *at, uint64_t passed, int is_long)
+{
+    if (is_long)
+        return put_number(at, passed);
+    *at = (uint8_t)passed;
+    return at + 1;
+}
+
+OFTEN uint8_t *put_head(struct hs_light *light, uint8_t *at, unsigned what, unsigned where, uint64_t time)
+{
+    uint64_t passed = pass_to(light, time);
+    int is_long = passed >> 8 >= HS_LIGHT_TIME_LONG;
+    unsigned more = is_long ? HS_LIGHT_TIME_LONG : (unsigned)(passed >> 8);
+    return put_time(put_2(at, what | more << HS_LIGHT_MORE_POS | where << HS_LIGHT_ADDRESS_POS), passed, is_long);
+}
+
+// The head of what an entry says.
+OFTEN uint8_t *put_again(struct hs_light *light, uint8_t *at, unsigned entry, unsigned where, uint64_t time)
+{
+    uint64_t passed = pass_to(light, time);
+    int is_long = passed > 0xff;
+    unsigned more = entry >> 8 | (is_long ? HS_LIGHT_AGAIN_LONG : 0);
+    return put_time(put_2(at, HS_LIGHT_AGAIN | more << HS_LIGHT_MORE_POS | where << HS_LIGHT_ADDRESS_POS), passed,
+                    is_long);
+}
+
+// `bytes`: 0, 1, 2 or 4.
+static uint8_t *put_bytes(uint8_t *at, uint32_t value, unsigned bytes)
+{
+    for (; bytes; bytes--, value >>= 8)
+        *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline unsigned bytes_of(uint32_t value)
+{
+    return !value ? 0 : value < 0x100 ? 1 : value < 0x10000 ? 2 : 4;
+}
+
+// How the stack is written; *written is what of it. An entry has it from now on.
+static inline unsigned stack_form(struct hs_light *light, uint32_t stack, uint32_t *written)
+{
+    uint32_t *entry = &light->stack[hs_light_stack_entry(stack)];
+    *written = hs_light_stack_entry(stack);
+    if (*entry == stack)
+        return HS_LIGHT_STACK_ENTRY;
+    uint32_t up = stack - light->last_stack;
+    *entry = light->last_stack = stack;
+    *written = (up << 1) ^ (0 - (up >> 31));
+    if (*written < 0x10000)
+        return HS_LIGHT_STACK_NEAR;
+    *written = stack;
+    return HS_LIGHT_STACK_WHOLE;
+}
+
+// What no entry says. One does from now on.
+static __attribute__((noinline)) uint8_t *put_details(struct writer *writer, uint8_t *at,
+                                                      const struct hs_short_record *record)
+{
+    struct hs_light *light = &writer->light;
+    uint32_t stack;
+    unsigned form = stack_form(light, record->stack, &stack), bytes = bytes_of(record->size);
+    *at++ = (uint8_t)(record->kind | form << HS_LIGHT_STACK_POS | (bytes > 2 ? 3 : bytes) << HS_LIGHT_SIZE_POS);
+    at = put_bytes(at, stack, 1u << form);
+    at = put_bytes(at, record->size, bytes);
+    light->allocation[hs_light_allocation_entry(record->stack, record->size)] =
+        (struct hs_light_allocation){record->usable, record->stack, record->size, record->kind};
+    if (record->kind < HS_RECORD_MALLOC_USABLE)
+        return at;
+    return put_number(at, hs_zigzag(record->usable - hs_usable_model(record->size, writer->target->pointer_size)));
+}
+
+RARE int put_wide(void *encoder, unsigned type, const uint64_t *words, unsigned count, uint64_t time)
+{
+    struct writer *writer = encoder;
+    uint8_t *at = writer->at;
+    if (at >= writer->end)
+        return 0;
+    at = put_number(put_head(&writer->light, at, HS_LIGHT_WIDE, 0, time), type | count << 8);
+    for (unsigned i = 0; i < count; i++)
+        at = put_number(at, words[i]);
+    writer->at = at;
+    return 1;
+}
+
+RARE int put_realloc(struct writer *writer, const struct hs_short_record *record, uint64_t time)
+{
+    unsigned shift = writer->target->address_shift;
+    if (record->old_address & ((1u << shift) - 1)) {
+        uint64_t words[HS_WIDENED_WORDS];
+        hs_short_record_widen(record, shift, words);
+        return put_wide(writer, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
+    }
+    struct place place = find_unit(&writer->light, record->unit);
+    uint8_t *at = put_place(put_head(&writer->light, writer->at, HS_LIGHT_DETAIL, place.where, time), &place);
+    at = put_2(put_details(writer, at, record), record->since);
+    struct place old = find_unit(&writer->light, record->old_address >> shift);
+    writer->at = put_place(put_2(at, old.where), &old);
+    return 1;
+}
+
+OFTEN uint8_t *put_block(struct writer *writer, uint8_t *at, const struct hs_short_record *record, uint64_t time)
+{
+    struct hs_light *light = &writer->light;
+    struct place place = find_unit(light, record->unit);
+    if (record->kind == HS_RECORD_FREE)
+        return put_place(put_head(light, at, HS_LIGHT_FREE, place.where, time), &place);
+    unsigned number = hs_light_allocation_entry(record->stack, record->size);
+    const struct hs_light_allocation *entry = &light->allocation[number];
+    if (entry->stack == record->stack && entry->size == record->size && entry->kind == record->kind &&
+        entry->usable == record->usable) {
+        at = put_place(put_again(light, at, number, place.where, time), &place);
+        *at = (uint8_t)number;
+        return at + 1;
+    }
+    return put_details(writer, put_place(put_head(light, at, HS_LIGHT_DETAIL, place.where, time), &place), record);
+}
+
+OFTEN int put_short(void *encoder, const struct hs_short_record *record, uint64_t time)
+{
+    struct writer *writer = encoder;
+    if (writer->at >= writer->end)
+        return 0;
+    if (hs_record_is_realloc(record->kind))
+        return put_realloc(writer, record, time);
+    writer->at = put_block(writer, writer->at, record, time);
+    return 1;
+}
+
+void hs_events_encode_lightly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
+                              uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result)
+{
+    static const struct hs_record_sink sink = {put_short, put_wide};
+    struct writer *writer = scratch;
+    __builtin_memset(&writer->light, 0, sizeof writer->light);
+    writer->light.time = base_time;
+    writer->target = target;
+    writer->end = output + HS_CODEC_MAX_OUTPUT - EVENT_BYTES;
+    writer->at = output + HS_LIGHT_HEADER;
+    if (words > HS_CODEC_MAX_EVENTS)
+        words = HS_CODEC_MAX_EVENTS;
+    hs_records_read(&sink, writer, target->pointer_size, records, words, base_time, result);
+    if (!result->count)
+        return;
+    output[0] = HS_LIGHT_VERSION;
+    put_2(output + 1, result->count);
+    put_4(put_4(output + 3, (uint32_t)base_time), (uint32_t)(base_time >> 32));
+    result->length = (uint32_t)(writer->at - output);
+}
