@@ -3,10 +3,12 @@
 
 #include "format/chunk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +51,15 @@ static bool is_newer(const struct stat *status, const struct timespec *since)
     return file + 20 >= start;
 }
 
-static bool read_pid(const char *path, const struct timespec *since, pid_t *pid)
+struct written {
+    char *path;
+    pid_t pid;
+    uint64_t began; // CLOCK_MONOTONIC
+    off_t size;
+    bool complete;
+};
+
+static bool read_written(struct written *written, char *path, const struct timespec *since)
 {
     struct stat status;
     struct hs_file_header header;
@@ -62,45 +72,66 @@ static bool read_pid(const char *path, const struct timespec *since, pid_t *pid)
     close(fd);
     if (!readable || hs_file_header_read(bytes, &header) != HS_HEADER_GOOD)
         return false;
-    *pid = (pid_t)header.pid;
+    *written = (struct written){.path = path,
+                                .pid = (pid_t)header.pid,
+                                .began = header.start_monotonic_ns,
+                                .size = status.st_size,
+                                .complete = header.live.state != HS_STATE_RECORDING};
     return true;
 }
 
-static time_t modified(const char *path)
+static void add_other(struct hs_found_traces *found, const struct written *other, off_t *largest)
 {
-    struct stat status;
-    return stat(path, &status) ? 0 : status.st_mtime;
+    found->others++;
+    found->unfinished |= !other->complete && (!kill(other->pid, 0) || errno == EPERM);
+    if (found->largest && other->size <= *largest)
+        return;
+    *largest = other->size;
+    free(found->largest);
+    found->largest = strdup(other->path);
 }
 
-char *hs_find_trace(const char *pattern, pid_t pid, const struct timespec *since, size_t *others)
+// Of a program that replaced itself by others the last one is of interest.
+static void choose(struct hs_found_traces *found, const struct written *all, size_t count, pid_t pid)
+{
+    const struct written *own = NULL;
+    off_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].pid == pid && (!own || all[i].began > own->began))
+            own = &all[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (&all[i] != own)
+            add_other(found, &all[i], &largest);
+    }
+    found->path = own ? strdup(own->path) : NULL;
+}
+
+void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since)
 {
     struct glob_text text;
-    glob_t found;
-    char *path = NULL;
-    *others = 0;
+    glob_t names;
+    *found = (struct hs_found_traces){0};
     to_glob(&text, pattern);
-    glob(text.text, GLOB_NOSORT, NULL, &found);
+    glob(text.text, GLOB_NOSORT, NULL, &names);
     // Where the name is taken, the recorder appends something.
-    size_t plain = found.gl_pathc, length = text.length;
+    size_t plain = names.gl_pathc, length = text.length, count = 0;
     add(&text, '.');
     add(&text, '*');
-    glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, &names);
     text.text[length] = 0;
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        pid_t writer;
-        bool met = i >= plain && !fnmatch(text.text, found.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
-        if (met || !read_pid(found.gl_pathv[i], since, &writer))
-            continue;
-        if (writer != pid) {
-            (*others)++;
-            continue;
-        }
-        // A process that replaced itself by another program wrote several: the last one is of interest.
-        if (path && modified(path) > modified(found.gl_pathv[i]))
-            continue;
-        free(path);
-        path = strdup(found.gl_pathv[i]);
+    struct written *all = calloc(names.gl_pathc + 1, sizeof(*all));
+    for (size_t i = 0; all && i < names.gl_pathc; i++) {
+        bool met = i >= plain && !fnmatch(text.text, names.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
+        count += !met && read_written(&all[count], names.gl_pathv[i], since);
     }
-    globfree(&found);
-    return path;
+    choose(found, all, count, pid);
+    free(all);
+    globfree(&names);
+}
+
+void hs_found_traces__free(struct hs_found_traces *found)
+{
+    free(found->path);
+    free(found->largest);
 }

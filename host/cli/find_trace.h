@@ -2,12 +2,22 @@
 #ifndef HEAPSONDE_HOST_CLI_FIND_TRACE_H
 #define HEAPSONDE_HOST_CLI_FIND_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <time.h>
 
-// The trace that process `pid` wrote to a path of the pattern (%p, %e, %t, %n, %%) since `since`; to be freed. NULL
-// when there is none. *others gets the number of other traces written since then.
-char *hs_find_trace(const char *pattern, pid_t pid, const struct timespec *since, size_t *others);
+// What was written to the paths of a pattern since a program was started.
+struct hs_found_traces {
+    char *path;     // the trace of the program itself; NULL when there is none
+    size_t others;  // other traces: of child processes, and of what it was before it replaced itself by another program
+    char *largest;  // the largest of these
+    bool unfinished; // whether a process that still runs writes one of these
+};
+
+// Looks for what process `pid` and those that it started wrote to a path of the pattern (%p, %e, %t, %n, %%) since
+// `since`. The result is to be freed.
+void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since);
+void hs_found_traces__free(struct hs_found_traces *found);
 
 #endif

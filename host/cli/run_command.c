@@ -135,6 +135,7 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     struct timespec ended;
     struct hs_recording recording = {.program = program->name, .pattern = pattern};
     recording.disabled = hs_arguments__flag(arguments, "disabled");
+    recording.follows_children = hs_arguments__flag(arguments, "follow-children");
     clock_gettime(CLOCK_REALTIME, &recording.started);
     clock_gettime(CLOCK_MONOTONIC, &began);
     int result = hs_child__run(&child, program->path, program->arguments, environ);

@@ -40,23 +40,57 @@ static void print_numbers(const struct hs_summary *summary)
             hs_text__blocks(summary->live.count).text);
 }
 
-// The last line: the file, what else there is to know in a few words, and what to type next.
-static void print_file(const struct hs_summary *summary, const char *path, size_t others)
+// glibc's daemon() and the like leave the process in the foreground without a word to anybody.
+static bool left_quietly(const struct hs_recording *recording, const struct hs_summary *summary)
 {
-    char note[160] = "";
+    return summary->state == HS_STATE_RECORDING && WIFEXITED(recording->status);
+}
+
+static void add_ending(FILE *note, const struct hs_recording *recording, const struct hs_summary *summary)
+{
     uint64_t dropped = 0;
     for (int i = 0; i < HS_DROP_COUNT; i++)
         dropped += summary->dropped[i];
     if (summary->state == HS_STATE_STOPPED)
-        snprintf(note, sizeof(note), "; recording ended early");
+        fputs("; recording ended early", note);
     else if (dropped)
-        snprintf(note, sizeof(note), "; %s events were dropped", hs_text__count(dropped).text);
+        fprintf(note, "; %s events were dropped", hs_text__count(dropped).text);
+    else if (summary->state == HS_STATE_EXEC && recording->follows_children)
+        fputs("; it replaced itself by another program, which was not recorded", note);
     else if (summary->state == HS_STATE_EXEC)
-        snprintf(note, sizeof(note), "; it replaced itself by another program, which --follow-children records too");
-    else if (others)
-        snprintf(note, sizeof(note), "; %zu more by child processes", others);
-    fprintf(stderr, "heapsonde: wrote %s (%s)%s; next: heapsonde report %s\n", path,
-            hs_text__bytes(summary->file_size).text, note, path);
+        fputs("; it replaced itself by another program, which --follow-children records too", note);
+}
+
+static void add_others(FILE *note, const struct hs_recording *recording, const struct hs_summary *summary,
+                       const struct hs_found_traces *found)
+{
+    if (found->others == 1)
+        fprintf(note, "; 1 more by a child process%s: %s", found->unfinished ? ", which still runs" : "",
+                found->largest);
+    else if (found->others)
+        fprintf(note, "; %zu more by child processes%s, the largest %s", found->others,
+                found->unfinished ? ", some of which still run" : "", found->largest);
+    else if (left_quietly(recording, summary))
+        fputs("; it ended as programs do that go on in the background: there each process has a trace of its own from "
+              "its first allocation on, named with its number",
+              note);
+}
+
+// The last line: the file, what else there is to know in a few words, and what to type next.
+static void print_file(const struct hs_recording *recording, const struct hs_summary *summary,
+                       const struct hs_found_traces *found)
+{
+    char *note = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&note, &size);
+    if (stream) {
+        add_ending(stream, recording, summary);
+        add_others(stream, recording, summary, found);
+        fclose(stream);
+    }
+    fprintf(stderr, "heapsonde: wrote %s (%s)%s; next: heapsonde report %s\n", found->path,
+            hs_text__bytes(summary->file_size).text, note ? note : "", found->path);
+    free(note);
 }
 
 // Whether the folder of the trace has less room than a trace begins with.
@@ -87,31 +121,35 @@ static void explain_absence(const struct hs_recording *recording)
         recording->program);
 }
 
-void hs_recording__summarize(const struct hs_recording *recording)
+static void summarize_trace(const struct hs_recording *recording, const struct hs_found_traces *found)
 {
-    char text[128];
-    size_t others = 0;
-    ending(recording, text, sizeof(text));
-    fprintf(stderr, "heapsonde: %s %s after %s\n", recording->program, text,
-            hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
-    char *path = hs_find_trace(recording->pattern, recording->pid, &recording->started, &others);
-    if (!path) {
-        explain_absence(recording);
-        return;
-    }
     struct hs_progress progress;
     struct hs_store *store = NULL;
     struct hs_error error = {.message = ""};
     hs_progress__start(&progress, "heapsonde: reading the trace", true);
     struct hs_import_options options = {.progress = hs_progress__update, .context = &progress};
-    int result = hs_import__open(path, &options, &store, &error);
+    int result = hs_import__open(found->path, &options, &store, &error);
     hs_progress__end(&progress);
     if (result) {
-        fprintf(stderr, "heapsonde: wrote %s, but it cannot be read back: %s\n", path, error.message);
-    } else {
-        print_numbers(hs_store__summary(store));
-        print_file(hs_store__summary(store), path, others);
-        hs_store__close(store);
+        fprintf(stderr, "heapsonde: wrote %s, but it cannot be read back: %s\n", found->path, error.message);
+        return;
     }
-    free(path);
+    print_numbers(hs_store__summary(store));
+    print_file(recording, hs_store__summary(store), found);
+    hs_store__close(store);
+}
+
+void hs_recording__summarize(const struct hs_recording *recording)
+{
+    char text[128];
+    struct hs_found_traces found;
+    ending(recording, text, sizeof(text));
+    fprintf(stderr, "heapsonde: %s %s after %s\n", recording->program, text,
+            hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
+    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started);
+    if (found.path)
+        summarize_trace(recording, &found);
+    else
+        explain_absence(recording);
+    hs_found_traces__free(&found);
 }

@@ -14,7 +14,8 @@ struct hs_recording {
     int status; // as waitpid gives it
     double seconds;
     struct timespec started;
-    bool disabled; // recording was to start later
+    bool disabled;         // recording was to start later
+    bool follows_children; // the programs that it starts are recorded, too
 };
 
 // Five lines on standard error: how the program ended, allocations, peak, what is still live, the trace and what to do

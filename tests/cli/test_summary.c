@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What `heapsonde run` says at the end, of programs that start others, become others or go on in the background. With
+// the recorder itself.
+#include "command.h"
+
+#include "tests/suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void prepare(void)
+{
+    make_work();
+    setenv("HEAPSONDE_LIBRARY", PATH_SHIM, 1);
+}
+
+static void make_program(const char *name, const char *source)
+{
+    write_file(text("%s/program.c", work), source, strlen(source));
+    shell("gcc -O0 -D_GNU_SOURCE -o %s program.c", name);
+}
+
+static void expect(const struct outcome *outcome, const char *word)
+{
+    ck_assert_msg(strstr(outcome->errors, word) != NULL, "no '%s' in: %s", word, outcome->errors);
+}
+
+static void expect_none(const struct outcome *outcome, const char *word)
+{
+    ck_assert_msg(!strstr(outcome->errors, word), "'%s' in: %s", word, outcome->errors);
+}
+
+// Becomes itself with one argument less each time, and at last allocates 12,345 blocks.
+static const char becoming[] = "#include <stdlib.h>\n"
+                               "#include <unistd.h>\n"
+                               "int main(int count, char **words)\n"
+                               "{\n"
+                               "    if (count > 1) {\n"
+                               "        words[count - 1] = NULL;\n"
+                               "        return execv(words[0], words);\n"
+                               "    }\n"
+                               "    for (int i = 0; i < 12345; i++)\n"
+                               "        free(malloc(10));\n"
+                               "}\n";
+
+START_TEST(test_the_last_program_of_a_process_is_summed_up)
+{
+    make_program("becoming", becoming);
+    struct outcome outcome = run("$HEAPSONDE run --follow-children -o 't.%%p.dat' -- ./becoming a b c d e f");
+    ck_assert_int_eq(outcome.status, 0);
+    expect(&outcome, "12,345 allocations");
+    expect(&outcome, "6 more by ");
+    expect_none(&outcome, "--follow-children records too");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o t.dat -- ./becoming a");
+    expect(&outcome, "which --follow-children records too");
+    free_outcome(&outcome);
+}
+END_TEST
+
+static const char starting[] = "#include <stdlib.h>\n"
+                               "#include <sys/wait.h>\n"
+                               "#include <unistd.h>\n"
+                               "int main(int count, char **words)\n"
+                               "{\n"
+                               "    int busy = 0;\n"
+                               "    for (int child = 0; child < atoi(words[1]); child++) {\n"
+                               "        if (fork())\n"
+                               "            continue;\n"
+                               "        busy = child == 1 ? 300000 : 1;\n"
+                               "        for (int i = 0; i < busy; i++)\n"
+                               "            free(malloc(10 + (size_t)i));\n"
+                               "        exit(0);\n"
+                               "    }\n"
+                               "    while (wait(NULL) > 0)\n"
+                               "        ;\n"
+                               "    return count != 2;\n"
+                               "}\n";
+
+START_TEST(test_the_largest_of_the_others_is_named)
+{
+    make_program("starting", starting);
+    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./starting 1");
+    ck_assert_int_eq(outcome.status, 0);
+    expect(&outcome, "; 1 more by a child process: ");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o u.dat -- ./starting 3; ls -S u.dat.* | grep -v store | head -1");
+    expect(&outcome, "; 3 more by child processes, the largest ");
+    outcome.output[strcspn(outcome.output, "\n")] = 0;
+    expect(&outcome, text("%s/%s;", work, outcome.output));
+    free_outcome(&outcome);
+}
+END_TEST
+
+// The process in the background runs until the file `end` is there.
+static const char background[] = "#include <fcntl.h>\n"
+                                 "#include <stdlib.h>\n"
+                                 "#include <unistd.h>\n"
+                                 "int main(void)\n"
+                                 "{\n"
+                                 "    int ready[2];\n"
+                                 "    char byte = 0;\n"
+                                 "    free(malloc(10));\n"
+                                 "    if (pipe(ready))\n"
+                                 "        return 1;\n"
+                                 "    if (fork()) {\n"
+                                 "        close(ready[1]);\n"
+                                 "        return read(ready[0], &byte, 1) == 1 ? _exit(0), 0 : 1;\n"
+                                 "    }\n"
+                                 "    free(malloc(10));\n"
+                                 "    if (write(ready[1], &byte, 1) != 1)\n"
+                                 "        return 1;\n"
+                                 "    while (access(\"end\", F_OK))\n"
+                                 "        usleep(1000);\n"
+                                 "    return 0;\n"
+                                 "}\n";
+
+START_TEST(test_what_goes_on_in_the_background_is_told)
+{
+    make_program("background", background);
+    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./background 2>said; touch end; cat said >&2");
+    expect(&outcome, "1 more by a child process, which still runs: ");
+    free_outcome(&outcome);
+}
+END_TEST
+
+static const char leaving[] = "#include <stdlib.h>\n"
+                              "#include <unistd.h>\n"
+                              "int main(void)\n"
+                              "{\n"
+                              "    free(malloc(10));\n"
+                              "    return daemon(1, 1);\n"
+                              "}\n";
+
+START_TEST(test_a_daemon_that_has_not_allocated_is_told)
+{
+    make_program("leaving", leaving);
+    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./leaving");
+    ck_assert_int_eq(outcome.status, 0);
+    expect(&outcome, "go on in the background");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o u.dat -- sh -c 'kill -KILL $$'");
+    expect_none(&outcome, "background");
+    free_outcome(&outcome);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli_summary");
+    TCase *tests = tcase_create("cli_summary");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, prepare, remove_work);
+    tcase_add_test(tests, test_the_last_program_of_a_process_is_summed_up);
+    tcase_add_test(tests, test_the_largest_of_the_others_is_named);
+    tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
+    tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
