@@ -65,7 +65,8 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
          .letter = 'd',                                                                                                \
          .kind = HS_OPTION_DIRECTORY,                                                                                  \
          .argument = "DIR",                                                                                            \
-         .help = "also look here for debug information and unstripped files, by build id and by name",                 \
+         .help = "also look here for debug information and unstripped files, by build id and by name; a file that "    \
+                 "lies right in it may have any name",                                                                 \
          .repeatable = true},                                                                                          \
     {                                                                                                                  \
         .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \

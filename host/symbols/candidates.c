@@ -89,16 +89,50 @@ static bool has_layout(const struct hs_symbols_module *module, const struct hs_p
     return false;
 }
 
+static bool same_bytes(int left, int right, uint64_t from, uint64_t to)
+{
+    uint8_t bytes[2][1 << 15];
+    while (from < to) {
+        size_t count = to - from < sizeof(bytes[0]) ? (size_t)(to - from) : sizeof(bytes[0]);
+        if (pread(left, bytes[0], count, (off_t)from) != (ssize_t)count ||
+            pread(right, bytes[1], count, (off_t)from) != (ssize_t)count || memcmp(bytes[0], bytes[1], count) != 0)
+            return false;
+        from += count;
+    }
+    return true;
+}
+
+// Whether what is mapped of the two files is the same. Their headers, which say where the sections are, may differ.
+static bool is_same_program(const char *path, const struct hs_probe *probe, int fd)
+{
+    struct hs_probe own;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool same = file >= 0 && !hs_probe__descriptor(&own, file) && own.load_count == probe->load_count;
+    for (size_t i = 0; same && i < own.load_count; i++) {
+        const struct hs_probe_load *load = &own.loads[i];
+        uint64_t begin = load->offset ? load->offset : sizeof(Elf64_Ehdr);
+        same = !memcmp(load, &probe->loads[i], sizeof(*load)) &&
+               same_bytes(file, fd, begin, load->offset + (load->end - load->address));
+    }
+    if (file >= 0)
+        close(file);
+    return same;
+}
+
 // ---- one file ------------------------------------------------------------------------------------------------------
 
-static bool is_right_build(const struct hs_symbols_module *module, const struct hs_candidate *candidate,
+static bool is_right_build(const struct hs_search *search, const struct hs_candidate *candidate,
                            const struct hs_probe *probe, int fd)
 {
+    const struct hs_symbols_module *module = search->module;
     if (module->build_id_length && (probe->build_id_length || candidate->trust != HS_TRUST_CHECKSUM))
         return probe->build_id_length == module->build_id_length &&
                !memcmp(probe->build_id, module->build_id, module->build_id_length);
     if (candidate->trust == HS_TRUST_CHECKSUM)
         return has_checksum(fd, candidate->checksum);
+    if (candidate->trust == HS_TRUST_LAYOUT)
+        return !probe->build_id_length && has_layout(module, probe) &&
+               (!search->own || is_same_program(search->own, probe, fd));
     if (candidate->trust != HS_TRUST_PATH)
         return false;
     return !candidate->is_own || (!probe->build_id_length && has_layout(module, probe));
@@ -151,7 +185,7 @@ static enum hs_symbols_state judge(const struct hs_search *search, const struct 
         return HS_SYMBOLS_DAMAGED;
     if (!is_of_machine(search->options, &probe))
         return HS_SYMBOLS_FOREIGN;
-    bool right = is_right_build(search->module, candidate, &probe, fd) &&
+    bool right = is_right_build(search, candidate, &probe, fd) &&
                  (!search->needs_debug_information || has_debug_information(fd)) &&
                  (!search->needs_code || has_code(fd));
     return right ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
@@ -221,6 +255,7 @@ bool hs_debug_place(const struct hs_symbols_options *options, size_t index, stru
     *place = (struct hs_candidate){.directory = "/usr/lib/debug", .trust = HS_TRUST_BUILD_ID};
     if (index < options->debug_dir_count) {
         place->directory = options->debug_dirs[index];
+        place->trust = HS_TRUST_LAYOUT;
         return true;
     }
     index -= options->debug_dir_count;

@@ -13,6 +13,7 @@ struct hs_search {
     const struct hs_symbols_module *module;
     struct hs_located *located;
     bool needs_debug_information; // a file without is not what is looked for
+    const char *own;              // with that: the module's file, which has none; may be NULL
     bool needs_code;
 };
 
@@ -21,6 +22,8 @@ struct hs_search {
 enum hs_trust {
     HS_TRUST_PATH,
     HS_TRUST_BUILD_ID,
+    HS_TRUST_LAYOUT,  // the build id or, when neither has one, the pages that the module filled, and hs_search.own's
+                      // bytes
     HS_TRUST_CHECKSUM // the build id, or hs_candidate.checksum when one of the two has none
 };
 

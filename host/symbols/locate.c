@@ -4,12 +4,14 @@
 #include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEBUG_FOLDER "/usr/lib/debug"
+#define MOST_FILES   4096 // of one debug directory, when names do not help
 
 static const char *base_name(const char *path)
 {
@@ -37,6 +39,36 @@ static bool try_build_id(struct hs_search *search, const char *suffix)
             return true;
     }
     return false;
+}
+
+static bool try_files_of(struct hs_search *search, const char *directory, DIR *files)
+{
+    char path[PATH_MAX];
+    struct hs_candidate candidate = {.directory = directory, .path = path, .trust = HS_TRUST_BUILD_ID};
+    const struct dirent *entry;
+    for (int i = 0; i < MOST_FILES && (entry = readdir(files)); i++) {
+        snprintf(path, sizeof(path), "/%s", entry->d_name);
+        if (hs_candidate__try(search, &candidate))
+            return true;
+    }
+    return false;
+}
+
+// Whatever its name is: build systems call an unstripped file program.unstripped, program.sym or program_debug.
+static bool try_any_name(struct hs_search *search)
+{
+    bool found = false;
+    if (!search->module->build_id_length)
+        return false;
+    for (size_t i = 0; !found && i < search->options->debug_dir_count; i++) {
+        const char *directory = search->options->debug_dirs[i];
+        DIR *files = opendir(directory);
+        if (!files)
+            continue;
+        found = try_files_of(search, directory, files);
+        closedir(files);
+    }
+    return found;
 }
 
 // ---- by path -------------------------------------------------------------------------------------------------------
@@ -123,7 +155,7 @@ void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols
         return;
     }
     bool found = try_build_id(&search, ".debug") || try_sysroots(&search, HS_TRUST_PATH) || try_own(&search) ||
-                 try_copy(&search) || try_build_id(&search, "") || try_names(&search);
+                 try_copy(&search) || try_build_id(&search, "") || try_names(&search) || try_any_name(&search);
     (void)found; // it is in *located
 }
 
@@ -137,7 +169,7 @@ void hs_locate_code(const struct hs_symbols_options *options, const struct hs_sy
         return;
     }
     bool found = try_sysroots(&search, HS_TRUST_PATH) || try_own(&search) || try_copy(&search) ||
-                 try_build_id(&search, "") || try_names(&search);
+                 try_build_id(&search, "") || try_names(&search) || try_any_name(&search);
     (void)found; // it is in *located
 }
 
@@ -198,10 +230,10 @@ int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_sy
 {
     struct hs_located located = {.state = HS_SYMBOLS_MISSING, .fd = -1};
     struct hs_search search = {
-        .options = options, .module = module, .located = &located, .needs_debug_information = true};
+        .options = options, .module = module, .located = &located, .needs_debug_information = true, .own = link->file};
     // Another system root may have the file with everything in it.
     bool found = try_build_id(&search, ".debug") || try_link(&search, link) || try_names(&search) ||
-                 try_sysroots(&search, HS_TRUST_BUILD_ID);
+                 try_sysroots(&search, HS_TRUST_BUILD_ID) || try_any_name(&search);
     if (!found) {
         free(located.path);
         return -1;

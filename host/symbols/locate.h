@@ -28,8 +28,9 @@ struct hs_debug_link {
 };
 
 // The file with debug information for a module that has none itself: by build id, by its link, then by name in
-// the debug directories. Its build id or the link's checksum has to be right. Returns a descriptor and its path (to be
-// freed), or -1.
+// the debug directories, and there by build id under any name. Its build id or the link's checksum has to be right; a
+// file of the module's name in a debug directory needs neither when the module has none, but the same contents. Returns
+// a descriptor and its path (to be freed), or -1.
 int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                     const struct hs_debug_link *link, char **path);
 

@@ -30,7 +30,8 @@ static int find_debug_information(Dwfl_Module *module, void **userdata, const ch
         int fd = hs_locate_debug(self->options, &self->description, &wanted, found);
         keep_text(&self->link, link);
         keep_text(&self->debug_file, fd >= 0 ? *found : NULL);
-        if (fd >= 0)
+        // Where nothing tells the right file, libdwfl takes any of that name.
+        if (fd >= 0 || (!link && !self->description.build_id_length))
             return fd;
     }
     return dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);

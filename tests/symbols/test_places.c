@@ -407,6 +407,80 @@ START_TEST(test_foreign_run_here)
 }
 END_TEST
 
+// ---- in a debug directory
+// --------------------------------------------------------------------------------------------
+
+static struct hs_symbols_options with_debug_directory(void)
+{
+    static char folder[128];
+    static const char *folders = folder;
+    snprintf(folder, sizeof(folder), "%s/debug", work);
+    shell("mkdir -p debug");
+    return (struct hs_symbols_options){.debug_dirs = &folders, .debug_dir_count = 1};
+}
+
+// Build systems give unstripped files names of their own.
+START_TEST(test_any_name_with_the_build_id)
+{
+    struct hs_symbols_options options = with_debug_directory();
+    const char *full = compile("full", "-g -O1");
+    compile("changed", "-g -O2 -DCHANGED");
+    shell("cp changed debug/full && cp changed debug/other && echo text > debug/notes && mkdir debug/folder");
+    expect_answer(&options, full, "/missing/full", "full+0x", HS_SYMBOLS_MISSING);
+    shell("cp full debug/full-1.2.unstripped");
+    expect_line(&options, full, "/missing/full");
+    // The file is there, stripped.
+    shell("strip -o stripped full");
+    expect_line(&options, full, text("%s/stripped", work));
+}
+END_TEST
+
+// What is said about FUNCTION of `full`, which was recorded as `path`.
+static void expect_named(const struct hs_symbols_options *options, const char *full, const char *path, bool named)
+{
+    uint64_t bias = 0x7000000;
+    struct hs_symbols_module module = {.start = bias, .bias = bias, .path = path};
+    struct hs_symbols *symbols = hs_symbols__create(options);
+    module.end = bias + (end_of_file_in_memory(full, 4096) + 4095) / 4096 * 4096;
+    ck_assert_int_eq(hs_symbols__add_module(symbols, &module), 0);
+    const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, bias + symbol(full, FUNCTION) + 4);
+    bool found = !strcmp(frames->frame[0].function, FUNCTION_NAME) && frames->frame[0].line;
+    ck_assert_msg(found == named, "%s: %s:%u", path, frames->frame[0].function, frames->frame[0].line);
+    hs_symbols__destroy(symbols);
+}
+
+// Many compilers for small machines make no build id: the name and the memory that the module filled then decide and,
+// where the stripped file is at hand, what is in it.
+START_TEST(test_name_without_build_id)
+{
+    struct hs_symbols_options options = with_debug_directory();
+    char full[512];
+    char stripped[512];
+    snprintf(full, sizeof(full), "%s/full", work);
+    snprintf(stripped, sizeof(stripped), "%s/stripped/full", work);
+    shell(
+        "echo 'const char room[100000] = {1};' > room.c && echo 'char more[200000] = {1};' > more.c && "
+        "G='-g -O1 -shared -fPIC -Wl,--build-id' && S='%s/rust_names.c' && mkdir stripped && "
+        "gcc $G=none $S room.c -o full && gcc $G=none $S room.c more.c -o longer && gcc $G=sha1 $S room.c -o named && "
+        "sed s/1}/2}/ room.c > changed.c && gcc $G=none $S changed.c -o changed && strip -o stripped/full full",
+        source);
+    static const struct {
+        const char *file;
+        bool beside; // the stripped one
+        bool named;
+    } cases[] = {{"full", false, true}, {"longer", false, false}, {"named", false, false},
+                 {"full", true, true},  {"changed", true, false}, {"longer", true, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        shell("cp %s debug/full", cases[i].file);
+        expect_named(&options, full, cases[i].beside ? stripped : "/missing/full", cases[i].named);
+    }
+    // Not in this machine's own folders, and not in a system root's.
+    shell("rm debug/full && mkdir -p root/usr/lib/debug && cp full root/usr/lib/debug/full");
+    options = rooted();
+    expect_named(&options, full, "/missing/full", false);
+}
+END_TEST
+
 // ---- what is wanted ------------------------------------------------------------------------------------------------
 
 static void expect_wanted(const struct hs_symbols_options *options, const char *full, const char *path,
@@ -509,6 +583,8 @@ int main(void)
     tcase_add_test(tests, test_supplement_in_sysroot);
     tcase_add_test(tests, test_foreign);
     tcase_add_test(tests, test_foreign_run_here);
+    tcase_add_test(tests, test_any_name_with_the_build_id);
+    tcase_add_test(tests, test_name_without_build_id);
     tcase_add_test(tests, test_wanted);
     tcase_add_test(tests, test_source_map);
     suite_add_tcase(suite, tests);
