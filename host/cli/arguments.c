@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/command.h"
+
+#include "host/cli/nearest.h"
 #include "host/cli/values.h"
 #include "host/symbols/source_map.h"
 
@@ -177,6 +179,17 @@ static bool begins_options(const struct hs_command *command, const char *word)
     return false;
 }
 
+static void suggest_option(const struct hs_command *command, const char *word, char *text, size_t size)
+{
+    bool is_long = word[0] == '-' && word[1] == '-';
+    struct hs_nearest nearest = {.word = word + 2, .length = is_long ? strcspn(word + 2, "=") : 0};
+    for (const struct hs_option *option = command->options; is_long && option->name; option++)
+        hs_nearest__offer(&nearest, option->name);
+    *text = 0;
+    if (nearest.found && nearest.distance)
+        snprintf(text, size, "did you mean --%s? ", nearest.found);
+}
+
 static void complain_option(const struct hs_command *command, int problem, const char *word)
 {
     const char *text = problem == ':'                  ? "needs a value"
@@ -184,11 +197,13 @@ static void complain_option(const struct hs_command *command, int problem, const
                                                        : "is no option here";
     if (problem == '?' && optopt >= HELP_VALUE)
         text = "takes no value";
+    char meant[96];
+    suggest_option(command, word, meant, sizeof(meant));
     // getopt tells an unknown letter apart only by optopt.
     if (optopt && optopt < HELP_VALUE && word[0] == '-' && word[1] != '-')
         hs_complain(command, "-%c %s; see 'heapsonde %s --help'", optopt, text, command->name);
     else
-        hs_complain(command, "%s %s; see 'heapsonde %s --help'", word, text, command->name);
+        hs_complain(command, "%s %s; %ssee 'heapsonde %s --help'", word, text, meant, command->name);
 }
 
 static enum hs_parse_result parse_options(struct hs_arguments *arguments, const struct tables *tables, int argc,

@@ -61,6 +61,9 @@ struct hs_command {
 extern const struct hs_command *const hs_commands[]; // NULL ends it
 const struct hs_command *hs_command__find(const char *name);
 
+// Says that there is no such command, and which one may have been meant. `command`: who says it, or NULL.
+void hs_command__complain_unknown(const struct hs_command *command, const char *name);
+
 // ---- what was given ------------------------------------------------------------------------------------------------
 
 struct hs_given {

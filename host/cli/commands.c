@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 
+#include "host/cli/nearest.h"
+
 #include <string.h>
 
 const struct hs_command *const hs_commands[] = {
@@ -20,4 +22,16 @@ const struct hs_command *hs_command__find(const char *name)
             return hs_commands[i];
     }
     return NULL;
+}
+
+void hs_command__complain_unknown(const struct hs_command *command, const char *name)
+{
+    struct hs_nearest nearest = {.word = name, .length = strlen(name)};
+    for (size_t i = 0; hs_commands[i]; i++)
+        hs_nearest__offer(&nearest, hs_commands[i]->name);
+    if (nearest.found)
+        hs_complain(command, "there is no command '%s'; did you mean '%s'? 'heapsonde --help' lists them", name,
+                    nearest.found);
+    else
+        hs_complain(command, "there is no command '%s'; 'heapsonde --help' lists them", name);
 }

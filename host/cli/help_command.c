@@ -18,8 +18,7 @@ static int help(const struct hs_arguments *arguments)
     }
     const struct hs_command *command = hs_command__find(arguments->operands[0]);
     if (!command) {
-        hs_complain(arguments->command, "there is no command '%s'; 'heapsonde help' lists them",
-                    arguments->operands[0]);
+        hs_command__complain_unknown(arguments->command, arguments->operands[0]);
         return HS_EXIT_USAGE;
     }
     hs_documents__help(stdout, command);

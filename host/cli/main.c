@@ -55,6 +55,6 @@ int main(int argc, char **argv)
     const struct hs_command *command = hs_command__find(word);
     if (command)
         return finish(run_command(command, argc - 1, argv + 1));
-    hs_complain(NULL, "there is no command '%s'; 'heapsonde --help' lists them", word);
+    hs_command__complain_unknown(NULL, word);
     return HS_EXIT_USAGE;
 }

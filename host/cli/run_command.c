@@ -133,7 +133,7 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     struct hs_child child;
     struct timespec began;
     struct timespec ended;
-    struct hs_recording recording = {.program = program->name, .pattern = pattern};
+    struct hs_recording recording = {.program = program->name, .path = program->path, .pattern = pattern};
     recording.disabled = hs_arguments__flag(arguments, "disabled");
     recording.follows_children = hs_arguments__flag(arguments, "follow-children");
     clock_gettime(CLOCK_REALTIME, &recording.started);

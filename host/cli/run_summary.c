@@ -6,6 +6,7 @@
 #include "host/cli/progress.h"
 #include "host/import/import.h"
 #include "host/report/text.h"
+#include "host/symbols/own_allocator.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -93,6 +94,18 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
     free(note);
 }
 
+// A program's own malloc may well call the next one, which is recorded; of the others nothing is ever seen.
+static void explain_own_allocator(const struct hs_recording *recording, const struct hs_summary *summary)
+{
+    const char *name = hs_own_allocator(recording->path);
+    if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")))
+        return;
+    fprintf(stderr,
+            "heapsonde: %s has an allocator of its own (%s), and what it allocates there is not in the trace; link it "
+            "with the system's malloc or with that allocator's shared library\n",
+            recording->program, name);
+}
+
 // Whether the folder of the trace has less room than a trace begins with.
 static bool is_full(const char *pattern)
 {
@@ -135,6 +148,7 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
         return;
     }
     print_numbers(hs_store__summary(store));
+    explain_own_allocator(recording, hs_store__summary(store));
     print_file(recording, hs_store__summary(store), found);
     hs_store__close(store);
 }

@@ -9,6 +9,7 @@
 // One program that was run.
 struct hs_recording {
     const char *program; // as the user called it
+    const char *path;    // of the file that was executed
     const char *pattern; // of the trace's path, absolute
     pid_t pid;
     int status; // as waitpid gives it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/doctor/checks.h"
 #include "host/symbols/elf_probe.h"
+#include "host/symbols/own_allocator.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+static void look_allocator(const char *program, struct hs_doctor_finding *finding)
+{
+    const char *name = hs_own_allocator(program);
+    if (!name) {
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", program);
+        return;
+    }
+    hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s has an allocator of its own (%s)", program, name);
+    hs_doctor__advise(finding, strcmp(name, "malloc")
+                                   ? "what it allocates there is not recorded; link it with the system's malloc"
+                                   : "unless that calls the next malloc, nothing is recorded; link the "
+                                     "program with the system's malloc or with an allocator's shared library");
+}
+
 void hs_doctor__look_program(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
 {
     if (scene->program_problem)
@@ -16,7 +31,7 @@ void hs_doctor__look_program(const struct hs_doctor_scene *scene, struct hs_doct
     else if (!scene->program)
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "none was named: 'heapsonde doctor -- PROGRAM' looks at one");
     else
-        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", scene->program);
+        look_allocator(scene->program, finding);
 }
 
 struct sections {

@@ -147,6 +147,51 @@ START_TEST(test_a_daemon_that_has_not_allocated_is_told)
 }
 END_TEST
 
+// Never gives anything back, and is never asked by a library before main().
+static const char allocating[] = "#include <stdlib.h>\n"
+                                 "#include <dlfcn.h>\n"
+                                 "static char room[1 << 20];\n"
+                                 "static size_t used;\n"
+                                 "void *OWN(size_t size)\n"
+                                 "{\n"
+                                 "    used += (size + 15) / 16 * 16;\n"
+                                 "    void *(*next)(size_t) = NEXT;\n"
+                                 "    return next ? next(size) : room + used - (size + 15) / 16 * 16;\n"
+                                 "}\n"
+                                 "int main(void)\n"
+                                 "{\n"
+                                 "    volatile char *block = OWN(100);\n"
+                                 "    return *block = 0;\n"
+                                 "}\n";
+
+static void make_allocating(const char *name, const char *own, const char *next)
+{
+    write_file(text("%s/program.c", work), allocating, strlen(allocating));
+    shell("gcc -O0 -fno-builtin -D_GNU_SOURCE -rdynamic '-DOWN=%s' '-DNEXT=%s' -o %s program.c", own, next, name);
+}
+
+START_TEST(test_an_allocator_of_its_own_is_told)
+{
+    make_allocating("own", "malloc", "NULL");
+    make_allocating("other", "je_malloc", "malloc");
+    make_allocating("passing", "malloc", "(void *(*)(size_t))dlsym(RTLD_NEXT, \"malloc\")");
+    struct outcome outcome = run("$HEAPSONDE run -o own.dat -- ./own");
+    expect(&outcome, "./own has an allocator of its own (malloc)");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o other.dat -- ./other");
+    expect(&outcome, "./other has an allocator of its own (je_malloc)");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o passing.dat -- ./passing");
+    expect_none(&outcome, "of its own");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE doctor -- ./own; $HEAPSONDE doctor -- ./other");
+    ck_assert_msg(strstr(outcome.output, "so-so  program        ./own has an allocator of its own (malloc)") &&
+                      strstr(outcome.output, "so-so  program        ./other has an allocator of its own (je_malloc)"),
+                  "%s", outcome.output);
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli_summary");
@@ -157,6 +202,7 @@ int main(void)
     tcase_add_test(tests, test_the_largest_of_the_others_is_named);
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
+    tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -58,6 +58,20 @@ START_TEST(test_usage)
 }
 END_TEST
 
+START_TEST(test_near_misses)
+{
+    expect_complaint(2, "rnu", "there is no command 'rnu'", "did you mean 'run'?");
+    expect_complaint(2, "reprot x", "'reprot'", "did you mean 'report'?");
+    expect_complaint(2, "help exprot", "'exprot'", "did you mean 'export'?");
+    expect_complaint(2, "frobnicate", "'frobnicate'", "'frobnicate'; 'heapsonde --help' lists them");
+    expect_complaint(2, "xx", "'xx'", "'xx'; 'heapsonde --help' lists them");
+    expect_complaint(2, "run --ouput x -- true", "--ouput is no option here", "did you mean --output?");
+    expect_complaint(2, "report --fnction-regex=x y", "--fnction-regex=x", "did you mean --function-regex?");
+    expect_complaint(2, "report --size_mni 1 y", "--size_mni", "did you mean --size-min?");
+    expect_complaint(2, "report --nonsense y", "--nonsense", "here; see 'heapsonde report --help'");
+}
+END_TEST
+
 START_TEST(test_failures)
 {
     write_file(text("%s/noise", work), "this is no trace\n", 17);
@@ -124,6 +138,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_usage);
     tcase_add_test(tests, test_failures);
+    tcase_add_test(tests, test_near_misses);
     tcase_add_test(tests, test_no_command);
     tcase_add_test(tests, test_values);
     suite_add_tcase(suite, tests);
