@@ -431,6 +431,46 @@ static int ask_number(const struct hs_arguments *arguments, const struct action 
     return ask_remote(arguments, action, address, words);
 }
 
+// How many processes of this machine have this name, and the first two of them.
+static size_t find_named(const char *name, pid_t found[2])
+{
+    struct hs_ctl_process *processes = NULL;
+    size_t count = 0, matches = 0;
+    char other[64];
+    struct hs_error error;
+    if (hs_ctl__list(&processes, &count, &error))
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        hs_ctl__name(processes[i].pid, other, sizeof(other));
+        if (strcmp(other, name) != 0)
+            continue;
+        if (matches < 2)
+            found[matches] = processes[i].pid;
+        matches++;
+    }
+    free(processes);
+    return matches;
+}
+
+// By its name: a process of this machine that samples, else what announces itself.
+static int ask_name(const struct hs_arguments *arguments, const struct action *action, const char *name, char **words)
+{
+    char number[16];
+    pid_t found[2];
+    size_t count = find_named(name, found);
+    if (!count)
+        return ask_remote(arguments, action, name, words);
+    if (count > 1) {
+        hs_complain(arguments->command,
+                    "'%s' is the name of %zu processes here, %ld and %ld among them; give the number of the one that "
+                    "you mean",
+                    name, count, (long)found[0], (long)found[1]);
+        return HS_EXIT_FAILURE;
+    }
+    snprintf(number, sizeof(number), "%ld", (long)found[0]);
+    return ask_process(arguments, action, number, words);
+}
+
 // TARGET ACTION [OPERANDS], and for those used to it, ACTION TARGET.
 static int ctl(const struct hs_arguments *arguments)
 {
@@ -455,7 +495,7 @@ static int ctl(const struct hs_arguments *arguments)
     }
     if (is_number(target) || hs_arguments__flag(arguments, "socket"))
         return ask_number(arguments, action, target, words + 2);
-    return ask_remote(arguments, action, target, words + 2);
+    return ask_name(arguments, action, target, words + 2);
 }
 
 static const struct hs_option options[] = {
@@ -506,7 +546,8 @@ const struct hs_command hs_command_ctl = {
         "also where prof:true was not given; dump writes what is live and prints the file's name; reset forgets every "
         "sample; rate changes how rare samples are and loses none. To start what is active, or to stop what is not, is "
         "answered and changes nothing. The process has a control socket when it was started with prof:true or "
-        "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. serve prints an address and "
+        "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. Its name, as 'list' shows it, "
+        "does for the number where only one process has it. serve prints an address and "
         "answers there, until it is interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and "
         "/mtev/memory.json as libmtev does. HOST:PORT, or the name of a device or a program that announces itself, is "
         "a "

@@ -186,6 +186,24 @@ START_TEST(test_list)
 }
 END_TEST
 
+// The name that `list` shows is as good as the number, when it is of one process only.
+START_TEST(test_by_name)
+{
+    struct target first = start_listening(ON);
+    struct outcome outcome = run("$HEAPSONDE ctl list | sed -n 's/.* //;2p'");
+    outcome.output[strcspn(outcome.output, "\n")] = 0;
+    setenv("NAME", outcome.output, 1);
+    free_outcome(&outcome);
+    expect("$HEAPSONDE ctl $NAME status", 0, text("process: %ld (", (long)first.pid), "");
+    expect("$HEAPSONDE ctl $NAME dump -o -", 0, "heap_v2/1", "");
+    struct target second = start_listening(ON);
+    expect("$HEAPSONDE ctl $NAME status", 1, "", "is the name of 2 processes here");
+    ck_assert_int_eq(end_target(&first, 0), 0);
+    expect("$HEAPSONDE ctl status $NAME", 0, text("process: %ld (", (long)second.pid), "");
+    ck_assert_int_eq(end_target(&second, 0), 0);
+}
+END_TEST
+
 // A socket at which nobody listens, as a killed process leaves it.
 static void leave_socket(const char *path)
 {
@@ -518,6 +536,7 @@ int main(void)
     tcase_add_test(tests, test_rate_and_reset);
     tcase_add_test(tests, test_dumps);
     tcase_add_test(tests, test_list);
+    tcase_add_test(tests, test_by_name);
     tcase_add_test(tests, test_left_sockets);
     tcase_add_test(tests, test_left_by_other_user);
     tcase_add_test(tests, test_not_controllable);
