@@ -40,7 +40,8 @@ static char *find_in_path(const char *name, int *problem)
         int result = written > 0 && (size_t)written < sizeof(full) ? check_file(full) : ENAMETOOLONG;
         if (!result)
             return strdup(full);
-        if (result == EACCES)
+        // What lies in a folder that may not be searched may as well not be there.
+        if (result == EACCES && !access(full, F_OK))
             *problem = EACCES;
         if (!path[length])
             return NULL;

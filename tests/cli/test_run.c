@@ -49,6 +49,23 @@ START_TEST(test_not_executable)
 }
 END_TEST
 
+// A folder of PATH that this user may not search says nothing about the program. Root may search every one.
+START_TEST(test_not_found_behind_a_closed_folder)
+{
+    const char *user = getuid() ? "" : "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    shell("mkdir -p closed && chmod 000 closed && chmod 755 .");
+    struct outcome outcome = run("%s test -x $HEAPSONDE", user);
+    bool reachable = outcome.status == 0;
+    free_outcome(&outcome);
+    if (!reachable)
+        return;
+    outcome = run("%s env PATH=$PWD/closed:/usr/bin:/bin $HEAPSONDE run -- no-such-program", user);
+    ck_assert_msg(outcome.status == 127 && strstr(outcome.errors, "was not found in any folder of PATH"), "%d: %s",
+                  outcome.status, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_static)
 {
     shell("printf 'int main(void) { return 0; }' >main.c && gcc -static main.c -o plain && "
@@ -275,6 +292,7 @@ int main(void)
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_not_found);
     tcase_add_test(tests, test_not_executable);
+    tcase_add_test(tests, test_not_found_behind_a_closed_folder);
     tcase_add_test(tests, test_static);
     tcase_add_test(tests, test_elevated);
     tcase_add_test(tests, test_foreign);
