@@ -114,12 +114,14 @@ const struct hs_command hs_command_report = {
     .name = "report",
     .synopsis = "[OPTIONS] FILE",
     .summary = "say where the memory of a recorded program went",
-    .description = "Reads a trace and writes a summary and the call sites that matter most: by what was live at the "
-                   "peak, what was live at the end, what was allocated in total and what was only used for a moment. "
-                   "Frames of allocators are left out; the first frame is the code that asked for memory.\n\n"
-                   "Also reads heap dumps of samplers: jemalloc's heap_v2, with or without names, the older 'heap "
-                   "profile:' of gperftools, pprof's profile.proto, and collapsed stacks. Samples are scaled to what "
-                   "they stand for, as jeprof and pprof do.",
+    .description =
+        "Reads a trace and writes a summary and the call sites that matter most: by what was live at the "
+        "peak, what was live at the end, what was allocated in total and what was only used for a moment. "
+        "Frames of allocators are left out; the first frame is the code that asked for memory. What was worked "
+        "out is kept in a folder beside the trace, FILE.store, which can be removed.\n\n"
+        "Also reads heap dumps of samplers: jemalloc's heap_v2, with or without names, the older 'heap "
+        "profile:' of gperftools, pprof's profile.proto, and collapsed stacks. Samples are scaled to what "
+        "they stand for, as jeprof and pprof do.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

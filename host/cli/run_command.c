@@ -371,7 +371,7 @@ const struct hs_command hs_command_run = {
     .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .summary = "run a program and record its allocations",
     .description = "Runs the program with its standard streams untouched, records every allocation into a trace, and "
-                   "prints five lines at the end. The exit status is the program's. SIGINT, SIGTERM, SIGQUIT, SIGHUP, "
+                   "prints a few lines at the end. The exit status is the program's. SIGINT, SIGTERM, SIGQUIT, SIGHUP, "
                    "SIGUSR1 and SIGUSR2 are passed on to it.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 1,

@@ -19,7 +19,7 @@ struct hs_recording {
     bool follows_children; // the programs that it starts are recorded, too
 };
 
-// Five lines on standard error: how the program ended, allocations, peak, what is still live, the trace and what to do
+// A few lines on standard error: how the program ended, allocations, peak, what is still live, the trace and what to do
 // with it. When there is no trace: why that may be.
 void hs_recording__summarize(const struct hs_recording *recording);
 

@@ -69,7 +69,8 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
     if (result == HS_HEADER_NO_MAGIC && is_packed(bytes))
         return hs_error__set(error, EBADMSG, "%s: packed with gzip or zstd: a trace is read when it is unpacked", path);
     if (result == HS_HEADER_NO_MAGIC)
-        return hs_error__set(error, EBADMSG, "%s: not a heapsonde trace (no magic)", path);
+        return hs_error__set(error, EBADMSG, "%s: neither a heapsonde trace nor anything else that this command reads",
+                             path);
     if (size < sizeof bytes)
         return hs_error__set(error, EBADMSG, "%s: truncated at %llu bytes, within the file header", path,
                              (unsigned long long)size);

@@ -209,7 +209,7 @@ START_TEST(errors_are_clear)
     put_file("", 0);
     expect_error("empty file");
     put_file("ELF or whatever", 15);
-    expect_error("not a heapsonde trace (no magic)");
+    expect_error("neither a heapsonde trace nor anything else that this command reads");
     put_file(HS_FILE_MAGIC, 8);
     expect_error("truncated at 8 bytes, within the file header");
     write_small(false);
