@@ -19,12 +19,30 @@ static void print_threads(const struct hs_store *store)
         printf("%10" PRIu32 "  %s\n", threads[i].tid, threads[i].name);
 }
 
-static int write_report(const struct hs_arguments *arguments, const struct hs_subject *subject, enum hs_cost cost)
+static unsigned top(const struct hs_arguments *arguments)
 {
+    bool one = hs_arguments__flag(arguments, "sort") || hs_arguments__flag(arguments, "json");
+    return (unsigned)hs_arguments__number(arguments, "top", one ? TOP_OF_ONE : TOP_OF_EACH);
+}
+
+// Whether it is the text report of no more than a digest has.
+static bool can_do_with_digest(const struct hs_arguments *arguments)
+{
+    static const char *const others[] = {"json", "tree", "bottom-up", "full-stacks", "threads", "modules"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (hs_arguments__flag(arguments, others[i]))
+            return false;
+    }
+    return top(arguments) <= HS_DIGEST_SITES;
+}
+
+static int write_report(const struct hs_arguments *arguments, const struct hs_opened *opened, enum hs_cost cost)
+{
+    const struct hs_subject *subject = &opened->subject;
     bool json = hs_arguments__flag(arguments, "json");
     bool one_cost = hs_arguments__flag(arguments, "sort");
     struct hs_report_options options = {
-        .top = (unsigned)hs_arguments__number(arguments, "top", one_cost || json ? TOP_OF_ONE : TOP_OF_EACH),
+        .top = top(arguments),
         .one_cost = one_cost,
         .cost = cost,
         .full_stacks = hs_arguments__flag(arguments, "full-stacks"),
@@ -34,7 +52,7 @@ static int write_report(const struct hs_arguments *arguments, const struct hs_su
     if (json)
         return hs_report__json(stdout, subject, &options);
     if (!hs_arguments__flag(arguments, "tree") && !options.inverted)
-        return hs_report__text(stdout, subject, &options);
+        return hs_report__text(stdout, subject, &options, opened->has_digest ? &opened->digest : NULL);
     int result = hs_report__tree(stdout, subject, &options);
     fflush(stdout);
     hs_trace_symbols__print_problems(subject->symbols, stderr, 5);
@@ -54,7 +72,7 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
     else if (hs_arguments__flag(arguments, "modules"))
         result = hs_report__modules(stdout, &opened->subject);
     else
-        result = write_report(arguments, &opened->subject, cost);
+        result = write_report(arguments, opened, cost);
     if (result)
         hs_complain(arguments->command, "%s: out of memory; give a smaller --top or a narrower filter",
                     opened->subject.path);
@@ -68,7 +86,8 @@ static int report(const struct hs_arguments *arguments)
     int status = hs_fail_if__read(&fail_if, arguments);
     if (status)
         return status;
-    status = hs_opened__open(&opened, arguments);
+    status = can_do_with_digest(arguments) ? hs_opened__open_for_text(&opened, arguments)
+                                           : hs_opened__open(&opened, arguments);
     if (!status) {
         status = write_asked(arguments, &opened);
         fflush(stdout);

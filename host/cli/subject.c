@@ -101,7 +101,21 @@ static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct 
     return result;
 }
 
-static int open_trace(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
+static bool read_digest(struct hs_opened *opened)
+{
+    struct hs_subject *subject = &opened->subject;
+    const struct hs_summary *summary = hs_store__summary(opened->store);
+    opened->has_digest = hs_digest__read(&opened->digest, subject);
+    if (!opened->has_digest)
+        return false;
+    subject->totals.sum = opened->digest.sum;
+    subject->peak = summary->peak;
+    subject->peak_time = summary->peak_time;
+    return true;
+}
+
+static int open_trace(struct hs_opened *opened, const struct hs_arguments *arguments, bool for_text,
+                      struct hs_error *error)
 {
     int result = open_store(opened, opened->subject.path, error);
     opened->subject.store = opened->store;
@@ -111,10 +125,12 @@ static int open_trace(struct hs_opened *opened, const struct hs_arguments *argum
         result = make_filter(opened, arguments, error);
     opened->subject.filter = &opened->filter.filter;
     opened->subject.not_of_samples = hs_filter_parameters__not_of_samples(&arguments->filter);
-    return result ? result : ask(opened, &opened->filter.filter, error);
+    if (result || (for_text && read_digest(opened)))
+        return result;
+    return ask(opened, &opened->filter.filter, error);
 }
 
-static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump)
+static int open_either(struct hs_opened *opened, const struct hs_arguments *arguments, bool dump, bool for_text)
 {
     struct hs_error error = {.message = ""};
     hs_torn_pages__mend();
@@ -127,7 +143,7 @@ static int open_either(struct hs_opened *opened, const struct hs_arguments *argu
     else if (dump)
         result = hs_opened__open_dump(opened, arguments, &error);
     else
-        result = open_trace(opened, arguments, &error);
+        result = open_trace(opened, arguments, for_text, &error);
     if (!result)
         return 0;
     hs_complain(arguments->command, "%s", error.message);
@@ -135,15 +151,25 @@ static int open_either(struct hs_opened *opened, const struct hs_arguments *argu
     return HS_EXIT_FAILURE;
 }
 
-int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
+static bool is_dump(const struct hs_arguments *arguments)
 {
     const char *path = arguments->operands[0];
-    return open_either(opened, arguments, !hs_is_trace(path) && hs_dump__recognise(path));
+    return !hs_is_trace(path) && hs_dump__recognise(path);
+}
+
+int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    return open_either(opened, arguments, is_dump(arguments), false);
+}
+
+int hs_opened__open_for_text(struct hs_opened *opened, const struct hs_arguments *arguments)
+{
+    return open_either(opened, arguments, is_dump(arguments), true);
 }
 
 int hs_opened__open_given(struct hs_opened *opened, const struct hs_arguments *arguments)
 {
-    return open_either(opened, arguments, true);
+    return open_either(opened, arguments, true, false);
 }
 
 int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *arguments, const char *option,
@@ -184,6 +210,7 @@ void hs_opened__close(struct hs_opened *opened)
 {
     hs_resolved_filter__free(&opened->filter);
     hs_filter_scope__destroy(opened->scope);
+    hs_digest__free(&opened->digest);
     if (opened->dump) {
         hs_dump_view__close(&opened->view);
     } else {

@@ -6,6 +6,7 @@
 
 #include "host/cli/command.h"
 #include "host/dump/view.h"
+#include "host/report/digest.h"
 #include "host/report/report.h"
 #include "host/symbols/symbols.h"
 
@@ -20,11 +21,15 @@ struct hs_opened {
     struct hs_filter_scope *scope;
     struct hs_resolved_filter filter; // of a dump: only its stacks
     uint8_t *threads;                 // of the dump: whether it was asked for; NULL: all
+    struct hs_digest digest;          // when it has one
+    bool has_digest;                  // of the subject's totals there is but the sum
 };
 
 // Opens the trace or the dump that the first operand names, as the options ask. Returns 0, or the exit status after a
 // line on standard error.
 int hs_opened__open(struct hs_opened *opened, const struct hs_arguments *arguments);
+// The same for the text report, which can do with a digest.
+int hs_opened__open_for_text(struct hs_opened *opened, const struct hs_arguments *arguments);
 void hs_opened__close(struct hs_opened *opened);
 // Returns 0, or the exit status after a line on standard error when a file was cut while it was read: what was made of
 // it is worth nothing.

@@ -17,22 +17,14 @@ struct collecting {
     struct hs_module_uses *uses;
     const struct hs_node *nodes;
     size_t node_count;
-    uint32_t *use_of_module; // NO_USE: none yet
-    uint32_t *use_of_node;   // NOT_PASSED, IN_NO_MODULE, or FIRST_USE and the number of the use
-    uint32_t *passed;        // by node: bit i: it or a caller lies in use `first + i`
-    struct code *code;       // by place
-    size_t code_room;
+    uint32_t *use_of_module;     // NO_USE: none yet
+    uint32_t *use_of_node;       // NOT_PASSED, IN_NO_MODULE, or FIRST_USE and the number of the use
+    uint32_t *passed;            // by node: bit i: it or a caller lies in use `first + i`
+    struct hs_place_use *places; // by number
+    size_t place_room;
 };
 
 enum { NOT_PASSED, IN_NO_MODULE, FIRST_USE, USES_AT_ONCE = 32 };
-
-// What is known of a place.
-struct code {
-    uint32_t use;
-    bool known;
-    bool counts; // in a module without debug information
-    bool unnamed, shown;
-};
 
 static int start(struct collecting *with, const struct hs_subject *subject, struct hs_module_uses *uses)
 {
@@ -42,13 +34,18 @@ static int start(struct collecting *with, const struct hs_subject *subject, stru
     *with = (struct collecting){.subject = subject, .uses = uses};
     with->nodes = hs_store__nodes(subject->store, &with->node_count);
     with->use_of_module = malloc((modules + 1) * sizeof(*with->use_of_module));
-    with->use_of_node = calloc(with->node_count + 1, sizeof(*with->use_of_node));
-    with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
     uses->use = calloc(modules + 1, sizeof(*uses->use));
-    if (!with->use_of_module || !with->use_of_node || !with->passed || !uses->use)
+    if (!with->use_of_module || !uses->use)
         return -ENOMEM;
     memset(with->use_of_module, 0xff, (modules + 1) * sizeof(*with->use_of_module));
     return 0;
+}
+
+static int start_nodes(struct collecting *with)
+{
+    with->use_of_node = calloc(with->node_count + 1, sizeof(*with->use_of_node));
+    with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
+    return with->use_of_node && with->passed ? 0 : -ENOMEM;
 }
 
 static uint32_t use_of(struct collecting *with, int module)
@@ -65,34 +62,18 @@ static uint32_t use_of(struct collecting *with, int module)
     return *use;
 }
 
-static void look_at(struct collecting *with, uint32_t node, struct code *code)
+static struct hs_place_use *place_of(struct collecting *with, uint32_t number)
 {
-    const int module = hs_trace_symbols__module(with->subject->symbols, node);
-    code->known = true;
-    code->use = module < 0 ? NO_USE : use_of(with, module);
-    // Where debug information was found, names are not worth counting.
-    code->counts = module >= 0 && hs_symbols_reason(&with->uses->use[code->use].status);
-    if (!code->counts)
-        return;
-    const struct hs_frames *frames = hs_trace_symbols__node(with->subject->symbols, node);
-    const struct hs_frame *outermost = &frames->frame[frames->count - 1];
-    code->unnamed = outermost->kind != HS_FRAME_NAMED;
-    // Frames of an allocator are not shown.
-    code->shown = outermost->role != HS_ROLE_ALLOCATOR;
-}
-
-static struct code *code_of(struct collecting *with, uint32_t place)
-{
-    if (place >= with->code_room) {
-        const size_t room = 2 * (size_t)place + 1024;
-        struct code *grown = reallocarray(with->code, room, sizeof(*grown));
+    if (number >= with->place_room) {
+        const size_t room = 2 * (size_t)number + 1024;
+        struct hs_place_use *grown = reallocarray(with->places, room, sizeof(*grown));
         if (!grown)
             return NULL;
-        memset(grown + with->code_room, 0, (room - with->code_room) * sizeof(*grown));
-        with->code = grown;
-        with->code_room = room;
+        memset(grown + with->place_room, 0, (room - with->place_room) * sizeof(*grown));
+        with->places = grown;
+        with->place_room = room;
     }
-    return &with->code[place];
+    return &with->places[number];
 }
 
 static bool is_behind_the_start(const struct collecting *with, uint32_t node)
@@ -108,22 +89,53 @@ static bool is_behind_the_start(const struct collecting *with, uint32_t node)
 
 static int count_node(struct collecting *with, uint32_t node)
 {
-    struct code *code = code_of(with, hs_trace_symbols__place(with->subject->symbols, node));
-    if (!code)
+    struct hs_place_use *place = place_of(with, hs_trace_symbols__place(with->subject->symbols, node));
+    if (!place)
         return -ENOMEM;
-    if (!code->known)
-        look_at(with, node, code);
-    if (code->use == NO_USE)
+    if (!place->nodes++) {
+        const int module = hs_trace_symbols__module(with->subject->symbols, node);
+        place->node = node;
+        place->use = module < 0 ? NO_USE : use_of(with, module);
+    }
+    if (place->use == NO_USE)
         return 0;
-    struct hs_module_use *use = &with->uses->use[code->use];
-    with->use_of_node[node] = FIRST_USE + code->use;
-    use->frames++;
-    if (!code->counts || !code->unnamed)
-        return 0;
-    use->unnamed++;
-    if (!use->matters && code->shown)
-        use->matters = use->status.state != HS_SYMBOLS_FOUND || is_behind_the_start(with, node);
+    with->use_of_node[node] = FIRST_USE + place->use;
+    place->behind_the_start = place->behind_the_start || is_behind_the_start(with, node);
     return 0;
+}
+
+// Where debug information was found, names are not worth counting.
+static void add_place(const struct collecting *with, const struct hs_place_use *place)
+{
+    if (place->use == NO_USE)
+        return;
+    struct hs_module_use *use = &with->uses->use[place->use];
+    use->frames += place->nodes;
+    if (!hs_symbols_reason(&use->status))
+        return;
+    const struct hs_frames *frames = hs_trace_symbols__node(with->subject->symbols, place->node);
+    const struct hs_frame *outermost = &frames->frame[frames->count - 1];
+    if (outermost->kind == HS_FRAME_NAMED)
+        return;
+    use->unnamed += place->nodes;
+    // Frames of an allocator are not shown.
+    if (outermost->role != HS_ROLE_ALLOCATOR)
+        use->matters = use->matters || use->status.state != HS_SYMBOLS_FOUND || place->behind_the_start;
+}
+
+// Keeps the places that were passed.
+static void add_places(struct collecting *with)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < with->place_room; i++) {
+        if (!with->places[i].nodes)
+            continue;
+        add_place(with, &with->places[i]);
+        with->places[count++] = with->places[i];
+    }
+    with->uses->places = with->places;
+    with->uses->place_count = count;
+    with->places = NULL;
 }
 
 // A damaged table may say anything; a parent stands before its children.
@@ -186,30 +198,66 @@ static int compare(const void *left, const void *right)
     return a->module < b->module ? -1 : a->module > b->module;
 }
 
+void hs_module_uses__sort(struct hs_module_uses *uses)
+{
+    qsort(uses->use, uses->count, sizeof(*uses->use), compare);
+}
+
+static int collect(struct collecting *with)
+{
+    int result = start_nodes(with);
+    if (result)
+        return result;
+    mark_stacks(with);
+    result = count_nodes(with);
+    if (result)
+        return result;
+    add_places(with);
+    for (uint32_t first = 0; first < with->uses->count; first += USES_AT_ONCE)
+        add_stacks(with, first);
+    hs_module_uses__sort(with->uses);
+    return 0;
+}
+
+static int end(struct collecting *with, int result)
+{
+    free(with->use_of_module);
+    free(with->use_of_node);
+    free(with->passed);
+    free(with->places);
+    if (result)
+        hs_module_uses__free(with->uses);
+    return result;
+}
+
 int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject *subject)
 {
     struct collecting with;
     int result = start(&with, subject, uses);
-    if (!result) {
-        mark_stacks(&with);
-        result = count_nodes(&with);
+    return end(&with, result ? result : collect(&with));
+}
+
+int hs_module_uses__of_places(struct hs_module_uses *uses, const struct hs_subject *subject,
+                              const struct hs_place_use *places, size_t count)
+{
+    struct collecting with;
+    int result = start(&with, subject, uses);
+    with.places = result ? NULL : calloc(count + 1, sizeof(*with.places));
+    if (!with.places)
+        return end(&with, -ENOMEM);
+    with.place_room = count;
+    for (size_t i = 0; i < count; i++) {
+        const int module = hs_trace_symbols__module(subject->symbols, places[i].node);
+        with.places[i] = places[i];
+        with.places[i].use = module < 0 ? NO_USE : use_of(&with, module);
     }
-    if (!result) {
-        for (uint32_t first = 0; first < uses->count; first += USES_AT_ONCE)
-            add_stacks(&with, first);
-        qsort(uses->use, uses->count, sizeof(*uses->use), compare);
-    }
-    free(with.use_of_module);
-    free(with.use_of_node);
-    free(with.passed);
-    free(with.code);
-    if (result)
-        hs_module_uses__free(uses);
-    return result;
+    add_places(&with);
+    return end(&with, 0);
 }
 
 void hs_module_uses__free(struct hs_module_uses *uses)
 {
     free(uses->use);
+    free(uses->places);
     *uses = (struct hs_module_uses){0};
 }

@@ -18,13 +18,27 @@ struct hs_module_use {
     bool matters;     // frames besides those that only start a thread are unnamed
 };
 
+// The nodes of one place (host/symbols/places.h) that the stacks pass through.
+struct hs_place_use {
+    uint64_t nodes;
+    uint32_t node;         // one of them
+    uint32_t use;          // private
+    bool behind_the_start; // one of them has more callers than those that only start a thread
+};
+
 struct hs_module_uses {
     struct hs_module_use *use; // by bytes, largest first
     size_t count;
+    struct hs_place_use *places; // that were passed, in no order
+    size_t place_count;
 };
 
 // The modules that the subject's stacks pass through. Returns 0 or -ENOMEM. Other threads may ask for frames meanwhile.
 int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject *subject);
+// The same from the places alone, without `stacks` and `bytes`, which are the caller's to add, and so not in order.
+int hs_module_uses__of_places(struct hs_module_uses *uses, const struct hs_subject *subject,
+                              const struct hs_place_use *places, size_t count);
+void hs_module_uses__sort(struct hs_module_uses *uses);
 void hs_module_uses__free(struct hs_module_uses *uses);
 
 // For people: the first few of these that matter. Writes nothing when nothing that matters is missing.

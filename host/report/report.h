@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+struct hs_digest;
 struct hs_json;
 struct hs_subject;
 
@@ -57,13 +58,15 @@ struct hs_report_options {
     bool inverted;        // of the tree
 };
 
-// Each returns 0 or -ENOMEM.
-int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);
+// Each returns 0 or -ENOMEM. With a digest, which has as many call sites as are to be shown, of the subject's totals
+// only the sum is needed; NULL: it is made, and kept.
+int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options,
+                    const struct hs_digest *digest);
 int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);
 int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);
 
 // The parts of the text report.
-void hs_report__summary(FILE *out, const struct hs_subject *subject);
+void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest);
 
 // How the trace names things.
 const char *hs_arch_name(const struct hs_summary *summary);  // x86_64, aarch64, arm, mips64, ...

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/digest.h"
 #include "host/report/frames.h"
 #include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
@@ -8,10 +9,6 @@
 #include "host/report/sites.h"
 #include "host/report/text.h"
 #include "host/report/unwound.h"
-
-#include <pthread.h>
-
-#define SHOWN_FRAMES 6
 
 static void print_site(FILE *out, const struct hs_subject *subject, const struct hs_site *site, unsigned rank,
                        enum hs_cost cost, uint64_t whole)
@@ -72,35 +69,6 @@ static int print_samples(FILE *out, const struct hs_subject *subject, const stru
     return result;
 }
 
-struct collecting {
-    const struct hs_subject *subject;
-    struct hs_module_uses uses;
-    int failed;
-};
-
-static void *collect_uses(void *argument)
-{
-    struct collecting *collecting = argument;
-    collecting->failed = hs_module_uses__collect(&collecting->uses, collecting->subject);
-    return NULL;
-}
-
-// Each of the two goes through all stacks: on a processor each, where there are two.
-static int collect(const struct hs_subject *subject, uint32_t frames, struct hs_module_uses *uses,
-                   struct hs_sites *sites)
-{
-    pthread_t thread;
-    struct collecting collecting = {.subject = subject};
-    bool threaded = !pthread_create(&thread, NULL, collect_uses, &collecting);
-    int failed = hs_sites__build(sites, subject->symbols, &subject->totals, frames);
-    if (threaded)
-        pthread_join(thread, NULL);
-    else
-        collect_uses(&collecting);
-    *uses = collecting.uses;
-    return failed ? failed : collecting.failed;
-}
-
 static int print_all_sites(FILE *out, const struct hs_subject *subject, const struct hs_sites *sites,
                            const struct hs_report_options *options)
 {
@@ -113,22 +81,34 @@ static int print_all_sites(FILE *out, const struct hs_subject *subject, const st
     return result;
 }
 
-int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
+static int print_all(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options,
+                     const struct hs_digest *digest)
 {
-    struct hs_module_uses uses;
-    struct hs_sites sites;
+    int result = 0;
     if (subject->kind)
         subject->kind->write_summary(out, subject);
     else
-        hs_report__summary(out, subject);
-    int result = collect(subject, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES, &uses, &sites);
-    if (!result)
-        hs_report__missing(out, subject, &uses);
-    if (!result && !subject->kind && !options->one_cost)
+        hs_report__summary(out, subject, digest);
+    hs_report__missing(out, subject, &digest->uses);
+    if (!subject->kind && !options->one_cost)
         result = hs_report__over_time(out, subject);
     if (!result)
-        result = print_all_sites(out, subject, &sites, options);
-    hs_module_uses__free(&uses);
-    hs_sites__free(&sites);
+        result = print_all_sites(out, subject, &digest->sites, options);
     return result ? result : print_samples(out, subject, options);
+}
+
+int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options,
+                    const struct hs_digest *digest)
+{
+    struct hs_digest made;
+    if (digest)
+        return print_all(out, subject, options, digest);
+    int result = hs_digest__make(&made, subject, options->full_stacks);
+    if (result)
+        return result;
+    if (!options->full_stacks)
+        hs_digest__keep(&made, subject);
+    result = print_all(out, subject, options, &made);
+    hs_digest__free(&made);
+    return result;
 }

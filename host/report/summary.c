@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
 #include "host/import/import.h"
-#include "host/report/cut_stacks.h"
+#include "host/report/digest.h"
 #include "host/report/report.h"
 #include "host/report/style.h"
 #include "host/report/text.h"
@@ -61,7 +61,7 @@ static void print_sums(const struct writer *to, const struct hs_summary *summary
             hs_text__count(summary->untold_events).text, hs_text__time(summary->sums_until).text);
 }
 
-static void print_numbers(const struct writer *to, const struct hs_subject *subject)
+static void print_numbers(const struct writer *to, const struct hs_subject *subject, const struct hs_digest *digest)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     const struct hs_total *sum = &subject->totals.sum;
@@ -81,8 +81,7 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         row(to, "culled", "%s allocations of %s lived shortly and were only summed up: they count as allocated",
             hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
-    row(to, "stacks", subject->totals.count > 1 ? "%s different ones" : "%s",
-        hs_text__count(subject->totals.count).text);
+    row(to, "stacks", digest->stacks > 1 ? "%s different ones" : "%s", hs_text__count(digest->stacks).text);
     if (summary->has_sums)
         print_sums(to, summary);
 }
@@ -139,29 +138,26 @@ static void print_damage(const struct writer *to, const struct hs_summary *summa
 }
 
 // The recorder also counts the walks that ended early; stacks that are not in the trace have nothing but that.
-static void print_cut_stacks(const struct writer *to, const struct hs_subject *subject)
+static void print_cut_stacks(const struct writer *to, const struct hs_subject *subject, const struct hs_cut_stacks *cut)
 {
-    struct hs_cut_stacks cut;
     const struct hs_summary *summary = hs_store__summary(subject->store);
     const struct hs_total *sum = &subject->totals.sum;
-    if (hs_cut_stacks__count(&cut, subject))
-        return;
     for (unsigned i = 1; i < HS_CUT_REASONS; i++) {
-        if (cut.stacks[i])
-            row(to, "cut stacks", "%s with %s of the allocations: %s", hs_text__count(cut.stacks[i]).text,
-                hs_text__percent(cut.allocations[i], sum->allocated_count).text, hs_cut_reason(i));
+        if (cut->stacks[i])
+            row(to, "cut stacks", "%s with %s of the allocations: %s", hs_text__count(cut->stacks[i]).text,
+                hs_text__percent(cut->allocations[i], sum->allocated_count).text, hs_cut_reason(i));
         else if (summary->truncated[i] && !subject->restriction)
             row(to, "cut stacks", "%s while recording, none in the trace: %s",
                 hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
     }
-    if (cut.guessed_stacks)
+    if (cut->guessed_stacks)
         row(to, "guessed", "%s stacks, with %s of the allocations, hold a frame that is probable, not proven",
-            hs_text__count(cut.guessed_stacks).text,
-            hs_text__percent(cut.guessed_allocations, sum->allocated_count).text);
+            hs_text__count(cut->guessed_stacks).text,
+            hs_text__percent(cut->guessed_allocations, sum->allocated_count).text);
 }
 
 // Only what is not zero: whoever reads this far has a reason to.
-static void print_losses(const struct writer *to, const struct hs_subject *subject)
+static void print_losses(const struct writer *to, const struct hs_subject *subject, const struct hs_cut_stacks *cut)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     for (unsigned i = 0; i < 16; i++) {
@@ -169,7 +165,7 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
             row(to, "dropped", "%s %s: %s", hs_text__count(summary->dropped[i]).text, hs_drop_unit(i),
                 hs_drop_explanation(i));
     }
-    print_cut_stacks(to, subject);
+    print_cut_stacks(to, subject, cut);
     if (summary->guessed)
         row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
             hs_text__count(summary->guessed).text);
@@ -186,12 +182,12 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
     print_damage(to, summary);
 }
 
-void hs_report__summary(FILE *out, const struct hs_subject *subject)
+void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest)
 {
     struct writer to = {out, hs_style__for(out)};
     const struct hs_summary *summary = hs_store__summary(subject->store);
     print_program(&to, subject);
-    print_numbers(&to, subject);
+    print_numbers(&to, subject, digest);
     print_ending(&to, summary);
     const char *incomplete = hs_store__info(subject->store, "incomplete");
     if (incomplete)
@@ -199,5 +195,5 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject)
     const char *perf = hs_store__info(subject->store, "perf");
     if (perf)
         row(&to, "samples", "%s", perf);
-    print_losses(&to, subject);
+    print_losses(&to, subject, &digest->cut);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/store/files.h"
 
+#include "host/store/kept.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,12 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// What is kept with the store is not mapped, and may change.
+static bool is_kept(const char *name)
+{
+    return !strcmp(name, HS_KEPT_FILE) || !strcmp(name, HS_KEPT_UNDER_WAY);
+}
+
 static void take_down(struct hs_store_files *files, const char *name)
 {
     struct stat status;
     struct hs_store_file *file = &files->file[files->count];
-    if (files->count == sizeof(files->file) / sizeof(*files->file) || strlen(name) >= sizeof(file->name) ||
-        fstatat(files->directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode))
+    if (is_kept(name) || files->count == sizeof(files->file) / sizeof(*files->file) ||
+        strlen(name) >= sizeof(file->name) || fstatat(files->directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) ||
+        !S_ISREG(status.st_mode))
         return;
     strcpy(file->name, name);
     file->size = status.st_size;

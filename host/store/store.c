@@ -5,6 +5,7 @@
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
 #include "host/store/files.h"
+#include "host/store/kept.h"
 #include "host/store/tables.h"
 
 #include <errno.h>
@@ -246,6 +247,23 @@ bool hs_store__is_whole(const struct hs_store *store)
     return hs_store_files__are_whole(&store->files);
 }
 
+// ---- what is kept with it -------------------------------------------------------------------------------------------
+
+static bool keeps(const struct hs_store *store)
+{
+    return store->files.count && !store->remove;
+}
+
+int hs_store__read_kept(const struct hs_store *store, uint8_t **bytes, size_t *count)
+{
+    return keeps(store) ? hs_kept__read(store->files.directory_fd, &store->head, bytes, count) : -ENOENT;
+}
+
+int hs_store__keep(const struct hs_store *store, const void *bytes, size_t count)
+{
+    return keeps(store) ? hs_kept__write(store->files.directory_fd, &store->head, bytes, count) : -EROFS;
+}
+
 // ---- tables from elsewhere -----------------------------------------------------------------------------------------
 
 static int copy_column(struct hs_column_file *file, const void *elements, size_t count, size_t element)
@@ -376,6 +394,8 @@ void hs_store__remove(const char *directory)
         "partial_free_stack",
         "partial_free_stream",
         "partial_state",
+        HS_KEPT_FILE,
+        HS_KEPT_UNDER_WAY,
     };
     // By path: this must also work when no more files can be opened.
     char path[PATH_MAX];

@@ -360,6 +360,11 @@ void hs_store__close(struct hs_store *store);
 // Whether its files are as long as they were: reading what was cut off raises SIGBUS.
 bool hs_store__is_whole(const struct hs_store *store);
 
+// What somebody worked out of all of the store and keeps with it: a file of its own, which every later opening of the
+// same store finds (host/store/kept.h). Nothing is kept of a store that is removed when it is closed.
+int hs_store__read_kept(const struct hs_store *store, uint8_t **bytes, size_t *count);
+int hs_store__keep(const struct hs_store *store, const void *bytes, size_t count);
+
 const struct hs_summary *hs_store__summary(const struct hs_store *store);
 const struct hs_columns *hs_store__columns(const struct hs_store *store);
 // The most that each stack had: for each block of stacks a block of bytes and one of times. Stacks behind it had

@@ -43,6 +43,9 @@ static inline uint32_t hs_trace_symbols__place(struct hs_trace_symbols *self, ui
 // The frames of one node of the stack table; of a cut mark: one frame that names the reason. Never NULL.
 static inline const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node);
 
+// The same where they are known already, else NULL.
+static inline const struct hs_frames *hs_trace_symbols__known(struct hs_trace_symbols *self, uint32_t node);
+
 // The node's frames are these, which the caller knows already: what hs_symbols__named or hs_symbols__resolve of the
 // session returned. 0 or -ENOMEM.
 int hs_trace_symbols__set(struct hs_trace_symbols *self, uint32_t node, const struct hs_frames *frames);
@@ -87,6 +90,12 @@ static inline const struct hs_frames *hs_trace_symbols__node(struct hs_trace_sym
     struct hs_place *place = hs_places__at(&self->places, hs_trace_symbols__place(self, node));
     const struct hs_frames *frames = __atomic_load_n(&place->frames, __ATOMIC_ACQUIRE);
     return frames ? frames : hs_trace_symbols__find_frames(self, place);
+}
+
+static inline const struct hs_frames *hs_trace_symbols__known(struct hs_trace_symbols *self, uint32_t node)
+{
+    const struct hs_place *place = hs_places__at(&self->places, hs_trace_symbols__place(self, node));
+    return __atomic_load_n(&place->frames, __ATOMIC_ACQUIRE);
 }
 
 static inline int hs_trace_symbols__module(struct hs_trace_symbols *self, uint32_t node)
