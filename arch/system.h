@@ -12,27 +12,14 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-// An argument that the kernel does not look at: what its register holds anyway. The comments keep the compiler from
-// taking two of them for one value, which it would move about.
-#define HS_SYSTEM_ANY(comment)                                                                                         \
-    ({                                                                                                                 \
-        long any;                                                                                                      \
-        __asm__("/* " #comment " */" : "=r"(any));                                                                     \
-        any;                                                                                                           \
-    })
-#define HS_SYSTEM_ANY_3_TO_6 HS_SYSTEM_ANY(c), HS_SYSTEM_ANY(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f)
-
-#define HS_SYSTEM0(n)       hs_arch_syscall(n, HS_SYSTEM_ANY(a), HS_SYSTEM_ANY(b), HS_SYSTEM_ANY_3_TO_6)
-#define HS_SYSTEM1(n, a)    hs_arch_syscall(n, (long)(a), HS_SYSTEM_ANY(b), HS_SYSTEM_ANY_3_TO_6)
-#define HS_SYSTEM2(n, a, b) hs_arch_syscall(n, (long)(a), (long)(b), HS_SYSTEM_ANY_3_TO_6)
-#define HS_SYSTEM3(n, a, b, c)                                                                                         \
-    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), HS_SYSTEM_ANY(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f))
-#define HS_SYSTEM4(n, a, b, c, d)                                                                                      \
-    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), HS_SYSTEM_ANY(e), HS_SYSTEM_ANY(f))
-#define HS_SYSTEM5(n, a, b, c, d, e)                                                                                   \
-    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), HS_SYSTEM_ANY(f))
+#define HS_SYSTEM0(n)                hs_arch_syscall(n, 0, 0, 0, 0, 0, 0, 0)
+#define HS_SYSTEM1(n, a)             hs_arch_syscall(n, 1, (long)(a), 0, 0, 0, 0, 0)
+#define HS_SYSTEM2(n, a, b)          hs_arch_syscall(n, 2, (long)(a), (long)(b), 0, 0, 0, 0)
+#define HS_SYSTEM3(n, a, b, c)       hs_arch_syscall(n, 3, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define HS_SYSTEM4(n, a, b, c, d)    hs_arch_syscall(n, 4, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define HS_SYSTEM5(n, a, b, c, d, e) hs_arch_syscall(n, 5, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define HS_SYSTEM6(n, a, b, c, d, e, f)                                                                                \
-    hs_arch_syscall(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+    hs_arch_syscall(n, 6, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 // True for a pointer-valued result that is -errno.
 static inline int hs_system_failed(long result)

@@ -22,8 +22,8 @@ static inline uintptr_t hs_arch_thread_pointer(void)
 // Makes `pointer` the thread pointer of the calling thread, one of ours without libc: the word there is writable.
 static inline void hs_arch_set_thread_pointer(uintptr_t pointer)
 {
-    *(uintptr_t *)pointer = pointer;                         // read through %fs:0
-    hs_arch_syscall(158, 0x1002, (long)pointer, 0, 0, 0, 0); // arch_prctl, ARCH_SET_FS
+    *(uintptr_t *)pointer = pointer;                            // read through %fs:0
+    hs_arch_syscall(158, 2, 0x1002, (long)pointer, 0, 0, 0, 0); // arch_prctl, ARCH_SET_FS
 }
 
 #endif

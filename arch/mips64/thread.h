@@ -22,7 +22,7 @@ static inline uintptr_t hs_arch_thread_pointer(void)
 // Makes `pointer` the thread pointer of the calling thread, one of ours without libc: the word there is writable.
 static inline void hs_arch_set_thread_pointer(uintptr_t pointer)
 {
-    hs_arch_syscall(5242, (long)pointer, 0, 0, 0, 0, 0); // set_thread_area
+    hs_arch_syscall(5242, 1, (long)pointer, 0, 0, 0, 0, 0); // set_thread_area
 }
 
 #endif

@@ -72,10 +72,10 @@ static inline void hs_capture_all(struct hs_all_registers *registers)
 // The only system calls that are left: memory (host/unwind/offline.c).
 long hs_view_system(long number, long first, long second);
 
-static inline long hs_arch_syscall(long number, long first, long second, long third, long fourth, long fifth,
-                                   long sixth)
+static inline long hs_arch_syscall(long number, unsigned count, long first, long second, long third, long fourth,
+                                   long fifth, long sixth)
 {
-    (void)third, (void)fourth, (void)fifth, (void)sixth;
+    (void)count, (void)third, (void)fourth, (void)fifth, (void)sixth;
     return hs_view_system(number, first, second);
 }
 
