@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Everything that runs inside the target process: no libc, no TLS call, no stack protector, frame pointers. The options
+# Everything that runs inside the target process: no libc, no TLS call, no stack protector; unwound by its tables. The options
 # and, in each folder, the names of the sources are text files, because Makefile.shim reads them too.
 
 # heapsonde_lines(VARIABLE FILE): the lines of a file; a change of the file configures anew.
