@@ -2,6 +2,8 @@
 //
 // Programs whose samples land where no file says anything, or does any more; forks that come and go; and 1 GiB of which
 // the kernel says what is in memory. odd_code CASE; prints what is true.
+#include "tests/perf/put_together.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -331,6 +333,7 @@ static int allocate_gigabyte(void)
     static char *(*const functions[BLOCKS])(size_t) = {allocate_half, allocate_every_tenth, allocate_untouched,
                                                        allocate_whole};
     long long found[BLOCKS];
+    unsigned long long before = pages_put_together();
     // From the start: a block of which one page is there the kernel may put together at any time, without a fault.
     if (!in_huge_pages)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
@@ -339,8 +342,9 @@ static int allocate_gigabyte(void)
         kept = block;
         found[i] = resident(block, SIZE);
     }
-    printf("allocate_half %lld allocate_every_tenth %lld allocate_untouched %lld allocate_whole %lld\n", found[0],
-           found[1], found[2], found[3]);
+    printf(
+        "allocate_half %lld allocate_every_tenth %lld allocate_untouched %lld allocate_whole %lld put_together %llu\n",
+        found[0], found[1], found[2], found[3], pages_put_together() - before);
     return 0;
 }
 

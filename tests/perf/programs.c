@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Programs of which it is known where their CPU time goes and what memory they touch. What is true they say themselves.
+#include "tests/perf/put_together.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -284,6 +286,7 @@ static void stay_here(void)
 static int touch_blocks(const char *mebibytes)
 {
     size_t size = (size_t)strtoull(mebibytes, NULL, 10) << 20;
+    unsigned long long before = pages_put_together();
     // From the start: a block of which one page is there the kernel may put together at any time, without a fault.
     if (!in_huge_pages)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
@@ -293,9 +296,10 @@ static int touch_blocks(const char *mebibytes)
     char *untouched = allocate_untouched(size);
     char *mapping = allocate_mapping(size);
     printf("allocate_half %llu allocate_every_tenth %llu allocate_here_and_there %llu allocate_untouched %llu "
-           "allocate_mapping %llu\n",
+           "allocate_mapping %llu ",
            resident(half, size), resident(tenth, size), resident(sparse, size), resident(untouched, size),
            resident(mapping, size));
+    printf("put_together %llu\n", pages_put_together() - before);
     return 0;
 }
 
