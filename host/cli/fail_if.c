@@ -83,6 +83,27 @@ static uint64_t value_of(enum hs_condition_total which, const struct hs_total *t
     }
 }
 
+static bool has_none(const struct hs_set *stacks)
+{
+    if (!stacks->words)
+        return false;
+    for (uint32_t stack = 0; stack < stacks->count; stack++) {
+        if (hs_set__has(stacks, stack))
+            return false;
+    }
+    return true;
+}
+
+// A mistyped name would otherwise pass for nothing to complain of.
+static void note_names(const struct question *question, enum hs_condition_total which, const struct hs_filter *filter)
+{
+    if (has_none(&filter->stacks))
+        hs_complain(question->arguments->command,
+                    "--fail-if: no stack in %s is what %s(...) asks for, so it is 0; check the names there, and with "
+                    "--modules whether functions have names",
+                    question->opened->subject.path, hs_condition_total__name(which));
+}
+
 static int ask_store(const struct hs_opened *opened, enum hs_condition_total which, const struct hs_filter *filter,
                      uint64_t *value, struct hs_error *error)
 {
@@ -118,6 +139,7 @@ static int ask_trace(const struct question *question, enum hs_condition_total wh
     hs_filter_parameters__free(&all);
     if (result)
         return result;
+    note_names(question, which, &resolved.filter);
     result = ask_store(question->opened, which, &resolved.filter, value, error);
     hs_resolved_filter__free(&resolved);
     return result;
@@ -147,6 +169,7 @@ static int ask_dump(const struct question *question, enum hs_condition_total whi
     int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
     if (result)
         return result;
+    note_names(question, which, &resolved.filter);
     *value = 0;
     for (size_t i = 0; i < opened->subject.totals.count; i++) {
         const struct hs_total *total = &opened->subject.totals.total[i];

@@ -84,6 +84,8 @@ START_TEST(dumps_know_frames_alone)
     expect(0, "report --function-regex keep_every trace.heap", "keep_every_third", "");
     expect(0, "diff --function-regex keep_every trace.heap trace.dat", "", "");
     expect(3, "report --fail-if 'live_bytes(function=~keep_every) > 1' trace.heap", "", "1.86 KiB");
+    expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.heap", "",
+           "no stack in trace.heap is what ");
     expect(1, "report --fail-if 'peak_bytes > 1' trace.heap", "", "knows nothing of peak_bytes");
     expect(1, "report --fail-if 'live_bytes(size_min=3) > 1' trace.heap", "", "size_min: trace.heap is a heap dump");
 }
@@ -110,6 +112,9 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(3, "report --function drop_others --fail-if 'freed_count == 60' trace.dat", "only", "== 60: 60");
     expect(1, "report --fail-if 'live_bytes(thread=nobody) > 1' trace.dat", "", "no thread 'nobody'");
     expect(1, "report --fail-if 'live_bytes > 1' missing.dat", "", "missing.dat");
+    // Names that are nowhere would pass for ever.
+    expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
+           "no stack in trace.dat is what live_bytes(...) asks for");
 }
 END_TEST
 
