@@ -7,12 +7,12 @@
 #include "format/record_read.h"
 #include "format/varint.h"
 
-#define BLOCK_HASH_BITS 13
-#define STACK_HASH_BITS 12
-#define FREE_COLUMN     HS_CODEC_MAX_EVENTS
-#define ALLOC_COLUMN    (HS_CODEC_MAX_EVENTS / 2 + 2)
-#define BITS_SIZE       (40u << 10)
-#define ESCAPE_SIZE     (48u << 10)
+#define BLOCK_HASH_BITS     13
+#define STACK_HASH_BITS     12
+#define FREE_COLUMN(words)  (words)
+#define ALLOC_COLUMN(words) ((words) / 2 + 2)
+#define BITS_SIZE           (40u << 10)
+#define ESCAPE_SIZE         (48u << 10)
 
 // What nearly every event needs is written out where it is used; of what few need there is one copy, compiled for size.
 #define OFTEN static inline __attribute__((always_inline))
@@ -44,7 +44,9 @@ static int is_free_column(unsigned column)
     return column <= HS_COLUMN_OLD_DISTANCE || column >= HS_COLUMN_FREE_STACK;
 }
 
-_Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN + 14u * ALLOC_COLUMN <= HS_CODEC_SCRATCH_SIZE,
+_Static_assert(sizeof(struct encoder) + 18u * FREE_COLUMN(HS_CODEC_MAX_EVENTS) +
+                       14u * ALLOC_COLUMN(HS_CODEC_MAX_EVENTS) <=
+                   HS_CODEC_SCRATCH_SIZE,
                "the encoder fits its scratch memory");
 
 // Until the end a column's pointer is where its next symbol goes.
@@ -446,22 +448,22 @@ OFTEN int encode_short(void *sink, const struct hs_short_record *record, uint64_
 }
 
 // Sets each column's pointer to its begin, and its count to how far the pointer was from there.
-RARE void lay_out_columns(struct encoder *encoder)
+RARE void lay_out_columns(struct encoder *encoder, size_t words)
 {
     uint8_t *symbols = encoder->symbols;
     for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
         uintptr_t count = (uintptr_t)encoder->column[c].symbol - (uintptr_t)symbols;
         encoder->column[c] = (struct hs_symbols){symbols, (uint32_t)count};
-        symbols += is_free_column(c) ? FREE_COLUMN : ALLOC_COLUMN;
+        symbols += is_free_column(c) ? FREE_COLUMN(words) : ALLOC_COLUMN(words);
     }
 }
 
-static void start(struct encoder *encoder, const struct hs_codec_target *target, uint8_t *output)
+static void start(struct encoder *encoder, const struct hs_codec_target *target, size_t words, uint8_t *output)
 {
     hs_model_start(&encoder->model, target);
     __builtin_memset(encoder->block_hash, 0, sizeof encoder->block_hash);
     __builtin_memset(encoder->stack_hash, 0, sizeof encoder->stack_hash);
-    lay_out_columns(encoder);
+    lay_out_columns(encoder, words);
     // Raw bits and escapes wait at the end of the output until the columns are written.
     encoder->escape_end = output + HS_CODEC_MAX_OUTPUT;
     encoder->escape = encoder->escape_end - ESCAPE_SIZE;
@@ -471,14 +473,14 @@ static void start(struct encoder *encoder, const struct hs_codec_target *target,
 }
 
 // Once for a chunk: writes the columns, and behind them the raw bits and the escapes.
-RARE void finish(struct encoder *encoder, uint64_t base_time, uint8_t *output, struct hs_encoded *result)
+RARE void finish(struct encoder *encoder, size_t words, uint64_t base_time, uint8_t *output, struct hs_encoded *result)
 {
     const uint8_t *bits = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
     const uint8_t *escape = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE;
     size_t bits_length = (size_t)(hs_bits_finish(&encoder->bits) - bits);
     size_t escape_length = (size_t)(encoder->escape - escape);
     uint8_t *at = output, *end = output + HS_CODEC_MAX_OUTPUT - ESCAPE_SIZE - BITS_SIZE;
-    lay_out_columns(encoder);
+    lay_out_columns(encoder, words);
     *at++ = HS_CODEC_VERSION;
     *at++ = (uint8_t)(encoder->free_stacks ? HS_PAYLOAD_FREE_STACKS : 0);
     const uint64_t numbers[] = {result->count, base_time, bits_length, escape_length};
@@ -503,9 +505,9 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
     struct encoder *encoder = scratch;
     if (words > HS_CODEC_MAX_EVENTS)
         words = HS_CODEC_MAX_EVENTS;
-    start(encoder, target, output);
+    start(encoder, target, words, output);
     encoder->time = base_time;
     hs_records_read(&sink, encoder, target->pointer_size, records, words, base_time, result);
     if (result->count)
-        finish(encoder, base_time, output, result);
+        finish(encoder, words, base_time, output, result);
 }

@@ -38,7 +38,9 @@ static bool next_slot(struct journal *journal)
     journal->slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
     if (!journal->slot)
         return false;
-    hs_meta_begin(&journal->writer, hs_slot__records(journal->slot), HS_SLOT_RECORDS_SIZE);
+    if (journal == &others)
+        journal->slot->filled = HS_SLOT_RECORDS_SIZE; // copies of stacks are long
+    hs_meta_begin(&journal->writer, hs_slot__records(journal->slot), journal->slot->filled);
     return true;
 }
 

@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-enum { HURRY_BELOW = 4, LOOK_AGAIN_AFTER = 16 };
+enum { HURRY_BELOW = 2, LOOK_AGAIN_AFTER = 16 };
 
 // What an event may take on the average so that time is worth more than bytes: when it is processor time that all are
 // short of, and when threads wait.
@@ -130,7 +130,7 @@ static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
 {
     struct hs_encoded result;
     __auto_type encode = is_light_better(sealer) ? hs_events_encode_lightly : hs_events_encode;
-    encode(&target, records, HS_SLOT_RECORDS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
+    encode(&target, records, HS_SLOT_EVENTS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
     if (result.length == 0)
         return;
     struct hs_chunk_header chunk = {

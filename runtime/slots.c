@@ -110,6 +110,7 @@ struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time
     struct hs_slot *slot = pop_free();
     if (!slot)
         return NULL;
+    slot->filled = HS_SLOT_EVENTS_SIZE;
     struct hs_slot_header *header = hs_slot__header(slot);
     header->stream = stream;
     header->sequence = hs_slots__next_sequence();
@@ -153,9 +154,8 @@ struct hs_slot *hs_slots__collect(void)
 void hs_slots__give_back(struct hs_slot *slot)
 {
     struct hs_slot_header *header = hs_slot__header(slot);
-    size_t filled = header->use == HS_SLOT_META ? HS_SLOT_RECORDS_SIZE : HS_SLOT_EVENTS_SIZE;
     __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
-    __builtin_memset(hs_slot__records(slot), 0, filled);
+    __builtin_memset(hs_slot__records(slot), 0, slot->filled);
     push_free(slot);
     wake_waiting(1);
 }

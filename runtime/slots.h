@@ -18,13 +18,14 @@
 
 enum { HS_SLOTS_LIMIT = 8192 };
 
-// Of a slot's records as far as a thread fills it with events: what it leaves untouched takes no memory.
-#define HS_SLOT_EVENTS_SIZE (HS_SLOT_SIZE / 4 * 3 - HS_SLOT_RECORDS_OFFSET)
+// Of a slot's records as far as it is filled, unless its owner says otherwise: what is left untouched takes no memory.
+#define HS_SLOT_EVENTS_SIZE (HS_SLOT_SIZE / 2 - HS_SLOT_RECORDS_OFFSET)
 
 struct hs_slot {
     uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
     uint64_t file_offset; // 0: not in the file
     _Atomic uint32_t next;
+    uint32_t filled; // its records at most, in bytes: so much is emptied. Its owner may raise it
 };
 
 // Adds `count` slots at `memory`, HS_SLOT_SIZE apart; `file_offset` as in struct hs_slot. The chunk headers are filled

@@ -128,6 +128,9 @@ START_TEST(slot_is_emptied)
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
         struct hs_slot *slot = hs_slots__take(uses[i].use, 1, 0);
         uint8_t *records = (uint8_t *)hs_slot__records(slot);
+        if (uses[i].use == HS_SLOT_META)
+            slot->filled = HS_SLOT_RECORDS_SIZE;
+        ck_assert_uint_eq(slot->filled, uses[i].size);
         memset(records, 0xff, uses[i].size);
         size_t behind = HS_SLOT_RECORDS_SIZE - uses[i].size;
         if (behind)
