@@ -72,14 +72,25 @@ static void read_headers(const struct source *source)
     if (!read_part(source, image->start, 0, &header, sizeof header) ||
         __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
         return;
-    uint64_t lowest = UINT64_MAX;
-    for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_LIMIT; i++) {
+    uint64_t lowest = UINT64_MAX, tables = 0, tables_end = 0;
+    // What is loaded comes before what is told of it.
+    for (unsigned i = header.e_phnum < SEGMENTS_LIMIT ? header.e_phnum : SEGMENTS_LIMIT; i-- > 0;) {
         if (!read_segment(source, &header, i, &segment))
             return;
-        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
+        if (segment.p_type == PT_GNU_EH_FRAME)
+            tables = segment.p_vaddr;
+        if (segment.p_type != PT_LOAD)
+            continue;
+        if (segment.p_vaddr < lowest)
             lowest = segment.p_vaddr;
+        if (!(segment.p_flags & PF_W) && tables - segment.p_vaddr < segment.p_filesz)
+            tables_end = segment.p_vaddr + segment.p_filesz;
     }
     image->bias = image->start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));
+    if (tables && tables_end) {
+        image->tables = image->bias + tables;
+        image->tables_end = image->bias + tables_end;
+    }
     for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_LIMIT && !image->build_id_length; i++)
         if (read_segment(source, &header, i, &segment) && segment.p_type == PT_NOTE)
             find_build_id(source, &segment);

@@ -14,6 +14,9 @@ struct hs_image {
     uint64_t bias;   // what loading added to the file's addresses
     uint8_t build_id[HS_BUILD_ID_LIMIT];
     size_t build_id_length; // 0: it has none
+    // From the module's .eh_frame_hdr to the end of the segment that it is in; 0, 0: none, or the program may write
+    // there.
+    uint64_t tables, tables_end;
 };
 
 // `path`: of the module's file, which is read where the kernel or QEMU cannot read memory by a call.

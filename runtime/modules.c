@@ -6,6 +6,7 @@
 #include "runtime/image.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
+#include "runtime/tables.h"
 #include "runtime/text.h"
 
 #include <fcntl.h>
@@ -36,6 +37,7 @@ static struct {
     uintptr_t last_unknown_page;                      // code that no scan explains is not scanned for again at once
     void (*unloaded)(uintptr_t start, uintptr_t end); // of a rescan, for what something else took the place of
     bool dropped;
+    bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules;
 
 static bool known(uintptr_t pc)
@@ -55,6 +57,8 @@ static void announce(const struct module *module, const char *path)
     struct hs_image image;
     hs_image__read(&image, module->start, path);
     hs_embed__remember(path);
+    if (!modules.scanned)
+        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
     hs_journal__module(module->start, module->end, image.bias, image.build_id, image.build_id_length, path);
 }
 
@@ -199,6 +203,7 @@ static bool scan(void)
         modules.table[i].present = false;
     scan_text((int)fd, &group);
     finish_group(&group);
+    modules.scanned = true;
     hs_system_close((int)fd);
     return true;
 }

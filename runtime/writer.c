@@ -16,6 +16,7 @@
 #include "runtime/process.h"
 #include "runtime/seal.h"
 #include "runtime/stream/stream.h"
+#include "runtime/tables.h"
 #include "runtime/threads.h"
 
 #include <stdatomic.h>
@@ -202,6 +203,7 @@ static void thread_main(void *unused)
         left_over = sleep_until_needed() && is_left_over(&status);
         uint32_t orders = atomic_exchange(&writer.asked, 0);
         seal_submitted();
+        hs_tables__give_back_if_due();
         carry_out(orders);
         ends = orders & ORDER_QUIT;
     }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Pages of the program's own unwind tables. Whoever looks a rule up brings them into memory, and those around them with
+// them; rules are kept, so the pages are not needed again soon. They are clean pages of files: giving them back loses
+// nothing, and who needs one again finds it in the page cache.
+//
+// Only tables that were there from the start are given back, since such modules are not unloaded; only pages that the
+// kernel says are the file's, so that what a program has written stays.
+#ifndef HEAPSONDE_RUNTIME_TABLES_H
+#define HEAPSONDE_RUNTIME_TABLES_H
+
+#include <stdint.h>
+
+// Remembers the tables of one module. One thread at a time.
+void hs_tables__note(uintptr_t start, uintptr_t end);
+
+// Gives back all whole pages between the noted addresses. For a thread whose system calls are not the program's.
+void hs_tables__give_back(void);
+
+// The same if rules may have been looked up since the last time, and that was not just before.
+void hs_tables__give_back_if_due(void);
+
+#endif
