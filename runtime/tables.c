@@ -19,6 +19,7 @@ enum { NOTED = 64, PAGES_AT_ONCE = 128 };
 #define LONGEST_NS  UINT64_C(128000000)
 
 static struct {
+    int pagemap; // the descriptor, more by one; 0: none
     _Atomic uint32_t count;
     uint32_t nodes; // stack nodes at the last time: without new ones no rule was looked up
     uint64_t due_ns, apart_ns;
@@ -67,15 +68,24 @@ static void give_back_range(int pagemap, uintptr_t first, uintptr_t behind)
         give_back_some(pagemap, first, behind - first < PAGES_AT_ONCE ? behind - first : PAGES_AT_ONCE);
 }
 
-void hs_tables__give_back(void)
+void hs_tables__watch(void)
 {
     long pagemap = HS_SYSTEM_OPEN_OWN("pagemap");
-    if (pagemap < 0)
+    tables.pagemap = pagemap >= 0 ? (int)pagemap + 1 : 0;
+}
+
+void hs_tables__forget(void)
+{
+    tables.pagemap = 0;
+}
+
+void hs_tables__give_back(void)
+{
+    if (!tables.pagemap)
         return;
     uint32_t count = atomic_load_explicit(&tables.count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
-        give_back_range((int)pagemap, tables.noted[i].first, tables.noted[i].behind);
-    hs_system_close((int)pagemap);
+        give_back_range(tables.pagemap - 1, tables.noted[i].first, tables.noted[i].behind);
 }
 
 void hs_tables__give_back_if_due(void)

@@ -14,7 +14,15 @@
 // Remembers the tables of one module. One thread at a time.
 void hs_tables__note(uintptr_t start, uintptr_t end);
 
-// Gives back all whole pages between the noted addresses. For a thread whose system calls are not the program's.
+// From now on pages are given back. Opens a descriptor in the table of the calling thread, so that no file is opened
+// later, when a filter of system calls may forbid it.
+void hs_tables__watch(void);
+
+// In a forked child: the descriptor is gone.
+void hs_tables__forget(void);
+
+// Gives back all whole pages between the noted addresses. For a thread whose system calls are not the program's, and
+// which has called hs_tables__watch().
 void hs_tables__give_back(void);
 
 // The same if rules may have been looked up since the last time, and that was not just before.

@@ -197,6 +197,7 @@ static void thread_main(void *unused)
     bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
     hs_hidden_thread__close_descriptors(hs_output__descriptor(), messages ? 2 : -1);
     hs_load__watch();
+    hs_tables__watch();
     uint32_t status = 0;
     bool ends = false, left_over = false;
     while (!ends && !left_over) {
@@ -374,6 +375,7 @@ void hs_writer__reset(void)
     writer.role = (struct hs_lock){0};
     hs_hidden_thread__forget(&helper.thread);
     hs_load__forget();
+    hs_tables__forget();
     helper.batch = NULL;
     helper.lock = (struct hs_lock){0};
     atomic_store(&helper.working, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Gives up rights while threads allocate: setuid (in every thread of the process), namespaces, system call filters.
-// Usage: privileges setuid|unshare-user|unshare-mount|seccomp-clone|seccomp-narrow|no-dump|chroot
+// Usage: privileges setuid|unshare-user|unshare-mount|seccomp-clone|seccomp-narrow|seccomp-everywhere|no-dump|chroot
 #include "program.h"
 
 #include <fcntl.h>
@@ -42,7 +42,8 @@ static void *busy(void *unused)
 #endif
 
 // Everything else is allowed: a filter as services have it.
-static void filter(const int *numbers, int count, uint32_t action)
+// `flags`: SECCOMP_FILTER_FLAG_*.
+static void filter(const int *numbers, int count, uint32_t action, unsigned flags)
 {
     struct sock_filter program[64];
     int n = 0;
@@ -54,7 +55,15 @@ static void filter(const int *numbers, int count, uint32_t action)
     program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog all = {.len = (unsigned short)n, .filter = program};
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0);
+    MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &all) == 0);
+}
+
+// A stack of its own for each depth.
+static NOINLINE void allocate_below(unsigned depth)
+{
+    if (depth)
+        allocate_below(depth - 1);
+    free(allocate(1 + depth));
 }
 
 int main(int count, char **arguments)
@@ -80,7 +89,7 @@ int main(int count, char **arguments)
         say("unshare(CLONE_NEWNS | CLONE_FS): %d, errno %d\n", status, status ? errno : 0);
     } else if (!strcmp(mode, "seccomp-clone")) {
         static const int numbers[] = {SYS_clone, SYS_clone3, OLD_PROCESS_CALLS};
-        filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_ERRNO | EPERM);
+        filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_ERRNO | EPERM, 0);
         pthread_t thread;
         int status = pthread_create(&thread, NULL, busy, NULL);
         say("pthread_create: %d\n", status);
@@ -88,8 +97,14 @@ int main(int count, char **arguments)
         // No new files, sockets, processes or changes to files: the process is killed for trying.
         static const int numbers[] = {SYS_openat, SYS_socket, SYS_clone,         SYS_clone3,
                                       SYS_execve, SYS_ptrace, OLD_PROCESS_CALLS, OLD_FILE_CALLS};
-        filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_KILL_PROCESS);
+        filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_KILL_PROCESS, 0);
         say("filter is on\n");
+    } else if (!strcmp(mode, "seccomp-everywhere")) {
+        // No new files for any thread of the process, whoever started it. New stacks for a while after that.
+        static const int numbers[] = {SYS_openat, SYS_socket, SYS_execve, SYS_ptrace, OLD_FILE_CALLS};
+        filter(numbers, sizeof numbers / sizeof *numbers, SECCOMP_RET_KILL_PROCESS, SECCOMP_FILTER_FLAG_TSYNC);
+        for (unsigned depth = 0; depth < 600; depth++)
+            allocate_below(depth);
     } else if (!strcmp(mode, "no-dump")) {
         MUST(prctl(PR_SET_DUMPABLE, 0) == 0);
         say("not dumpable\n");

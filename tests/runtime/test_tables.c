@@ -68,12 +68,17 @@ static void setup(void)
     memset(file + WRITTEN * page, 99, page);
     ck_assert_int_eq(mprotect(file + WRITTEN * page, page, PROT_READ), 0);
     read_all();
+    hs_tables__watch();
 }
 
 START_TEST(whole_pages_are_given_back)
 {
     setup();
     hs_tables__note((uintptr_t)file + 10, (uintptr_t)file + 390 * page + 1);
+    hs_tables__forget();
+    hs_tables__give_back();
+    ck_assert_uint_eq(count_in_place(0, PAGES), PAGES);
+    hs_tables__watch();
     hs_tables__give_back();
     ck_assert(in_place(file));
     ck_assert_uint_eq(count_in_place(1, WRITTEN), 0);
