@@ -420,7 +420,7 @@ RARE int encode_widened(struct encoder *encoder, const struct hs_short_record *r
     return encode_wide(encoder, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
 }
 
-OFTEN int encode_short(void *sink, const struct hs_short_record *record, uint64_t time)
+static int encode_short(void *sink, const struct hs_short_record *record, uint64_t time)
 {
     struct encoder *encoder = sink;
     unsigned kind = record->kind;

@@ -44,7 +44,7 @@ struct place {
     uint64_t unit, distance;
 };
 
-OFTEN struct place find_unit(struct hs_light *light, uint64_t unit)
+static struct place find_unit(struct hs_light *light, uint64_t unit)
 {
     struct place place = {.where = hs_light_entry(unit), .unit = unit};
     uint64_t *entry = &light->address[place.where];
@@ -66,42 +66,28 @@ static __attribute__((noinline)) uint8_t *put_unit(uint8_t *at, const struct pla
     return put_4(put_4(at, (uint32_t)place->unit), (uint32_t)(place->unit >> 32));
 }
 
-OFTEN uint8_t *put_place(uint8_t *at, const struct place *place)
+static inline uint8_t *put_place(uint8_t *at, const struct place *place)
 {
     return place->where >= HS_LIGHT_ENTRIES_FROM ? at : put_unit(at, place);
 }
 
-OFTEN uint64_t pass_to(struct hs_light *light, uint64_t time)
+// `entry`: of the table of allocations, for AGAIN.
+static uint8_t *put_head(struct hs_light *light, uint8_t *at, unsigned what, unsigned entry, unsigned where,
+                         uint64_t time)
 {
     uint64_t passed = time - light->time;
+    unsigned more = entry >> 8, limit = what == HS_LIGHT_AGAIN ? 0x100 : HS_LIGHT_TIME_LONG << 8;
+    int is_long = passed >= limit;
     light->time = time;
-    return passed;
-}
-
-OFTEN uint8_t *put_time(uint8_t *at, uint64_t passed, int is_long)
-{
+    if (what != HS_LIGHT_AGAIN)
+        more = is_long ? HS_LIGHT_TIME_LONG : (unsigned)(passed >> 8);
+    else if (is_long)
+        more |= HS_LIGHT_AGAIN_LONG;
+    at = put_2(at, what | more << HS_LIGHT_MORE_POS | where << HS_LIGHT_ADDRESS_POS);
     if (is_long)
         return put_number(at, passed);
     *at = (uint8_t)passed;
     return at + 1;
-}
-
-OFTEN uint8_t *put_head(struct hs_light *light, uint8_t *at, unsigned what, unsigned where, uint64_t time)
-{
-    uint64_t passed = pass_to(light, time);
-    int is_long = passed >> 8 >= HS_LIGHT_TIME_LONG;
-    unsigned more = is_long ? HS_LIGHT_TIME_LONG : (unsigned)(passed >> 8);
-    return put_time(put_2(at, what | more << HS_LIGHT_MORE_POS | where << HS_LIGHT_ADDRESS_POS), passed, is_long);
-}
-
-// The head of what an entry says.
-OFTEN uint8_t *put_again(struct hs_light *light, uint8_t *at, unsigned entry, unsigned where, uint64_t time)
-{
-    uint64_t passed = pass_to(light, time);
-    int is_long = passed > 0xff;
-    unsigned more = entry >> 8 | (is_long ? HS_LIGHT_AGAIN_LONG : 0);
-    return put_time(put_2(at, HS_LIGHT_AGAIN | more << HS_LIGHT_MORE_POS | where << HS_LIGHT_ADDRESS_POS), passed,
-                    is_long);
 }
 
 // `bytes`: 0, 1, 2 or 4.
@@ -156,54 +142,59 @@ RARE int put_wide(void *encoder, unsigned type, const uint64_t *words, unsigned 
     uint8_t *at = writer->at;
     if (at >= writer->end)
         return 0;
-    at = put_number(put_head(&writer->light, at, HS_LIGHT_WIDE, 0, time), type | count << 8);
+    at = put_number(put_head(&writer->light, at, HS_LIGHT_WIDE, 0, 0, time), type | count << 8);
     for (unsigned i = 0; i < count; i++)
         at = put_number(at, words[i]);
     writer->at = at;
     return 1;
 }
 
-RARE int put_realloc(struct writer *writer, const struct hs_short_record *record, uint64_t time)
+RARE int put_widened(struct writer *writer, const struct hs_short_record *record, uint64_t time)
 {
-    unsigned shift = writer->target->address_shift;
-    if (record->old_address & ((1u << shift) - 1)) {
-        uint64_t words[HS_WIDENED_WORDS];
-        hs_short_record_widen(record, shift, words);
-        return put_wide(writer, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
-    }
-    struct place place = find_unit(&writer->light, record->unit);
-    uint8_t *at = put_place(put_head(&writer->light, writer->at, HS_LIGHT_DETAIL, place.where, time), &place);
-    at = put_2(put_details(writer, at, record), record->since);
-    struct place old = find_unit(&writer->light, record->old_address >> shift);
-    writer->at = put_place(put_2(at, old.where), &old);
-    return 1;
+    uint64_t words[HS_WIDENED_WORDS];
+    hs_short_record_widen(record, writer->target->address_shift, words);
+    return put_wide(writer, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
+}
+
+// Which block a realloc ends, and how long before the end of the call.
+RARE uint8_t *put_old_block(struct writer *writer, uint8_t *at, const struct hs_short_record *record)
+{
+    struct place old = find_unit(&writer->light, record->old_address >> writer->target->address_shift);
+    return put_place(put_2(put_2(at, record->since), old.where), &old);
+}
+
+static inline int is_again(const struct hs_light_allocation *entry, const struct hs_short_record *record)
+{
+    return entry->stack == record->stack && entry->size == record->size && entry->kind == record->kind &&
+           entry->usable == record->usable && !hs_record_is_realloc(record->kind);
 }
 
 OFTEN uint8_t *put_block(struct writer *writer, uint8_t *at, const struct hs_short_record *record, uint64_t time)
 {
     struct hs_light *light = &writer->light;
     struct place place = find_unit(light, record->unit);
-    if (record->kind == HS_RECORD_FREE)
-        return put_place(put_head(light, at, HS_LIGHT_FREE, place.where, time), &place);
-    unsigned number = hs_light_allocation_entry(record->stack, record->size);
-    const struct hs_light_allocation *entry = &light->allocation[number];
-    if (entry->stack == record->stack && entry->size == record->size && entry->kind == record->kind &&
-        entry->usable == record->usable) {
-        at = put_place(put_again(light, at, number, place.where, time), &place);
-        *at = (uint8_t)number;
-        return at + 1;
+    unsigned what = HS_LIGHT_FREE, entry = 0;
+    if (record->kind != HS_RECORD_FREE) {
+        entry = hs_light_allocation_entry(record->stack, record->size);
+        what = is_again(&light->allocation[entry], record) ? HS_LIGHT_AGAIN : HS_LIGHT_DETAIL;
     }
-    return put_details(writer, put_place(put_head(light, at, HS_LIGHT_DETAIL, place.where, time), &place), record);
+    at = put_place(put_head(light, at, what, entry, place.where, time), &place);
+    if (what == HS_LIGHT_DETAIL)
+        return put_details(writer, at, record);
+    *at = (uint8_t)entry; // of a free there is no more: the next head comes over it
+    return at + (what == HS_LIGHT_AGAIN);
 }
 
-OFTEN int put_short(void *encoder, const struct hs_short_record *record, uint64_t time)
+static int put_short(void *encoder, const struct hs_short_record *record, uint64_t time)
 {
     struct writer *writer = encoder;
+    int is_realloc = hs_record_is_realloc(record->kind);
     if (writer->at >= writer->end)
         return 0;
-    if (hs_record_is_realloc(record->kind))
-        return put_realloc(writer, record, time);
-    writer->at = put_block(writer, writer->at, record, time);
+    if (is_realloc && record->old_address & ((1u << writer->target->address_shift) - 1))
+        return put_widened(writer, record, time);
+    uint8_t *at = put_block(writer, writer->at, record, time);
+    writer->at = is_realloc ? put_old_block(writer, at, record) : at;
     return 1;
 }
 
