@@ -413,13 +413,6 @@ RARE int encode_wide(void *sink, unsigned type, const uint64_t *words, unsigned 
     return 1;
 }
 
-RARE int encode_widened(struct encoder *encoder, const struct hs_short_record *record, uint64_t time)
-{
-    uint64_t words[HS_WIDENED_WORDS];
-    hs_short_record_widen(record, encoder->model.address_shift, words);
-    return encode_wide(encoder, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
-}
-
 static int encode_short(void *sink, const struct hs_short_record *record, uint64_t time)
 {
     struct encoder *encoder = sink;
@@ -438,9 +431,7 @@ static int encode_short(void *sink, const struct hs_short_record *record, uint64
     if (kind >= HS_RECORD_MALLOC_USABLE)
         allocation.form = kind - HS_RECORD_MALLOC_USABLE + HS_FORM_USABLE;
     if (hs_record_is_realloc(kind)) {
-        if (record->old_address & (encoder->model.unit_bytes - 1))
-            return encode_widened(encoder, record, time);
-        allocation.old_unit = record->old_address >> encoder->model.address_shift;
+        allocation.old_unit = record->old_unit;
         allocation.since = record->since;
     }
     encode_allocation(encoder, &allocation, time);
@@ -507,7 +498,7 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
         words = HS_CODEC_MAX_EVENTS;
     start(encoder, target, words, output);
     encoder->time = base_time;
-    hs_records_read(&sink, encoder, target->pointer_size, records, words, base_time, result);
+    hs_records_read(&sink, encoder, target, records, words, base_time, result);
     if (result->count)
         finish(encoder, words, base_time, output, result);
 }

@@ -30,8 +30,8 @@ enum {
 #define HS_LIGHT_AGAIN_HIGH 3u
 
 // Where an address is found: these, or an entry of the table.
-enum { HS_LIGHT_NEAR = 0, HS_LIGHT_FAR = 1, HS_LIGHT_WHOLE = 2, HS_LIGHT_ENTRIES_FROM = 3 };
-// 2 or 4 bytes of zigzag distance from the last address that was in no entry, or 8 bytes.
+enum { HS_LIGHT_NEAR = 0, HS_LIGHT_WHOLE = 1, HS_LIGHT_ENTRIES_FROM = 2 };
+// 2 bytes of zigzag distance from the last address that was in no entry, or 8 bytes.
 
 // A byte of details: kind of the record (enum hs_record), where the stack is found, bytes of the size.
 #define HS_LIGHT_STACK_POS 4

@@ -47,9 +47,7 @@ static inline uint64_t get_unit(Reader *reader, unsigned where)
     struct hs_light *light = &reader->light;
     if (where >= HS_LIGHT_ENTRIES_FROM)
         return light->address[where];
-    uint64_t unit = where == HS_LIGHT_NEAR  ? light->last_address + hs_unzigzag(get(reader, 2))
-                    : where == HS_LIGHT_FAR ? light->last_address + hs_unzigzag(get(reader, 4))
-                                            : get(reader, 8);
+    uint64_t unit = where == HS_LIGHT_NEAR ? light->last_address + hs_unzigzag(get(reader, 2)) : get(reader, 8);
     light->last_address = unit;
     light->address[hs_light_entry(unit)] = unit;
     return unit;
@@ -104,9 +102,9 @@ static inline void get_details(Reader *reader, struct hs_event *event)
     uint32_t stack = get_stack(reader, details >> HS_LIGHT_STACK_POS & 3);
     unsigned form = details >> HS_LIGHT_SIZE_POS;
     uint32_t size = form ? (uint32_t)get(reader, 1u << (form - 1)) : 0;
-    uint64_t usable = kind == HS_RECORD_FREE_STACK ? 0 : hs_usable_model(size, reader->target->pointer_size);
-    if (kind >= HS_RECORD_MALLOC_USABLE)
-        usable += hs_unzigzag(get_number(reader));
+    uint64_t usable = kind == HS_RECORD_FREE_STACK      ? 0
+                      : kind >= HS_RECORD_MALLOC_USABLE ? size + get_number(reader)
+                                                        : hs_usable_model(size, reader->target->pointer_size);
     struct hs_light_allocation *entry = &reader->light.allocation[hs_light_allocation_entry(stack, size)];
     *entry = (struct hs_light_allocation){usable, stack, size, kind};
     tell(entry, event);

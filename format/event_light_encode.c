@@ -11,7 +11,6 @@ struct writer {
     struct hs_light light; // first: what is set to zero
     uint8_t *at;           // in a variable of its own while bytes are written, as they might change it
     const uint8_t *end;
-    const struct hs_codec_target *target;
 };
 
 // A wide record of 255 words, each ten bytes long.
@@ -53,7 +52,7 @@ static struct place find_unit(struct hs_light *light, uint64_t unit)
     *entry = unit;
     place.distance = hs_zigzag(unit - light->last_address);
     light->last_address = unit;
-    place.where = !(place.distance >> 16) ? HS_LIGHT_NEAR : !(place.distance >> 32) ? HS_LIGHT_FAR : HS_LIGHT_WHOLE;
+    place.where = place.distance >> 16 ? HS_LIGHT_WHOLE : HS_LIGHT_NEAR;
     return place;
 }
 
@@ -61,8 +60,6 @@ static __attribute__((noinline)) uint8_t *put_unit(uint8_t *at, const struct pla
 {
     if (place->where == HS_LIGHT_NEAR)
         return put_2(at, (unsigned)place->distance);
-    if (place->where == HS_LIGHT_FAR)
-        return put_4(at, (uint32_t)place->distance);
     return put_4(put_4(at, (uint32_t)place->unit), (uint32_t)(place->unit >> 32));
 }
 
@@ -72,8 +69,8 @@ static inline uint8_t *put_place(uint8_t *at, const struct place *place)
 }
 
 // `entry`: of the table of allocations, for AGAIN.
-static uint8_t *put_head(struct hs_light *light, uint8_t *at, unsigned what, unsigned entry, unsigned where,
-                         uint64_t time)
+static __attribute__((noinline)) uint8_t *put_head(struct hs_light *light, uint8_t *at, unsigned what, unsigned entry,
+                                                   unsigned where, uint64_t time)
 {
     uint64_t passed = time - light->time;
     unsigned more = entry >> 8, limit = what == HS_LIGHT_AGAIN ? 0x100 : HS_LIGHT_TIME_LONG << 8;
@@ -131,9 +128,7 @@ static __attribute__((noinline)) uint8_t *put_details(struct writer *writer, uin
     at = put_bytes(at, record->size, bytes);
     light->allocation[hs_light_allocation_entry(record->stack, record->size)] =
         (struct hs_light_allocation){record->usable, record->stack, record->size, record->kind};
-    if (record->kind < HS_RECORD_MALLOC_USABLE)
-        return at;
-    return put_number(at, hs_zigzag(record->usable - hs_usable_model(record->size, writer->target->pointer_size)));
+    return record->kind < HS_RECORD_MALLOC_USABLE ? at : put_number(at, record->usable - record->size);
 }
 
 RARE int put_wide(void *encoder, unsigned type, const uint64_t *words, unsigned count, uint64_t time)
@@ -149,17 +144,10 @@ RARE int put_wide(void *encoder, unsigned type, const uint64_t *words, unsigned 
     return 1;
 }
 
-RARE int put_widened(struct writer *writer, const struct hs_short_record *record, uint64_t time)
-{
-    uint64_t words[HS_WIDENED_WORDS];
-    hs_short_record_widen(record, writer->target->address_shift, words);
-    return put_wide(writer, HS_WIDE_REALLOC, words, HS_WIDENED_WORDS, time);
-}
-
 // Which block a realloc ends, and how long before the end of the call.
 RARE uint8_t *put_old_block(struct writer *writer, uint8_t *at, const struct hs_short_record *record)
 {
-    struct place old = find_unit(&writer->light, record->old_address >> writer->target->address_shift);
+    struct place old = find_unit(&writer->light, record->old_unit);
     return put_place(put_2(put_2(at, record->since), old.where), &old);
 }
 
@@ -188,13 +176,10 @@ OFTEN uint8_t *put_block(struct writer *writer, uint8_t *at, const struct hs_sho
 static int put_short(void *encoder, const struct hs_short_record *record, uint64_t time)
 {
     struct writer *writer = encoder;
-    int is_realloc = hs_record_is_realloc(record->kind);
     if (writer->at >= writer->end)
         return 0;
-    if (is_realloc && record->old_address & ((1u << writer->target->address_shift) - 1))
-        return put_widened(writer, record, time);
     uint8_t *at = put_block(writer, writer->at, record, time);
-    writer->at = is_realloc ? put_old_block(writer, at, record) : at;
+    writer->at = hs_record_is_realloc(record->kind) ? put_old_block(writer, at, record) : at;
     return 1;
 }
 
@@ -205,12 +190,11 @@ void hs_events_encode_lightly(const struct hs_codec_target *target, const uint64
     struct writer *writer = scratch;
     __builtin_memset(&writer->light, 0, sizeof writer->light);
     writer->light.time = base_time;
-    writer->target = target;
     writer->end = output + HS_CODEC_MAX_OUTPUT - EVENT_BYTES;
     writer->at = output + HS_LIGHT_HEADER;
     if (words > HS_CODEC_MAX_EVENTS)
         words = HS_CODEC_MAX_EVENTS;
-    hs_records_read(&sink, writer, target->pointer_size, records, words, base_time, result);
+    hs_records_read(&sink, writer, target, records, words, base_time, result);
     if (!result->count)
         return;
     output[0] = HS_LIGHT_VERSION;

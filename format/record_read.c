@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/record_read.h"
 
+#define OLD_ADDRESS (((uint64_t)1 << 48) - 1)
+
 // Reads the record at `word`, of which there are `left` words. Returns how many it takes, 0 when it makes no sense.
-static inline size_t read_short(const uint64_t *word, size_t left, unsigned pointer_size,
+static inline size_t read_short(const uint64_t *word, size_t left, const struct hs_codec_target *target,
                                 struct hs_short_record *record)
 {
     unsigned kind = word[0] & HS_RECORD_KIND_MASK;
@@ -23,9 +25,9 @@ static inline size_t read_short(const uint64_t *word, size_t left, unsigned poin
     }
     record->size = (uint32_t)word[1];
     record->stack = (uint32_t)(word[1] >> 32);
-    record->usable = kind & HS_RECORD_USABLE ? word[words - 1] : hs_usable_model(record->size, pointer_size);
+    record->usable = kind & HS_RECORD_USABLE ? word[words - 1] : hs_usable_model(record->size, target->pointer_size);
     if (hs_record_is_realloc(kind)) {
-        record->old_address = word[2] & (((uint64_t)1 << 48) - 1);
+        record->old_unit = (word[2] & OLD_ADDRESS) >> target->address_shift;
         record->since = (uint32_t)(word[2] >> 48);
     }
     return words;
@@ -42,8 +44,42 @@ static __attribute__((cold, noinline)) uint64_t first_begin(const uint64_t *word
     return time;
 }
 
-void hs_records_read(const struct hs_record_sink *sink, void *encoder, unsigned pointer_size, const uint64_t *word,
-                     size_t words, uint64_t time, struct hs_encoded *result)
+// A realloc whose old block is not where blocks are.
+static inline int has_odd_block(const struct hs_codec_target *target, const struct hs_short_record *record,
+                                const uint64_t *word)
+{
+    return hs_record_is_realloc(record->kind) && word[2] & OLD_ADDRESS & (((uint64_t)1 << target->address_shift) - 1);
+}
+
+static __attribute__((cold, noinline)) int give_widened(const struct hs_record_sink *sink, void *encoder,
+                                                        const struct hs_codec_target *target,
+                                                        const struct hs_short_record *record, const uint64_t *word,
+                                                        uint64_t time)
+{
+    const uint64_t words[] = {record->unit << target->address_shift,
+                              record->size,
+                              record->usable,
+                              record->stack,
+                              word[2] & OLD_ADDRESS,
+                              record->since};
+    return sink->wide_record(encoder, HS_WIDE_REALLOC, words, sizeof words / sizeof words[0], time);
+}
+
+// Returns the words that the record took, 0: it makes no sense, or there was no room for it.
+static inline size_t give_short(const struct hs_record_sink *sink, void *encoder, const struct hs_codec_target *target,
+                                const uint64_t *word, size_t left, uint64_t time)
+{
+    struct hs_short_record record;
+    size_t taken = read_short(word, left, target, &record);
+    if (!taken)
+        return 0;
+    int given = has_odd_block(target, &record, word) ? give_widened(sink, encoder, target, &record, word, time)
+                                                     : sink->short_record(encoder, &record, time);
+    return given ? taken : 0;
+}
+
+void hs_records_read(const struct hs_record_sink *sink, void *encoder, const struct hs_codec_target *target,
+                     const uint64_t *word, size_t words, uint64_t time, struct hs_encoded *result)
 {
     const uint64_t *const begin = word, *const end = word + words;
     *result = (struct hs_encoded){.last_time = time};
@@ -64,9 +100,8 @@ void hs_records_read(const struct hs_record_sink *sink, void *encoder, unsigned 
             if (taken > left || !sink->wide_record(encoder, first >> 4 & 0xff, word + 1, (unsigned)taken - 1, time))
                 break;
         } else {
-            struct hs_short_record record;
-            taken = read_short(word, left, pointer_size, &record);
-            if (!taken || !sink->short_record(encoder, &record, time))
+            taken = give_short(sink, encoder, target, word, left, time);
+            if (!taken)
                 break;
         }
         if (result->count++ == 0)

@@ -9,7 +9,7 @@
 // A record of the short forms.
 struct hs_short_record {
     uint64_t unit, usable;
-    uint64_t old_address; // of a realloc
+    uint64_t old_unit;    // of a realloc
     uint32_t since;       // of a realloc: time since the call began
     uint32_t size, stack; // size is 0 for a free, and stack where none is given
     uint32_t kind;        // enum hs_record, with HS_RECORD_USABLE where the usable size is explicit
@@ -18,18 +18,6 @@ struct hs_short_record {
 static inline int hs_record_is_realloc(unsigned kind)
 {
     return (kind & ~HS_RECORD_USABLE) == HS_RECORD_REALLOC;
-}
-
-// A realloc whose old block no short coding can name, as the words of a wide record.
-#define HS_WIDENED_WORDS 6
-static inline void hs_short_record_widen(const struct hs_short_record *record, unsigned address_shift, uint64_t *words)
-{
-    words[0] = record->unit << address_shift;
-    words[1] = record->size;
-    words[2] = record->usable;
-    words[3] = record->stack;
-    words[4] = record->old_address;
-    words[5] = record->since;
 }
 
 // What encodes the records that hs_records_read() finds. Each returns whether there was room for it.
@@ -45,8 +33,9 @@ struct hs_record_sink {
          (1u << HS_RECORD_MALLOC | 1u << HS_RECORD_CALLOC | 1u << HS_RECORD_ALIGNED | 1u << HS_RECORD_REALLOC))
 
 // Gives the records to `sink` up to the end record, the first that makes no sense, or the first for which there is no
-// room. Sets all of *result but its length.
-void hs_records_read(const struct hs_record_sink *sink, void *encoder, unsigned pointer_size, const uint64_t *word,
-                     size_t words, uint64_t time, struct hs_encoded *result);
+// room. A realloc of a block that no unit names is given as the wide record that says the same. Sets all of *result but
+// its length.
+void hs_records_read(const struct hs_record_sink *sink, void *encoder, const struct hs_codec_target *target,
+                     const uint64_t *word, size_t words, uint64_t time, struct hs_encoded *result);
 
 #endif

@@ -15,18 +15,17 @@ enum { NOTED = 64, PAGES_AT_ONCE = 128 };
 
 #define IN_PLACE    (UINT64_C(1) << 63) // of an entry of /proc/self/pagemap
 #define OF_THE_FILE (UINT64_C(1) << 61)
-#define FIRST_NS    UINT64_C(16000000)
-#define LONGEST_NS  UINT64_C(128000000)
+#define APART_NS    UINT64_C(64000000)
 
 static struct {
     int pagemap; // the descriptor, more by one; 0: none
     _Atomic uint32_t count;
     uint32_t nodes; // stack nodes at the last time: without new ones no rule was looked up
-    uint64_t due_ns, apart_ns;
+    uint64_t due_ns;
     struct {
         uintptr_t first, behind; // numbers of pages
     } noted[NOTED];
-} tables = {.apart_ns = FIRST_NS};
+} tables;
 
 void hs_tables__note(uintptr_t start, uintptr_t end)
 {
@@ -95,8 +94,6 @@ void hs_tables__give_back_if_due(void)
     if (nodes == tables.nodes || now < tables.due_ns)
         return;
     tables.nodes = nodes;
-    tables.due_ns = now + tables.apart_ns;
-    if (tables.apart_ns < LONGEST_NS)
-        tables.apart_ns *= 2;
+    tables.due_ns = now + APART_NS;
     hs_tables__give_back();
 }

@@ -9,7 +9,7 @@ A, B = 0x9E3779B1, 0x85EBCA77
 
 def address_entry(unit):
     entry = ((unit & LOW ^ (unit >> 32) * B) * A & LOW) >> 21
-    return entry + 1024 if entry < 3 else entry
+    return entry + 1024 if entry < 2 else entry
 
 
 class LightDecoder:
@@ -26,10 +26,10 @@ class LightDecoder:
         return int.from_bytes(self.source.take(length), "little")
 
     def address(self, where):
-        if where > 2:
+        if where > 1:
             return self.addresses[where] << self.shift & MASK
-        if where < 2:
-            self.last_address = self.last_address + unzigzag(self.number(4 if where else 2)) & MASK
+        if where == 0:
+            self.last_address = self.last_address + unzigzag(self.number(2)) & MASK
         else:
             self.last_address = self.number(8)
         self.addresses[address_entry(self.last_address)] = self.last_address
@@ -51,7 +51,7 @@ class LightDecoder:
         size = self.number((0, 1, 2, 4)[byte >> 6])
         usable = 0 if kind == 9 else usable_model(size, self.pointer)
         if kind > 9:
-            usable = usable + unzigzag(self.source.varint()) & MASK
+            usable = size + self.source.varint() & MASK
         entry = ((stack + size * B) * A & LOW) >> 22
         self.allocations[entry] = (kind, stack, size, usable)
         return self.allocations[entry]
