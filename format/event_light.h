@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The light coding of EVENTS payloads (docs/format.md, 6.4): bytes, one event after another, of which each says only
+// The light coding of EVENTS payloads (docs/format.md, 6.5): bytes, one event after another, of which each says only
 // what small tables do not: tables of addresses, of allocations and of stacks, an entry for each hash. Both sides take
 // the same steps, so the steps are here.
 #ifndef HEAPSONDE_FORMAT_EVENT_LIGHT_H

@@ -83,7 +83,7 @@ static void read_headers(const struct source *source)
             continue;
         if (segment.p_vaddr < lowest)
             lowest = segment.p_vaddr;
-        if (!(segment.p_flags & PF_W) && tables - segment.p_vaddr < segment.p_filesz)
+        if (!(segment.p_flags & (PF_W | PF_X)) && tables - segment.p_vaddr < segment.p_filesz)
             tables_end = segment.p_vaddr + segment.p_filesz;
     }
     image->bias = image->start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));

@@ -15,7 +15,7 @@ struct hs_image {
     uint8_t build_id[HS_BUILD_ID_LIMIT];
     size_t build_id_length; // 0: it has none
     // From the module's .eh_frame_hdr to the end of the segment that it is in; 0, 0: none, or the program may write
-    // there.
+    // there, or code is there, too.
     uint64_t tables, tables_end;
 };
 

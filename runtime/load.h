@@ -16,8 +16,9 @@ void hs_load__watch(void);
 // The descriptor is gone, or belongs to another process's table.
 void hs_load__forget(void);
 
-// Whether more threads of the whole machine want to run now than there are processors. False where nobody says.
-// A system call. For threads that share the table of the one that called hs_load__watch().
+// Whether more threads of the whole machine want to run now than there are processors for the thread that called
+// hs_load__watch(): where that may not use all of them, a guess. False where nobody says. A system call. For threads
+// that share that thread's table of descriptors.
 bool hs_load__is_high(void);
 
 // How many threads want to run, by a line of /proc/loadavg; 0 when it is no such line.

@@ -19,6 +19,7 @@
 #include "runtime/signal_action.h"
 #include "runtime/stacks.h"
 #include "runtime/stream/stream.h"
+#include "runtime/tables.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "runtime/writer.h"
@@ -182,6 +183,8 @@ static void start(void)
         return;
     }
     map_shared();
+    if (hs_config.disabled)
+        hs_tables__close();
     // A host may have recording begin.
     bool paused = hs_config.disabled && hs_stream__is_wanted();
     if ((!hs_config.disabled || paused) && !begin())

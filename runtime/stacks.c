@@ -151,7 +151,7 @@ static uint32_t append(uint32_t parent, uintptr_t pc)
     uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
     if ((first && !index_if_wide(parent, first, id, pc)) || !hs_journal__node(id, parent, pc))
         return 0;
-    trie.count = id;
+    __atomic_store_n(&trie.count, id, __ATOMIC_RELAXED);
     atomic_store_explicit(&node->pc, pc, memory_order_relaxed);
     atomic_store_explicit(&node->next, first, memory_order_relaxed);
     atomic_store_explicit(&above->first_child, id, memory_order_release);
@@ -328,7 +328,7 @@ void hs_stacks__unlock(void)
 
 uint32_t hs_stacks__count(void)
 {
-    return trie.count;
+    return __atomic_load_n(&trie.count, __ATOMIC_RELAXED);
 }
 
 HS_COLD void hs_stacks__before_fork(uint32_t tid)

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -19,6 +20,7 @@ enum { NOTED = 64, PAGES_AT_ONCE = 128 };
 
 static struct {
     int pagemap; // the descriptor, more by one; 0: none
+    bool closed;
     _Atomic uint32_t count;
     uint32_t nodes; // stack nodes at the last time: without new ones no rule was looked up
     uint64_t due_ns;
@@ -30,7 +32,7 @@ static struct {
 void hs_tables__note(uintptr_t start, uintptr_t end)
 {
     uint32_t count = atomic_load_explicit(&tables.count, memory_order_relaxed);
-    if (count == NOTED || start >= end)
+    if (tables.closed || count == NOTED || start >= end)
         return;
     size_t page = hs_memory__page_size();
     tables.noted[count].first = (start - 1) / page + 1;
@@ -65,6 +67,11 @@ static void give_back_range(int pagemap, uintptr_t first, uintptr_t behind)
 {
     for (; first < behind; first += PAGES_AT_ONCE)
         give_back_some(pagemap, first, behind - first < PAGES_AT_ONCE ? behind - first : PAGES_AT_ONCE);
+}
+
+void hs_tables__close(void)
+{
+    tables.closed = true;
 }
 
 void hs_tables__watch(void)

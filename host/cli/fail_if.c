@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/fail_if.h"
 
+#include "host/filter/given.h"
 #include "host/report/text.h"
 
 #include <errno.h>
@@ -94,10 +95,20 @@ static bool has_none(const struct hs_set *stacks)
     return true;
 }
 
-// A mistyped name would otherwise pass for nothing to complain of.
-static void note_names(const struct question *question, enum hs_condition_total which, const struct hs_filter *filter)
+static bool asks_frames(const struct hs_filter_parameters *parameters)
 {
-    if (has_none(&filter->stacks))
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (hs_parameter__is_of_frames(parameters->given[i].id))
+            return true;
+    }
+    return false;
+}
+
+// A mistyped name would otherwise pass for nothing to complain of.
+static void note_names(const struct question *question, enum hs_condition_total which,
+                       const struct hs_filter_parameters *inner, const struct hs_filter *filter)
+{
+    if (asks_frames(inner) && has_none(&filter->stacks))
         hs_complain(question->arguments->command,
                     "--fail-if: no stack in %s is what %s(...) asks for, so it is 0; check the names there, and with "
                     "--modules whether functions have names",
@@ -139,7 +150,7 @@ static int ask_trace(const struct question *question, enum hs_condition_total wh
     hs_filter_parameters__free(&all);
     if (result)
         return result;
-    note_names(question, which, &resolved.filter);
+    note_names(question, which, inner, &resolved.filter);
     result = ask_store(question->opened, which, &resolved.filter, value, error);
     hs_resolved_filter__free(&resolved);
     return result;
@@ -169,7 +180,7 @@ static int ask_dump(const struct question *question, enum hs_condition_total whi
     int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
     if (result)
         return result;
-    note_names(question, which, &resolved.filter);
+    note_names(question, which, inner, &resolved.filter);
     *value = 0;
     for (size_t i = 0; i < opened->subject.totals.count; i++) {
         const struct hs_total *total = &opened->subject.totals.total[i];

@@ -101,8 +101,10 @@ static void choose(struct hs_found_traces *found, const struct written *all, siz
             own = &all[i];
     }
     for (size_t i = 0; i < count; i++) {
-        if (&all[i] != own)
+        if (all[i].pid != pid)
             add_other(found, &all[i], &largest);
+        else
+            found->earlier += &all[i] != own;
     }
     found->path = own ? strdup(own->path) : NULL;
 }

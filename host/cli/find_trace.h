@@ -9,9 +9,10 @@
 
 // What was written to the paths of a pattern since a program was started.
 struct hs_found_traces {
-    char *path;    // the trace of the program itself; NULL when there is none
-    size_t others; // other traces: of child processes, and of what it was before it replaced itself by another program
-    char *largest; // the largest of these
+    char *path;      // the trace of the program itself; NULL when there is none
+    size_t earlier;  // of the process, before it replaced itself by another program
+    size_t others;   // of child processes
+    char *largest;   // the largest of these
     bool unfinished; // whether a process that still runs writes one of these
 };
 

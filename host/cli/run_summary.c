@@ -65,6 +65,8 @@ static void add_ending(FILE *note, const struct hs_recording *recording, const s
 static void add_others(FILE *note, const struct hs_recording *recording, const struct hs_summary *summary,
                        const struct hs_found_traces *found)
 {
+    if (found->earlier)
+        fprintf(note, "; %zu more by what it was before it replaced itself", found->earlier);
     if (found->others == 1)
         fprintf(note, "; 1 more by a child process%s: %s", found->unfinished ? ", which still runs" : "",
                 found->largest);

@@ -169,8 +169,8 @@ static bool take_apart(struct parts *parts, const uint8_t *bytes, size_t count)
     const struct head *head = parts->head = (const struct head *)bytes;
     if (count < sizeof(*head) || head->version != VERSION)
         return false;
-    size_t expected = sizeof(*head) + head->places * sizeof(struct place) + head->modules * sizeof(struct module) +
-                      head->sites * sizeof(struct site);
+    uint64_t expected = sizeof(*head) + (uint64_t)head->places * sizeof(struct place) +
+                        (uint64_t)head->modules * sizeof(struct module) + (uint64_t)head->sites * sizeof(struct site);
     parts->place = (const struct place *)(head + 1);
     parts->module = (const struct module *)(parts->place + head->places);
     parts->site = (const struct site *)(parts->module + head->modules);

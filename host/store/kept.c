@@ -100,7 +100,8 @@ int hs_kept__write(int directory_fd, const struct hs_store_head *head, const voi
     if (count > MOST)
         return -EFBIG;
     const struct start start = start_for(head, bytes, count);
-    int fd = openat(directory_fd, HS_KEPT_UNDER_WAY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(directory_fd, HS_KEPT_UNDER_WAY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                    0600);
     if (fd < 0)
         return -errno;
     int failed = write_all(fd, &start, sizeof start);

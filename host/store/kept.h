@@ -13,7 +13,7 @@
 // The bytes that were kept with the store of this head; to be freed. -ENOENT when there are none, -EBADMSG when they
 // are damaged or of another store. Who reads them looks at every number: a checksum shows damage, not intent.
 int hs_kept__read(int directory_fd, const struct hs_store_head *head, uint8_t **bytes, size_t *count);
-// Others see what was there before or all of it.
+// Others see what was there before or all of it; with two that write at once it may be damaged for a moment.
 int hs_kept__write(int directory_fd, const struct hs_store_head *head, const void *bytes, size_t count);
 
 #endif

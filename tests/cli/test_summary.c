@@ -51,7 +51,8 @@ START_TEST(test_the_last_program_of_a_process_is_summed_up)
     struct outcome outcome = run("$HEAPSONDE run --follow-children -o 't.%%p.dat' -- ./becoming a b c d e f");
     ck_assert_int_eq(outcome.status, 0);
     expect(&outcome, "12,345 allocations");
-    expect(&outcome, "6 more by ");
+    expect(&outcome, "; 6 more by what it was before it replaced itself;");
+    expect_none(&outcome, "child process");
     expect_none(&outcome, "--follow-children records too");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o t.dat -- ./becoming a");

@@ -115,6 +115,11 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     // Names that are nowhere would pass for ever.
     expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
            "no stack in trace.dat is what live_bytes(...) asks for");
+    // What the options ask for the report itself shows.
+    struct outcome outcome = run("$HEAPSONDE report --function kepe_every --fail-if 'live_bytes > 1' trace.dat");
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_ptr_null(strstr(outcome.errors, "no stack in"));
+    free_outcome(&outcome);
 }
 END_TEST
 

@@ -110,6 +110,8 @@ START_TEST(what_is_no_range_is_not_noted)
     hs_tables__note(0, 0);
     hs_tables__note((uintptr_t)file + page, (uintptr_t)file + page);
     hs_tables__note((uintptr_t)file + 9 * page, (uintptr_t)file);
+    hs_tables__close();
+    hs_tables__note((uintptr_t)file, (uintptr_t)file + PAGES * page);
     hs_tables__give_back();
     ck_assert_uint_eq(count_in_place(0, PAGES), PAGES);
 }
@@ -130,7 +132,8 @@ static int compare(struct dl_phdr_info *info, size_t size, void *compared)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uintptr_t at = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_LOAD && !(header->p_flags & PF_W) && tables >= at && tables < at + header->p_filesz)
+        if (header->p_type == PT_LOAD && !(header->p_flags & (PF_W | PF_X)) && tables >= at &&
+            tables < at + header->p_filesz)
             end = at + header->p_filesz;
     }
     if (!start || !info->dlpi_name[0])
