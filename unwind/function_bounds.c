@@ -395,7 +395,8 @@ static bool mark_in_code(const struct builder *builder)
             at = unlikely ? judged : at + decoder->alignment;
             from = data ? at : from;
             context = 0;
-            block = (struct block){.after_end = true};
+            // Where a stretch of the other kind is left is nowhere in particular, perhaps within a function.
+            block = (struct block){.after_end = !unlikely};
             continue;
         }
         mark_in_instruction(builder, address, &instruction, &constants, &block);
