@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Events of the light coding, docs/format.md, section 6.5."""
 from trace_bytes import MASK, Bytes, Damage, unzigzag
-from trace_events import FREE, REALLOC, usable_model, wide_event
+from trace_events import FREE, REALLOC, EventDecoder, usable_model, wide_event
 
 LOW = 0xFFFFFFFF
 A, B = 0x9E3779B1, 0x85EBCA77
@@ -85,13 +85,4 @@ class LightDecoder:
             event["old"] = self.address(self.number(2) & 2047)
         return event
 
-    def all(self):
-        events = []
-        try:
-            for _ in range(self.count):
-                event = self.event()
-                if event:
-                    events.append(event)
-        except Damage as damage:
-            return events, damage
-        return events, None
+    all = EventDecoder.all
