@@ -18,7 +18,7 @@ struct entry {
 
 struct table {
     uint32_t capacity;
-    struct entry entries[];
+    _Alignas(16) struct entry entries[]; // none lies across two cache lines
 };
 
 enum { FIRST_CAPACITY = 1024, LARGEST_CAPACITY = sizeof(void *) == 8 ? 1 << 30 : 1 << 26 };

@@ -28,6 +28,13 @@ enum hs_end {
 };
 
 // One thread's memo. Owned by one thread; nothing in it is shared. Treat the arrays as read-only except `ids`.
+struct hs_frame_state {
+    uintptr_t fp;
+#ifdef HS_ARCH_LINK_REGISTER
+    uintptr_t sp; // elsewhere it follows from the slot
+#endif
+};
+
 struct hs_memo {
     uintptr_t *pcs;    // return address (or interrupted pc) of each frame
     uint32_t *ids;     // the caller's: one word per frame, kept as long as the frame is
@@ -39,12 +46,9 @@ struct hs_memo {
     uint32_t generation;  // of the rules that the stack was walked with
     uintptr_t memory_low; // pages of the stack that can be read
     uintptr_t memory_span;
-    uintptr_t **slots; // where each pc was read
-#ifdef HS_ARCH_LINK_REGISTER
-    uintptr_t *sps; // stack pointer at each frame; elsewhere it follows from the slot
-#endif
-    uintptr_t *fps;  // frame pointer at each frame
-    uint32_t *marks; // how each frame's step is to be proven
+    uintptr_t **slots;             // where each pc was read
+    struct hs_frame_state *states; // at each frame
+    uint32_t *marks;               // how each frame's step is to be proven
 };
 
 // The largest capacity; a greater one is cut to it. The smallest is 1.

@@ -17,12 +17,6 @@
 #include "unwind/walk.h"
 #include "unwind/walk_marks.h"
 
-#ifdef HS_ARCH_LINK_REGISTER
-enum { WORDS = 4 }; // pcs, slots, fps, sps
-#else
-enum { WORDS = 3 };
-#endif
-
 static uint32_t usable_capacity(uint32_t capacity)
 {
     return capacity < HS_MEMO_CAPACITY_MAX ? capacity : HS_MEMO_CAPACITY_MAX;
@@ -41,8 +35,10 @@ static inline struct hs_full_start *full_start(const struct hs_memo *memo, bool 
 
 size_t hs_memo_size(uint32_t capacity)
 {
+    const struct hs_memo *memo;
     size_t frames = usable_capacity(capacity);
-    return header_size() + frames * sizeof(uint32_t) + 2 * frames * (WORDS * sizeof(uintptr_t) + sizeof(uint32_t));
+    return header_size() + frames * sizeof *memo->ids +
+           2 * frames * (sizeof *memo->pcs + sizeof *memo->slots + sizeof *memo->states + sizeof *memo->marks);
 }
 
 HS_COLD struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
@@ -57,11 +53,8 @@ HS_COLD struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
     memo->memory_span = 0;
     memo->pcs = (uintptr_t *)((char *)memory + header_size());
     memo->slots = (uintptr_t **)(memo->pcs + 2 * frames);
-    memo->fps = (uintptr_t *)(memo->slots + 2 * frames);
-    memo->marks = (uint32_t *)(memo->pcs + WORDS * 2 * frames);
-#ifdef HS_ARCH_LINK_REGISTER
-    memo->sps = memo->fps + 2 * frames;
-#endif
+    memo->states = (struct hs_frame_state *)(memo->slots + 2 * frames);
+    memo->marks = (uint32_t *)(memo->states + 2 * frames);
     memo->ids = memo->marks + 2 * frames;
     return memo;
 }
@@ -69,18 +62,18 @@ HS_COLD struct hs_memo *hs_memo_create(void *memory, uint32_t capacity)
 #ifdef HS_ARCH_LINK_REGISTER
 static inline uintptr_t frame_sp(const struct hs_memo *memo, uint32_t frame)
 {
-    return memo->sps[frame];
+    return memo->states[frame].sp;
 }
 
 static inline void set_frame_sp(struct hs_memo *memo, uint32_t frame, const struct hs_walk *walk)
 {
-    memo->sps[frame] = walk->sp;
+    memo->states[frame].sp = walk->sp;
     memo->slots[frame] = (uintptr_t *)walk->slot;
 }
 
 static inline void take_frame_sp(const struct hs_memo *memo, uint32_t frame, struct hs_walk *walk)
 {
-    walk->sp = memo->sps[frame];
+    walk->sp = memo->states[frame].sp;
     walk->slot = (uintptr_t)memo->slots[frame];
 }
 #else
@@ -116,7 +109,7 @@ static inline void collect(struct hs_memo *memo, uint32_t fresh, const struct hs
     uint32_t place = 2 * memo->capacity - 1 - fresh;
     memo->pcs[place] = walk->pc;
     set_frame_sp(memo, place, walk);
-    memo->fps[place] = walk->fp;
+    memo->states[place].fp = walk->fp;
     memo->marks[place] = mark | (walk->exact ? MARK_EXACT : 0);
 }
 
@@ -129,7 +122,7 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
         return false;
 #endif
     return memo->pcs[frame] == walk->pc && frame_sp(memo, frame) == walk->sp && !!(mark & MARK_EXACT) == walk->exact &&
-           (!(mark & MARK_NEED) || memo->fps[frame] == walk->fp);
+           (!(mark & MARK_NEED) || memo->states[frame].fp == walk->fp);
 }
 
 // The step of a barrier: seldom, so that one copy does, compiled for size.
@@ -142,7 +135,7 @@ static HS_COLD __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
 static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
     struct hs_walk state;
-    hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->fps[frame]},
+    hs_walk_start(&state, &(struct hs_registers){memo->pcs[frame], frame_sp(memo, frame), memo->states[frame].fp},
                   full_start(memo, true));
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
@@ -159,7 +152,7 @@ static bool same_step(const struct hs_memo *memo, uint32_t frame)
     if (hs_arch_strip(*(const volatile uintptr_t *)slot) != memo->pcs[frame - 1])
         return false;
     const uintptr_t *fp_slot = slot - mark_fp_below_ra(memo->marks[frame]);
-    return *(const volatile uintptr_t *)fp_slot == memo->fps[frame - 1];
+    return *(const volatile uintptr_t *)fp_slot == memo->states[frame - 1].fp;
 }
 
 // Whether the return address that leads to the frame `above` is another one.
@@ -245,15 +238,13 @@ static void link_marks(struct hs_memo *memo, uint32_t first)
 
 static void move_frames(struct hs_memo *memo, uint32_t to, uint32_t from, uint32_t count)
 {
-    uintptr_t *pcs = memo->pcs, **slots = memo->slots, *fps = memo->fps;
+    uintptr_t *pcs = memo->pcs, **slots = memo->slots;
+    struct hs_frame_state *states = memo->states;
     uint32_t *marks = memo->marks;
     for (uint32_t end = to + count; to != end; to++, from++) {
         pcs[to] = pcs[from];
         slots[to] = slots[from];
-#ifdef HS_ARCH_LINK_REGISTER
-        memo->sps[to] = memo->sps[from];
-#endif
-        fps[to] = fps[from];
+        states[to] = states[from];
         marks[to] = marks[from];
     }
 }
