@@ -123,8 +123,8 @@ static struct node *make_node(uint32_t id)
 }
 
 // A parent whose list becomes too long to be searched gets its children into the hash, and every new one from then on.
-// False when the hash cannot take them.
-static bool index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_t pc)
+// 0 when the hash cannot take them.
+static uint32_t index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_t pc)
 {
     uint32_t children[HS_WIDE_LIST], length = 0;
     for (uint32_t child = first; child && length < HS_WIDE_LIST; length++) {
@@ -132,11 +132,11 @@ static bool index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_
         child = atomic_load_explicit(&node_of(child)->next, memory_order_relaxed);
     }
     if (length < HS_WIDE_LIST - 1)
-        return true;
+        return id;
     for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++) {
         uintptr_t known = atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed);
         if (known != DEAD && !hs_wide_nodes__insert(parent, known, children[i]))
-            return false;
+            return 0;
     }
     return hs_wide_nodes__insert(parent, pc, id);
 }

@@ -33,7 +33,7 @@ static uint32_t place_of(const struct table *table, uint32_t parent, uintptr_t p
 {
     uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
-    hash *= 0xbf58476d1ce4e5b9ull;
+    hash *= 0x9e3779b97f4a7c15ull;
     return (uint32_t)((hash >> 32) * table->capacity >> 32);
 }
 
@@ -91,6 +91,8 @@ static struct table *grow(struct table *old)
     struct table *table = capacity < LARGEST_CAPACITY ? hs_memory__map(table_bytes(capacity)) : NULL;
     if (!table)
         return NULL;
+    // The hash spreads over all pages: at once they cost less than one fault after the other.
+    HS_SYSTEM3(SYS_madvise, table, table_bytes(capacity), MADV_POPULATE_WRITE);
     table->capacity = capacity;
     if (old)
         copy_entries(table, old);
@@ -103,15 +105,15 @@ static struct table *grow(struct table *old)
     return table;
 }
 
-HS_COLD bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
+HS_COLD uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id)
 {
     struct table *table = atomic_load_explicit(&wide.table, memory_order_relaxed);
     if (!table || wide.count >= table->capacity / 4 * 3)
         if (!(table = grow(table)))
-            return false;
+            return 0;
     wide.count++;
     store(table, parent, pc, id);
-    return true;
+    return id;
 }
 
 void hs_wide_nodes__forget(uintptr_t start, uintptr_t end)

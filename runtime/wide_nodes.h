@@ -9,7 +9,6 @@
 #ifndef HEAPSONDE_RUNTIME_WIDE_NODES_H
 #define HEAPSONDE_RUNTIME_WIDE_NODES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 // Children that are searched as a list before the hash is asked.
@@ -17,8 +16,8 @@
 
 uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc);
 
-// False when the table cannot grow.
-bool hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
+// Returns `id`, 0 when the table cannot grow.
+uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
 
 // Makes the entries for return addresses into [start, end) unfindable.
 void hs_wide_nodes__forget(uintptr_t start, uintptr_t end);
