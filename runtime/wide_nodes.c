@@ -33,7 +33,7 @@ static uint32_t place_of(const struct table *table, uint32_t parent, uintptr_t p
 {
     uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
-    hash *= 0x9e3779b97f4a7c15ull;
+    hash *= 0x85ebca6bull;
     return (uint32_t)((hash >> 32) * table->capacity >> 32);
 }
 
