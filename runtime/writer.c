@@ -38,7 +38,8 @@ static struct {
     struct hs_hidden_thread thread;
 } writer;
 
-// A second thread that seals beside the first, from the moment that threads had to wait for a slot.
+// A second thread that seals beside the first, from the moment that threads had to wait for a slot, where a processor
+// is left for it.
 //   signal   futex that it sleeps on
 //   working  1 from before it looks for a slot until it has found none
 //   quit     set by the writer's thread when it ends
@@ -155,7 +156,10 @@ static void helper_main(void *unused)
 static void start_helper(void)
 {
     bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
-    if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on() || hs_load__processors() < 2)
+    if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on())
+        return;
+    // A lone thread and the writer keep two processors busy; a third would take turns with them.
+    if (hs_load__processors() < 2 + (hs_threads__count() == 1))
         return;
     helper.sealer = hs_seal__sealer(1);
     if (!helper.sealer)
