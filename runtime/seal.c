@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-enum { HURRY_BELOW = 2, LOOK_AGAIN_AFTER = 16 };
+enum { LOOK_AGAIN_AFTER = 16 };
 
 // What an event may take on the average so that time is worth more than bytes: when it is processor time that all are
 // short of, and when threads wait.
@@ -98,12 +98,6 @@ void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
     seal_meta(&sealers[0], data, length, sequence);
 }
 
-// Threads wait for a slot, or soon will.
-static bool in_a_hurry(void)
-{
-    return hs_slots__waited_for() || hs_slots__free() < HURRY_BELOW;
-}
-
 // Threads of the program want the processor that coding takes, now or a moment ago.
 static bool is_busy(struct hs_sealer *sealer)
 {
@@ -116,14 +110,15 @@ static bool is_busy(struct hs_sealer *sealer)
     return sealer->busy_for != 0;
 }
 
-// Whether the light coding is what suits the moment. A link that does not keep up is short of bytes, not of time.
+// Whether the light coding is what suits the moment. A link is short of bytes before a processor is of time: there only
+// threads that wait are worth more, and nothing is once it does not keep up.
 static bool is_light_better(struct hs_sealer *sealer)
 {
     if (!hs_stream__keeps_up())
         return false;
-    bool hurried = in_a_hurry();
+    bool hurried = hs_slots__waited_for();
     uint64_t allowed = hurried ? BYTES_WHEN_HURRIED : BYTES_WHEN_BUSY;
-    return sealer->bytes <= allowed * sealer->events && (hurried || is_busy(sealer));
+    return sealer->bytes <= allowed * sealer->events && (hurried || (!hs_stream__is_open() && is_busy(sealer)));
 }
 
 static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)

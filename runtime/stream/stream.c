@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 
 enum { STACK_SIZE = 256 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30, LEAST_KEPT = 4 << 20 };
-enum { AT_ONCE = 64 * 1024 };
+enum { AT_ONCE = 64 * 1024, BACKLOG = 128 * 1024 };
 #define LIVE_PART_APART_NS 1000000000ull
 #define WAIT_NS            100000000ll
 #define JOIN_NS            5000000000ll
@@ -261,7 +261,7 @@ bool hs_stream__has_room(uint32_t length)
 
 bool hs_stream__keeps_up(void)
 {
-    return !hs_stream.open || hs_stream__has_ended() || hs_ring__room(&hs_stream.ring) >= hs_stream.ring.size / 2;
+    return !hs_stream.open || hs_stream__has_ended() || hs_ring__room(&hs_stream.ring) + BACKLOG >= hs_stream.ring.size;
 }
 
 static bool count_as_dropped(uint32_t events)

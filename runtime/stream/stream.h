@@ -32,7 +32,7 @@ bool hs_stream__blocks(void);
 // a stream, and when the program is to wait for the link.
 bool hs_stream__has_room(uint32_t length);
 
-// Whether the ring is at most half full. True also without a stream.
+// Whether no more than a few chunks wait for the link or for its answer. True also without a stream.
 bool hs_stream__keeps_up(void);
 
 // One sealed chunk: its header and its payload. Any thread of the writer's. False: it is not in the stream, which has
