@@ -24,6 +24,9 @@ struct table {
 enum { FIRST_CAPACITY = 1024, LARGEST_CAPACITY = sizeof(void *) == 8 ? 1 << 30 : 1 << 26 };
 #define FORGOTTEN UINT32_MAX
 
+// madvise(2): MADV_POPULATE_WRITE, which headers from before Linux 5.14 lack, as musl's do, and kernels of then refuse.
+enum { POPULATE_WRITE = 23 };
+
 static struct {
     struct table *_Atomic table; // readers see a complete table
     uint32_t count;              // under the stack table's lock
@@ -92,7 +95,7 @@ static struct table *grow(struct table *old)
     if (!table)
         return NULL;
     // The hash spreads over all pages: at once they cost less than one fault after the other.
-    HS_SYSTEM3(SYS_madvise, table, table_bytes(capacity), MADV_POPULATE_WRITE);
+    HS_SYSTEM3(SYS_madvise, table, table_bytes(capacity), POPULATE_WRITE);
     table->capacity = capacity;
     if (old)
         copy_entries(table, old);
