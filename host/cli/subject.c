@@ -55,23 +55,27 @@ static int open_symbols(struct hs_opened *opened, struct hs_error *error)
 
 // ---- the filter ----------------------------------------------------------------------------------------------------
 
-// The restriction as the user wrote it, for headings.
-static char *restriction_text(const struct hs_arguments *arguments)
+// The restriction as the user wrote it, for headings; NULL when there is none. What is kept of the whole trace is taken
+// where there is none, so that it must not be missing for want of memory. Returns 0 or -ENOMEM.
+static int read_restriction(const struct hs_arguments *arguments, char **restriction)
 {
-    char *text = NULL;
     size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    for (size_t i = 0; stream && i < arguments->given_count; i++) {
+    *restriction = NULL;
+    FILE *stream = open_memstream(restriction, &size);
+    if (!stream)
+        return -ENOMEM;
+    for (size_t i = 0; i < arguments->given_count; i++) {
         const struct hs_given *given = &arguments->given[i];
         if (given->option->kind == HS_OPTION_FILTER)
             fprintf(stream, "%s%s %s", ftell(stream) > 0 ? ", " : "", given->option->name, given->text);
     }
-    if (stream)
-        fclose(stream);
-    if (text && *text)
-        return text;
-    free(text);
-    return NULL;
+    bool failed = ferror(stream);
+    failed = fclose(stream) || failed;
+    if (!failed && size)
+        return 0;
+    free(*restriction);
+    *restriction = NULL;
+    return failed ? -ENOMEM : 0;
 }
 
 static int make_filter(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
@@ -135,9 +139,10 @@ static int open_either(struct hs_opened *opened, const struct hs_arguments *argu
     struct hs_error error = {.message = ""};
     hs_torn_pages__mend();
     *opened = (struct hs_opened){.subject = {.path = arguments->operands[0]}};
-    opened->restriction = restriction_text(arguments);
+    int result = read_restriction(arguments, &opened->restriction);
     opened->subject.restriction = opened->restriction;
-    int result = hs_symbols_options__read(&opened->symbols_options, arguments);
+    if (!result)
+        result = hs_symbols_options__read(&opened->symbols_options, arguments);
     if (result)
         hs_error__set(&error, ENOMEM, "%s: out of memory", opened->subject.path);
     else if (dump)

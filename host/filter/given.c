@@ -199,11 +199,25 @@ enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters 
     return HS_PARAMETER_TAKEN;
 }
 
+// Several values of one parameter are one statement: those of `more` take the place of those that were there.
+static void remove_given(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (hs_filter_parameters__have(more, parameters->given[i].id))
+            free_given(&parameters->given[i]);
+        else
+            parameters->given[kept++] = parameters->given[i];
+    }
+    parameters->count = kept;
+}
+
 int hs_filter_parameters__add(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more,
                               struct hs_error *error)
 {
     bool as_options = parameters->as_options;
-    parameters->as_options = true; // the last value counts
+    remove_given(parameters, more);
+    parameters->as_options = true; // values are taken again as they were
     enum hs_parameter_result result = HS_PARAMETER_TAKEN;
     for (size_t i = 0; result == HS_PARAMETER_TAKEN && i < more->count; i++)
         result =

@@ -91,6 +91,21 @@ START_TEST(dumps_know_frames_alone)
 }
 END_TEST
 
+// A text in memory that cannot be had for the heading must not turn a part into the whole.
+START_TEST(without_memory_a_restriction_is_not_forgotten)
+{
+    shell("echo '#include <stdio.h>\nFILE *open_memstream(char **text, size_t *size) "
+          "{ (void)text; (void)size; return NULL; }' | gcc -shared -fPIC -x c - -o no_streams.so");
+    expect(0, "report trace.dat", "", ""); // which keeps the digest of everything
+    struct outcome outcome = run("ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 LD_PRELOAD=./no_streams.so "
+                                 "$HEAPSONDE report --function drop_others trace.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_str_eq(outcome.output, "");
+    ck_assert_msg(strstr(outcome.errors, "trace.dat: out of memory"), "%s", outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 // ---- --fail-if -----------------------------------------------------------------------------------------------------
 
 START_TEST(conditions_end_with_a_status_and_a_reason)
@@ -110,6 +125,12 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(0, "report --fail-if 'live_bytes(function=~keep) > live_bytes(function=~take_large)' trace.dat", "", "");
     expect(0, "report --function drop_others --fail-if 'live_bytes > 0' trace.dat", "", "");
     expect(3, "report --function drop_others --fail-if 'freed_count == 60' trace.dat", "only", "== 60: 60");
+    // What a condition says of a parameter goes before what the options say of it, also where it takes several values.
+    expect(0, "report --library filter_recorded --fail-if 'live_bytes(library=nowhere) > 0' trace.dat", "", "");
+    expect(3, "report --library nowhere --fail-if 'live_bytes(library=filter_recorded) > 10M' trace.dat", "",
+           "20.0 MiB");
+    expect(3, "report --fail-if 'live_bytes(library=nowhere, library=filter_recorded) > 10M' trace.dat", "",
+           "20.0 MiB");
     expect(1, "report --fail-if 'live_bytes(thread=nobody) > 1' trace.dat", "", "no thread 'nobody'");
     expect(1, "report --fail-if 'live_bytes > 1' missing.dat", "", "missing.dat");
     // Names that are nowhere would pass for ever.
@@ -181,6 +202,7 @@ int main(void)
     tcase_add_test(cases, options_have_both_spellings_and_old_names);
     tcase_add_test(cases, every_command_filters);
     tcase_add_test(cases, dumps_know_frames_alone);
+    tcase_add_test(cases, without_memory_a_restriction_is_not_forgotten);
     tcase_add_test(cases, conditions_end_with_a_status_and_a_reason);
     tcase_add_test(cases, wrong_conditions_are_refused_with_their_place);
     tcase_add_test(cases, deep_and_long_conditions_are_refused);
