@@ -61,8 +61,8 @@ void hs_filter_parameters__free(struct hs_filter_parameters *parameters);
 enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters *parameters, const char *name,
                                                     const char *value, struct hs_error *error);
 
-// Takes all that another one has; what it has counts, and takes the place of all values of the same parameter. Returns 0
-// or a negative errno.
+// Takes all that another one has; what it has counts, and takes the place of all values of the same parameter. Returns
+// 0 or a negative errno.
 int hs_filter_parameters__add(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more,
                               struct hs_error *error);
 

@@ -179,18 +179,16 @@ static int sort(struct hs_question *question, struct diff *diff)
 
 // ---- the question ---------------------------------------------------------------------------------------------------
 
-static int hold_base(struct hs_question *question, const struct hs_rest_state **state)
+int hs_hold__diff(struct hs_question *question)
 {
     const char *id = hs_question__text(question, "base");
-    *state = question->state;
     if (!id)
         return 0;
     struct hs_rest_trace *trace = hs_rest_traces__find(question->rest->traces, id);
     if (!trace)
         return hs_error__set(&question->error, EINVAL, "base: there is no trace '%s'; /list names them", id);
-    int result = hs_rest_trace__hold(trace, state, &question->error);
-    question->other = result ? NULL : *state;
-    return result;
+    question->other_trace = trace;
+    return hs_rest_trace__hold(trace, &question->other, &question->error);
 }
 
 static int total_base(struct hs_question *question, const struct hs_rest_state *state, const struct hs_totals **totals)
@@ -211,16 +209,14 @@ static int total_base(struct hs_question *question, const struct hs_rest_state *
 
 int hs_prepare__diff(struct hs_question *question)
 {
-    const struct hs_rest_state *base;
+    const struct hs_rest_state *base = question->other ? question->other : question->state;
     const struct hs_totals *now, *before;
     struct diff *diff = calloc(1, sizeof(*diff));
     if (!diff)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = diff;
     question->free_work = free_diff;
-    int result = hold_base(question, &base);
-    if (!result)
-        result = hs_question__totals(question, &now);
+    int result = hs_question__totals(question, &now);
     if (!result)
         result = total_base(question, base, &before);
     if (result)

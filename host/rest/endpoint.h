@@ -50,6 +50,9 @@ struct hs_endpoint {
     unsigned takes;
     enum hs_events events;                      // that it is about; with HS_TAKES_EVENTS the parameter says so
     const struct hs_rest_parameter *parameters; // its own; may be NULL
+    // Holds what else than the trace in the path the answer is of, as `other`: 0, or a negative errno with the
+    // question's error set. May be NULL.
+    int (*hold)(struct hs_question *question);
     // Works out whatever can go wrong: 0, or a negative errno with the question's error set. -EINVAL: the question is
     // wrong; -ENOENT: there is no such thing. May be NULL.
     int (*prepare)(struct hs_question *question);

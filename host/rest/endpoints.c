@@ -289,6 +289,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .schema = "Diff",
      .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,
      .parameters = hs_diff_parameters,
+     .hold = hs_hold__diff,
      .prepare = hs_prepare__diff,
      .write = hs_answer__diff},
     {.path = "/data/{id}/peak",

@@ -51,14 +51,20 @@ static int read_time(struct hs_question *question, const struct hs_rest_state *s
     struct hs_filter_parameters parameters;
     struct hs_resolved_filter resolved;
     struct hs_error wrong = {""};
+    static const char stand_in[] = "alive_at ";
+    static const char *const reading[] = {"era", "time_unit"}; // how times are read
     hs_filter_parameters__init(&parameters, HS_TIME_UNIT_AUTO);
-    const char *unit = hs_uri__value(&question->uri, "time_unit");
     int result = 0;
-    if (unit && hs_filter_parameters__take(&parameters, "time_unit", unit, &question->error) == HS_PARAMETER_WRONG)
-        result = -EINVAL;
-    else if (hs_filter_parameters__take(&parameters, "alive_at", text, &wrong) != HS_PARAMETER_TAKEN)
-        result = hs_error__set(&question->error, EINVAL, "%s: %s", name,
-                               strncmp(wrong.message, "alive_at: ", 10) ? wrong.message : wrong.message + 10);
+    for (size_t i = 0; i < sizeof(reading) / sizeof(reading[0]) && !result; i++) {
+        const char *word = hs_uri__value(&question->uri, reading[i]);
+        if (word && hs_filter_parameters__take(&parameters, reading[i], word, &question->error) == HS_PARAMETER_WRONG)
+            result = -EINVAL;
+    }
+    if (!result && hs_filter_parameters__take(&parameters, "alive_at", text, &wrong) != HS_PARAMETER_TAKEN)
+        result = hs_error__set(&question->error, EINVAL, "%s %s", name,
+                               strncmp(wrong.message, stand_in, sizeof(stand_in) - 1)
+                                   ? wrong.message
+                                   : wrong.message + sizeof(stand_in) - 1);
     if (!result && state && time) {
         result =
             hs_filter_parameters__resolve(&parameters, state->scope, &question->control, &resolved, &question->error);

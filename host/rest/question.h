@@ -42,7 +42,8 @@ struct hs_question {
     struct hs_error error;
     void *work; // of the endpoint
     void (*free_work)(void *work);
-    const struct hs_rest_state *other; // another trace that is held meanwhile; NULL: none
+    struct hs_rest_trace *other_trace; // another one that is held meanwhile; NULL: none
+    const struct hs_rest_state *other;
     struct hs_cached *held[HS_QUESTION_HELD];
     unsigned held_count;
 };

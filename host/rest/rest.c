@@ -81,6 +81,15 @@ static ssize_t write_both(void *cookie, const char *bytes, size_t length)
     return fwrite(bytes, 1, length, tee->out) == length ? (ssize_t)length : 0;
 }
 
+// What was worked out of pages that are not there is worth nothing.
+static int check_states(struct hs_question *question)
+{
+    int result = question->trace ? hs_rest_trace__check(question->trace, question->state, &question->error) : 0;
+    if (!result && question->other)
+        result = hs_rest_trace__check(question->other_trace, question->other, &question->error);
+    return result;
+}
+
 static int write_and_keep(struct answering *answering, FILE *out)
 {
     struct hs_question *question = &answering->question;
@@ -91,8 +100,8 @@ static int write_and_keep(struct answering *answering, FILE *out)
     bool good = both && !result && !fflush(both) && !ferror(both);
     if (both && fclose(both))
         good = false;
-    if (good && question->trace)
-        good = !hs_rest_trace__check(question->trace, question->state, &question->error);
+    if (good)
+        good = !check_states(question);
     if (good && tee.kept)
         tee.kept->type = question->type;
     if (good && tee.kept)
@@ -184,8 +193,11 @@ static char *name_answer(struct hs_question *question)
             if (value)
                 fprintf(out, "&%s=%zu:%s", parameter->name, strlen(value), value);
         }
-    const char *era = hs_uri__value(&question->uri, "era");
-    fprintf(out, "&&%s&%s", era ? era : "", question->filter_text ? question->filter_text : "");
+    // These say how times are read, also where no filter is taken.
+    const char *era = hs_uri__value(&question->uri, "era"), *unit = hs_uri__value(&question->uri, "time_unit");
+    fprintf(out, "&&%zu:%s&%zu:%s&%s&%s", era ? strlen(era) : 0, era ? era : "", unit ? strlen(unit) : 0,
+            unit ? unit : "", question->other ? question->other->key : "",
+            question->filter_text ? question->filter_text : "");
     fclose(out);
     return key;
 }
@@ -213,6 +225,8 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
         result = find_state(question);
     if (!result)
         result = hs_question__check(question);
+    if (!result && question->endpoint->hold)
+        result = question->endpoint->hold(question);
     if (result)
         return result;
     if (question->trace && !question->endpoint->uncached) {
@@ -221,9 +235,11 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
             return 0;
     }
     result = question->endpoint->prepare ? question->endpoint->prepare(question) : 0;
-    // What was worked out of pages that are not there is worth nothing, nor is what was kept of it.
-    if (question->trace && hs_rest_trace__check(question->trace, question->state, &question->error)) {
+    // Nor is what was kept of it.
+    if (check_states(question)) {
         hs_cache__forget(question->rest->cache, question->state->key);
+        if (question->other)
+            hs_cache__forget(question->rest->cache, question->other->key);
         return -ESTALE;
     }
     return result;

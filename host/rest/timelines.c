@@ -106,7 +106,8 @@ static int prepare(struct hs_question *question, bool restricted, bool by_second
     if (!result)
         result = hs_question__time(question, question->state, "to", &to);
     if (!result && from > to)
-        result = hs_error__set(&question->error, EINVAL, "from: is later than 'to'");
+        result = hs_error__set(&question->error, EINVAL, "from: is later than %s",
+                               hs_question__text(question, "to") ? "'to'" : "the end of the recording");
     work->to = to;
     // Without a filter the pyramid has the answer.
     struct drawing drawing = {question, restricted, from, to, hs_question__number(question, "width", 1000)};

@@ -137,6 +137,22 @@ class Growing(TestCase):
 
 
 class Comparing(TestCase):
+    def test_with_a_trace_that_grows_and_goes(self):
+        path = self.random_trace("base.dat", 7, 500, "6", growing=True)
+        server = self.serve(path, self.random_trace("now.dat", 2, 1500, "7"))
+        base = server.json("/list")[0]["id"]
+        before = server.data("diff", base=base)["base"]["count"]
+        self.assertEqual(before, server.data("allocations", base, count=0)["total_count"])
+        self.random_trace("base.dat", 7, 5000, "6", growing=True)
+        for _ in range(10**6):
+            total = server.data("allocations", base, count=0)["total_count"]
+            if total != before:
+                break
+        self.assertEqual(server.data("diff", base=base)["base"]["count"], total)
+        os.unlink(path)
+        status, _, body = server.ask("/data/last/diff", base=base)
+        self.assertEqual((status, "gone" in body.decode()), (410, True), body)
+
     def test_two_traces(self):
         server = self.serve(self.random_trace("one.dat", 1, 1500, "1"), self.random_trace("two.dat", 2, 2500, "2"))
         one, two = (entry["id"] for entry in server.json("/list"))

@@ -69,6 +69,28 @@ class Example(TestCase):
         self.assertEqual(self.blocks(at="35%"), ["A0", "A2"])
         self.assertEqual(self.blocks(at="peak"), ["A0", "A1", "A2"])
 
+    def test_times_of_an_era(self):
+        for era, time in (("0.1", 1002500), ("0.7", "1002.5"), ("0.1", "1002.5"), ("0.7", 1002500)):
+            there = self.blocks(alive_at=time, era=era)
+            self.assertEqual(self.blocks(at=time, era=era), there)
+            self.assertEqual(self.server.data("diff", base_at=time, era=era)["base"]["count"], len(there))
+        self.assertEqual((self.blocks(at="1002.5", era="0.1"), self.blocks(at="1002.5", era="0.7")),
+                         (["A0", "A1", "A2"], []))
+        part = self.server.data("timeline_maps", width=2, era="0.7", to="1002.5")
+        self.assertEqual(part["xs"][-1], 1000000)
+
+    def test_the_unit_of_times_is_part_of_the_question(self):
+        # timeline_maps takes no filter, but times.
+        asked = [self.server.data("timeline_maps", width=2, to=2, time_unit=unit)["xs"][-1] for unit in ("start", "s")]
+        self.assertEqual(asked, [1002000, 1000000])
+
+    def test_wrong_times_are_told_by_their_own_names(self):
+        for name in ("from", "to"):
+            status, _, body = self.server.ask("/data/last/timeline", **{name: "x"})
+            self.assertEqual((status, body.decode().partition(" cannot use 'x'")[0]), (400, name))
+        status, _, body = self.server.ask("/data/last/timeline", **{"from": "11s"})
+        self.assertEqual((status, body.decode()), (400, "from: is later than the end of the recording\n"))
+
     def test_a_bare_percent_sign(self):
         for query in ("from=15%", "from=15%25"):
             status, _, body = self.server.ask("/data/last/allocations?" + query)
