@@ -111,11 +111,25 @@ static int compare(const struct hs_arguments *arguments, struct hs_dump *const *
     return result ? HS_EXIT_FAILURE : status;
 }
 
+static int check_output(const struct hs_arguments *arguments)
+{
+    const char *path = hs_arguments__text(arguments, "output", "-");
+    for (int i = 0; i < 2 && !hs_output__is_standard(path); i++) {
+        if (!hs_same_file(path, arguments->operands[i]))
+            continue;
+        hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
+        return HS_EXIT_USAGE;
+    }
+    return HS_EXIT_OK;
+}
+
 static int diff(const struct hs_arguments *arguments)
 {
     struct side sides[2] = {0};
     enum hs_cost cost = hs_cost__parse(hs_arguments__text(arguments, "cost", "live"));
-    int status = open_side(&sides[0], arguments, 0);
+    int status = check_output(arguments);
+    if (!status)
+        status = open_side(&sides[0], arguments, 0);
     if (!status)
         status = open_side(&sides[1], arguments, 1);
     struct hs_dump *const dumps[2] = {sides[0].dump, sides[1].dump};

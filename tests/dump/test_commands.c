@@ -166,6 +166,8 @@ START_TEST(test_complaints)
     expect_complaint(1, "report --thread nobody threads.heap", "no thread 'nobody'");
     expect_complaint(1, "export --format heap_v2 stacks.collapsed", "names without addresses");
     expect_complaint(2, "symbolize threads.heap -o threads.heap", "input itself");
+    expect_complaint(2, "diff moved.heap threads.heap -o threads.heap", "input itself");
+    expect_complaint(2, "diff threads.heap moved.heap -o ./threads.heap", "input itself");
     expect_complaint(2, "diff threads.heap", "BEFORE AFTER");
     expect_complaint(1, "diff threads.heap missing.heap", "missing.heap: No such file");
     shell("sed 's/^@ 0x5500001253/@ zz/' threads.heap >wrong.heap");
