@@ -4,6 +4,7 @@
 #include "host/cli/output.h"
 #include "host/cli/stream_dumps.h"
 #include "host/import/import.h"
+#include "host/report/text.h"
 #include "host/symbols/given_names.h"
 
 #include <errno.h>
@@ -55,7 +56,10 @@ static int extract_file(const struct hs_arguments *arguments, const struct hs_st
         hs_complain(arguments->command, "%s: %s", path, strerror(errno));
         return HS_EXIT_FAILURE;
     }
-    printf("%s (%" PRIu64 " bytes): %s\n", path, embedded->length, embedded->name);
+    hs_text__print(stdout, path, strlen(path));
+    printf(" (%" PRIu64 " bytes): ", embedded->length);
+    hs_text__print(stdout, embedded->name, strlen(embedded->name));
+    putchar('\n');
     return 0;
 }
 

@@ -3,9 +3,11 @@
 #include "host/cli/fail_if.h"
 #include "host/cli/subject.h"
 #include "host/report/missing.h"
+#include "host/report/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TOP_OF_EACH 5
 #define TOP_OF_ONE  10
@@ -15,8 +17,11 @@ static void print_threads(const struct hs_store *store)
     size_t count = 0;
     const struct hs_thread *threads = hs_store__threads(store, &count);
     printf("%10s  %s\n", "tid", "name");
-    for (size_t i = 0; i < count; i++)
-        printf("%10" PRIu32 "  %s\n", threads[i].tid, threads[i].name);
+    for (size_t i = 0; i < count; i++) {
+        printf("%10" PRIu32 "  ", threads[i].tid);
+        hs_text__print(stdout, threads[i].name, strlen(threads[i].name));
+        putchar('\n');
+    }
 }
 
 static unsigned top(const struct hs_arguments *arguments)

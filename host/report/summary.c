@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,11 +21,15 @@ __attribute__((format(printf, 3, 4))) static void row(const struct writer *to, c
                                                       ...)
 {
     va_list list;
+    char *text = NULL;
     va_start(list, format);
-    fprintf(to->out, "%s%-13s%s ", to->style->heading, name, to->style->plain);
-    vfprintf(to->out, format, list);
-    putc('\n', to->out);
+    int length = vasprintf(&text, format, list);
     va_end(list);
+    fprintf(to->out, "%s%-13s%s ", to->style->heading, name, to->style->plain);
+    if (length >= 0)
+        hs_text__print(to->out, text, (size_t)length);
+    putc('\n', to->out);
+    free(length >= 0 ? text : NULL);
 }
 
 static void print_program(const struct writer *to, const struct hs_subject *subject)
