@@ -52,7 +52,12 @@ static int strip(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }
-    int status = write_stripped(arguments, store, path);
+    int status = HS_EXIT_FAILURE;
+    if (hs_store__summary(store)->has_sums)
+        hs_complain(arguments->command, "%s holds sums per stack, and no single blocks that could be left out",
+                    arguments->operands[0]);
+    else
+        status = write_stripped(arguments, store, path);
     hs_store__close(store);
     return status;
 }

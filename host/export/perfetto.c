@@ -311,15 +311,18 @@ static int write_counters(struct writing *writing, const struct hs_query_control
     const struct hs_subject *subject = writing->subject;
     const struct hs_filter *of_samples = subject->not_of_samples ? NULL : subject->filter;
     struct counting counting = {0};
+    // Sums say how the whole heap went, and nothing of a part of it.
+    bool has_sums = hs_store__summary(subject->store)->has_sums;
     uint64_t end = hs_store__summary(subject->store)->end_time;
-    int result =
-        hs_query__timeline(subject->store, subject->filter, 0, end, COUNTER_POINTS, control, &counting.heap, NULL);
+    int result = hs_query__timeline(subject->store, has_sums ? NULL : subject->filter, 0, end, COUNTER_POINTS, control,
+                                    &counting.heap, NULL);
     if (!result)
         result = hs_query__usage(subject->store, of_samples, counting.heap.from, counting.heap.width,
                                  counting.heap.count, control, &counting.usage, NULL);
     write_process(writing);
     for (size_t i = 0; !result && i < COUNTERS; i++) {
-        if (hs_events__are_in(counters[i].events, subject->store))
+        bool known = counters[i].events != HS_EVENTS_HEAP || !has_sums || !subject->restriction;
+        if (known && hs_events__are_in(counters[i].events, subject->store))
             write_counter(writing, UUID_COUNTERS + i, &counters[i], &counting);
     }
     hs_timeline__free(&counting.heap);

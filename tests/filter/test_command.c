@@ -91,6 +91,33 @@ START_TEST(dumps_know_frames_alone)
 }
 END_TEST
 
+static size_t count_in_export(const char *arguments, const char *word)
+{
+    size_t count = 0, length = strlen(word);
+    struct outcome outcome = run("$HEAPSONDE export --format perfetto %s", arguments);
+    ck_assert_msg(outcome.status == 0, "%s: %s", arguments, outcome.errors);
+    for (size_t i = 0; i + length <= outcome.output_length; i++)
+        count += !memcmp(outcome.output + i, word, length);
+    free_outcome(&outcome);
+    return count;
+}
+
+START_TEST(sums_know_the_whole_over_time)
+{
+    static const char counter[] = "\004heap"; // with its length
+    shell("HEAPSONDE_MODE=aggregate HEAPSONDE_OUTPUT=sums.dat LD_PRELOAD='" PATH_SHIM "' '" PATH_PROGRAM
+          "' > /dev/null");
+    ck_assert_uint_eq(count_in_export("trace.dat", counter), 1);
+    ck_assert_uint_eq(count_in_export("--function keep_every trace.dat", counter), 1);
+    ck_assert_uint_eq(count_in_export("sums.dat", counter), 1);
+    ck_assert_uint_eq(count_in_export("sums.dat", "at the highest tick"), 1);
+    ck_assert_uint_eq(count_in_export("--function keep_every sums.dat", counter), 0);
+    ck_assert_uint_eq(count_in_export("--function keep_every sums.dat", "keep_every_third"), 1);
+    expect(1, "strip -o small.dat sums.dat", "", "sums.dat holds sums per stack");
+    shell("test ! -e small.dat");
+}
+END_TEST
+
 // A text in memory that cannot be had for the heading must not turn a part into the whole.
 START_TEST(without_memory_a_restriction_is_not_forgotten)
 {
@@ -202,6 +229,7 @@ int main(void)
     tcase_add_test(cases, options_have_both_spellings_and_old_names);
     tcase_add_test(cases, every_command_filters);
     tcase_add_test(cases, dumps_know_frames_alone);
+    tcase_add_test(cases, sums_know_the_whole_over_time);
     tcase_add_test(cases, without_memory_a_restriction_is_not_forgotten);
     tcase_add_test(cases, conditions_end_with_a_status_and_a_reason);
     tcase_add_test(cases, wrong_conditions_are_refused_with_their_place);
