@@ -2,6 +2,7 @@
 //
 // /export/FORMAT: every format of host/export.
 #include "host/export/export.h"
+#include "host/query/scan.h"
 #include "host/rest/answers.h"
 
 #include <errno.h>
@@ -66,6 +67,9 @@ int hs_prepare__export(struct hs_question *question)
     question->type = exporting->format->media_type;
     struct hs_subject *subject = &exporting->subject;
     const struct hs_summary *summary = hs_store__summary(question->store);
+    // While it is written it is too late to say so.
+    if (summary->has_sums && exporting->format->of_blocks && !hs_events__are_samples(question->events))
+        return hs_query__refuse_sums(&question->error);
     int result = hs_question__totals(question, &totals);
     if (result)
         return result;

@@ -93,10 +93,12 @@ class TestCase(unittest.TestCase):
         return cls.path(name)
 
     @classmethod
-    def recorded_trace(cls, name, *command):
+    def recorded_trace(cls, name, *command, mode=None):
         if not SHIM:
             raise unittest.SkipTest("nothing is recorded in this build")
         environment = {**os.environ, "HEAPSONDE_OUTPUT": cls.path(name)}
+        if mode:
+            environment["HEAPSONDE_MODE"] = mode
         if RUNNER:
             command = [*RUNNER, "-E", f"LD_PRELOAD={SHIM}", *command]
         else:

@@ -60,5 +60,20 @@ class Recorded(Endpoints, TestCase):
         self.assertEqual(left["total_count"], LEFT)
 
 
+class Sums(TestCase):
+    """Of HEAPSONDE_MODE=aggregate: there are no single blocks."""
+    OF_BLOCKS = ("heaptrack", "firefox", "dhat", "massif", "jsonl", "csv", "parquet", "replay")
+    OF_STACKS = ("collapsed", "flamegraph", "flamegraph.pl", "json", "speedscope", "heapprofile", "perfetto")
+
+    def test_exports(self):
+        trace = self.recorded_trace("sums.dat", PROGRAM, mode="aggregate")
+        server = self.serve(trace, *(["--sysroot", ROOT] if ROOT else []))
+        for name in self.OF_BLOCKS:
+            status, _, body = server.ask(f"/data/last/export/{name}")
+            self.assertEqual((status, b"sums per stack" in body), (422, True), (name, body))
+        for name in self.OF_STACKS:
+            self.assertIn("outer", server.ask(f"/data/last/export/{name}")[2].decode(errors="replace"), name)
+
+
 if __name__ == "__main__":
     unittest.main()
