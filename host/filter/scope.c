@@ -52,9 +52,11 @@ int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, c
     if (!scope->has_groups)
         result = hs_query__totals(scope->store, NULL, control, &scope->groups, error);
     scope->has_groups |= !result;
-    if (!result && usage && !scope->has_peaks) {
+    // Others read groups meanwhile: they see the whole table or none.
+    if (!result && usage && !scope->ready_peaks) {
         result = hs_query__stack_peaks(scope->store, control, &scope->peaks, error);
-        scope->has_peaks = !result;
+        if (!result)
+            __atomic_store_n(&scope->ready_peaks, &scope->peaks, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&scope->mutex);
     return result;
@@ -75,9 +77,10 @@ bool hs_filter_scope__group(const struct hs_filter_scope *scope, uint32_t stack,
     if (!total)
         return false;
     group->total = *total;
-    if (stack < scope->peaks.count) {
-        group->usage_max = scope->peaks.peak[stack].bytes;
-        group->usage_max_time = scope->peaks.peak[stack].time;
+    const struct hs_stack_peaks *peaks = __atomic_load_n(&scope->ready_peaks, __ATOMIC_ACQUIRE);
+    if (peaks && stack < peaks->count) {
+        group->usage_max = peaks->peak[stack].bytes;
+        group->usage_max_time = peaks->peak[stack].time;
     }
     return true;
 }
