@@ -23,7 +23,7 @@
 #include <sys/prctl.h>
 
 enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
-enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4 };
+enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4, ORDER_ROOM = 8 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 7, STRETCHED_SLOTS = 64, GROWTH = 4 };
 
 #define SECOND_NS   1000000000ll
@@ -51,8 +51,9 @@ static struct {
     struct hs_hidden_thread thread;
 } helper;
 
-static void wake(void)
+static void wake(uint32_t orders)
 {
+    atomic_fetch_or(&writer.asked, orders);
     atomic_fetch_add(&writer.signal, 1);
     hs_futex__wake(&writer.signal, 1);
 }
@@ -94,9 +95,9 @@ static void wake_helper(void)
     hs_futex__wake(&helper.signal, 1);
 }
 
-static void seal_submitted(void)
+// `crowded`: somebody found no slot.
+static void seal_submitted(uint32_t crowded)
 {
-    bool crowded = hs_slots__free() == 0;
     struct hs_slot *batch = hs_slots__collect();
     if (!batch && !crowded)
         return;
@@ -116,7 +117,7 @@ static void carry_out(uint32_t orders)
     hs_seal__sums(orders & ORDER_SYNC);
     if (orders & ORDER_CLOSE)
         hs_seal__close(atomic_load(&writer.close_state));
-    if (orders) {
+    if (orders & ~ORDER_ROOM) {
         atomic_fetch_add(&writer.answered, 1);
         hs_futex__wake(&writer.answered, 1 << 30);
     }
@@ -207,7 +208,7 @@ static void thread_main(void *unused)
     while (!ends && !left_over) {
         left_over = sleep_until_needed() && is_left_over(&status);
         uint32_t orders = atomic_exchange(&writer.asked, 0);
-        seal_submitted();
+        seal_submitted(orders & ORDER_ROOM);
         hs_tables__give_back_if_due();
         carry_out(orders);
         ends = orders & ORDER_QUIT;
@@ -252,7 +253,7 @@ static void seal_inline(uint32_t orders)
     struct hs_signal_set before;
     hs_system_block_signals(&before);
     if (hs_lock__acquire(&writer.role, tid)) {
-        seal_submitted();
+        seal_submitted(orders & ORDER_ROOM);
         carry_out(orders);
         hs_lock__release(&writer.role);
     }
@@ -265,7 +266,7 @@ void hs_writer__notify(void)
     if (state == STATE_INLINE)
         seal_inline(0);
     else if (state == STATE_THREAD && hs_slots__submitted() >= WAKE_AT && atomic_load(&writer.asleep))
-        wake();
+        wake(0);
 }
 
 static bool make_room(void)
@@ -274,10 +275,10 @@ static bool make_room(void)
     case STATE_NONE:
         return hs_process__materialize();
     case STATE_INLINE:
-        seal_inline(0);
+        seal_inline(ORDER_ROOM);
         return true;
     default:
-        wake(); // asleep or about to be, it takes another turn
+        wake(ORDER_ROOM); // asleep or about to be, it takes another turn
         hs_slots__wait(SECOND_NS / 50);
         return true;
     }
@@ -321,8 +322,7 @@ static bool order(uint32_t orders, int64_t patience_ns)
     }
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
-    atomic_fetch_or(&writer.asked, orders);
-    wake();
+    wake(orders);
     uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
     while (atomic_load(&writer.asked) & orders || atomic_load(&writer.answered) == before) {
         if (atomic_load(&writer.state) != STATE_THREAD)
@@ -343,8 +343,7 @@ void hs_writer__ask_for_sums(void)
 {
     if (atomic_load(&writer.state) != STATE_THREAD)
         return;
-    atomic_fetch_or(&writer.asked, ORDER_SYNC);
-    wake();
+    wake(ORDER_SYNC);
 }
 
 void hs_writer__close(uint64_t state)

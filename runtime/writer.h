@@ -8,8 +8,8 @@
 //   state     NONE -> THREAD | INLINE; THREAD -> INLINE when the program must be single-threaded
 //   signal    futex that the thread sleeps on; incremented by whoever wakes it
 //   asleep    1 while the thread sleeps or is about to
-//   asked     orders (HS_ORDER_*), set by threads, taken by the writer
-//   answered  counts orders carried out; askers sleep on it
+//   asked     orders (ORDER_*), set by threads, taken by the writer
+//   answered  counts orders carried out, other than for room; askers sleep on it
 #ifndef HEAPSONDE_RUNTIME_WRITER_H
 #define HEAPSONDE_RUNTIME_WRITER_H
 
