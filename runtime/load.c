@@ -12,7 +12,7 @@ static struct {
     unsigned processors;
 } load;
 
-unsigned hs_load__processors(void)
+static unsigned usable_processors(void)
 {
     unsigned long mask[128 / sizeof(unsigned long)] = {0};
     long length = HS_SYSTEM3(SYS_sched_getaffinity, 0, sizeof mask, mask);
@@ -27,7 +27,12 @@ void hs_load__watch(void)
 {
     long descriptor = hs_system_open("/proc/loadavg", O_RDONLY | O_CLOEXEC, 0);
     load.descriptor = descriptor >= 0 ? (int)descriptor + 1 : 0;
-    load.processors = hs_load__processors();
+    load.processors = usable_processors();
+}
+
+unsigned hs_load__processors(void)
+{
+    return load.processors;
 }
 
 void hs_load__forget(void)

@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-// Processors that the calling thread may run on; 1 where the kernel does not say.
-unsigned hs_load__processors(void);
-
-// From now on hs_load__is_high() looks. Opens a descriptor in the table of the calling thread, so that no file is
-// opened later, when a filter of system calls may forbid it.
+// From now on hs_load__is_high() looks. Counts the processors that the calling thread may run on. Opens a descriptor in
+// the table of the calling thread, so that no file is opened later, when a filter of system calls may forbid it.
 void hs_load__watch(void);
+
+// As hs_load__watch() has counted them; 1 where the kernel does not say, 0 before.
+unsigned hs_load__processors(void);
 
 // The descriptor is gone, or belongs to another process's table.
 void hs_load__forget(void);

@@ -156,11 +156,11 @@ static void helper_main(void *unused)
 // Called by the writer's thread, so that the helper shares its descriptor table.
 static void start_helper(void)
 {
-    bool is_thread = atomic_load(&writer.state) == STATE_THREAD;
+    bool is_thread = atomic_load_explicit(&writer.state, memory_order_relaxed) == STATE_THREAD;
     if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on())
         return;
-    // A lone thread and the writer keep two processors busy; a third would take turns with them.
-    if (hs_load__processors() < 2 + (hs_threads__count() == 1))
+    // A lone thread of the program and the writer keep two processors busy; a third would take turns with them.
+    if (hs_load__processors() < 2 + (hs_threads__count() <= 1 + hs_perf__threads()))
         return;
     helper.sealer = hs_seal__sealer(1);
     if (!helper.sealer)

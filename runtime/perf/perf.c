@@ -469,7 +469,7 @@ void hs_perf__flush(void)
 
 uint32_t hs_perf__threads(void)
 {
-    return atomic_load(&perf.threads);
+    return atomic_load_explicit(&perf.threads, memory_order_relaxed);
 }
 
 void hs_perf__stop(void)

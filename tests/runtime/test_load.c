@@ -21,7 +21,9 @@ START_TEST(counts_processors)
 {
     cpu_set_t mask;
     ck_assert_int_eq(sched_getaffinity(0, sizeof mask, &mask), 0);
+    hs_load__watch();
     ck_assert_uint_eq(hs_load__processors(), (unsigned)CPU_COUNT(&mask));
+    hs_load__forget();
 }
 END_TEST
 

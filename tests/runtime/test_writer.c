@@ -2,13 +2,17 @@
 //
 // The writer's thread takes no core from the threads that wait for it: it sleeps while there is nothing to seal. It
 // adds slots, which stay in the file for good, for threads that find none.
+#include "runtime/perf/perf.h"
 #include "runtime/record.h"
 #include "runtime/slots.h"
+#include "runtime/threads.h"
 #include "runtime/writer.h"
 #include "tests/suite.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +120,57 @@ START_TEST(adds_slots_only_where_one_is_missing)
 }
 END_TEST
 
+static void use_two_processors(void)
+{
+    cpu_set_t mask, two;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof mask, &mask), 0);
+    CPU_ZERO(&two);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++)
+        if (CPU_ISSET(i, &mask))
+            CPU_SET(i, &two);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof two, &two), 0);
+}
+
+static void setup_sampled(void)
+{
+    use_two_processors();
+    setenv("HEAPSONDE_EVENTS", "heap,cpu", 1);
+    setup();
+}
+
+static unsigned tasks(void)
+{
+    unsigned count = 0;
+    DIR *directory = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(directory);
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+// Has the kernel's samples taken out until their thread has a stream like a thread of the program.
+static void burn_until_sampled(void)
+{
+    while (hs_perf__threads() && hs_threads__count() < 2)
+        hs_perf__flush();
+}
+
+// The thread that takes samples out has a stream, too, and is none of the program's.
+START_TEST(a_lone_sampled_thread_has_no_second_sealer)
+{
+    record_one();
+    burn_until_sampled();
+    struct hs_slot *slot = hs_slots__take(HS_SLOT_EVENTS, 1, 0);
+    ck_assert_ptr_nonnull(slot);
+    take_every_slot();
+    hs_slots__submit(slot);
+    ck_assert_ptr_nonnull(hs_writer__take_slot(HS_SLOT_EVENTS, 1, 0));
+    ck_assert(hs_writer__sync());
+    ck_assert_uint_eq(tasks(), 2 + hs_perf__threads());
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("writer");
@@ -125,5 +180,10 @@ int main(void)
     tcase_add_test(writer, sleeps_while_a_thread_waits_and_nothing_is_submitted);
     tcase_add_test(writer, adds_slots_only_where_one_is_missing);
     suite_add_tcase(suite, writer);
+    TCase *sampled = tcase_create("sampled");
+    tcase_add_checked_fixture(sampled, setup_sampled, teardown);
+    tcase_set_timeout(sampled, 60);
+    tcase_add_test(sampled, a_lone_sampled_thread_has_no_second_sealer);
+    suite_add_tcase(suite, sampled);
     return run_suite(suite);
 }
