@@ -289,7 +289,13 @@ void hs_process__give_up(void)
 static bool is_this_process(void)
 {
     // A vfork child runs in our memory but is not us.
-    return atomic_load(&hs_shared->alive) && (uint32_t)hs_system_getpid() == process.pid;
+    return atomic_load_explicit(&hs_shared->alive, memory_order_relaxed) && (uint32_t)hs_system_getpid() == process.pid;
+}
+
+// And has begun to record.
+static bool is_recorder(void)
+{
+    return process.begun && is_this_process();
 }
 
 void hs_process__after_fork(void)
@@ -331,7 +337,7 @@ void hs_process__after_fork(void)
 
 bool hs_process__materialize(void)
 {
-    if (!process.begun || hs_output__stopped())
+    if (!is_recorder() || hs_output__stopped())
         return false;
     if (!hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
         return false;
@@ -357,7 +363,7 @@ static __attribute__((noinline)) void flush(struct hs_thread *self, bool ends)
 bool hs_process__sync(void)
 {
     struct hs_thread *self = hs_thread_self;
-    if (!is_this_process() || !process.begun)
+    if (!is_recorder())
         return false;
     if (self)
         self->inside = HS_INSIDE_RECORDER;
@@ -371,7 +377,7 @@ bool hs_process__sync(void)
 
 void hs_process__exit(void)
 {
-    if (!is_this_process() || !process.begun || process.closed)
+    if (!is_recorder() || process.closed)
         return;
     struct hs_thread *self = hs_thread_self;
     process.closed = true;
@@ -390,7 +396,7 @@ void hs_process__exit(void)
 // A recording that has ended stays so.
 static void change_state(uint32_t from, uint32_t to)
 {
-    if (is_this_process() && process.begun)
+    if (is_recorder())
         hs_shared_word__change(&hs_output__live()->state, from, to);
 }
 
@@ -398,7 +404,7 @@ static void change_state(uint32_t from, uint32_t to)
 static void tell_before_exec(void)
 {
     bool recording = hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER;
-    if (hs_aggregate__is_on() && !recording && is_this_process() && process.begun && hs_output__is_open())
+    if (hs_aggregate__is_on() && !recording && is_recorder() && hs_output__is_open())
         hs_process__sync();
 }
 
@@ -417,7 +423,7 @@ void hs_process__after_failed_exec(void)
 
 void hs_process__be_single_threaded(void)
 {
-    if (!is_this_process() || !process.begun)
+    if (!is_recorder())
         return;
     hs_perf__stop();
     hs_writer__become_inline();
@@ -426,19 +432,19 @@ void hs_process__be_single_threaded(void)
 
 void hs_process__has_been_single_threaded(void)
 {
-    if (is_this_process() && process.begun)
+    if (is_recorder())
         hs_stream__go_on();
 }
 
 void hs_process__code_will_be_unloaded(void)
 {
-    if (is_this_process() && process.begun)
+    if (is_recorder())
         hs_perf__hold_code();
 }
 
 void hs_process__code_was_unloaded(void)
 {
-    if (!is_this_process() || !process.begun)
+    if (!is_recorder())
         return;
     hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
     hs_perf__release_code();

@@ -3,6 +3,7 @@
 // Makes processes: children that only fork, vfork and exec, posix_spawn, an image that replaces itself.
 // Usage: forks MODE N
 #include "program.h"
+#include "shims/trace/include/heapsonde.h"
 
 #include <pthread.h>
 #include <spawn.h>
@@ -25,6 +26,21 @@ static void child_work(void *inherited)
         free(allocate(i + 1));
     free(inherited);
     keep(allocate(4000));
+}
+
+// The first that this process has to record is what a process does that shares its memory and ends at once.
+static int allocate_after_vfork(void)
+{
+    pid_t pid = vfork();
+    MUST(pid >= 0);
+    if (pid == 0) {
+        heapsonde_pool_alloc(1, &pid, sizeof pid); // the counter counts no pools
+        _exit(1);
+    }
+    int status = wait_for(pid);
+    for (int i = 0; i < 3000; i++)
+        free(allocate(30));
+    return status;
 }
 
 static atomic_bool stop;
@@ -102,6 +118,14 @@ int main(int count, char **arguments)
                 execl("/bin/true", "true", (char *)NULL);
                 _exit(99);
             }
+            sum += wait_for(pid);
+        }
+    } else if (!strcmp(mode, "vfork-first")) {
+        for (int i = 0; i < number; i++) {
+            pid_t pid = fork();
+            MUST(pid >= 0);
+            if (pid == 0)
+                _exit(allocate_after_vfork());
             sum += wait_for(pid);
         }
     } else if (!strcmp(mode, "spawn")) {
