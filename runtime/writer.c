@@ -25,10 +25,12 @@
 enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
 enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4, ORDER_ROOM = 8 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 7, STRETCHED_SLOTS = 64, GROWTH = 4 };
+enum { ORDER_WAITS = 100 }; // of a tenth of a second
 
 #define SECOND_NS   1000000000ll
 #define PATIENCE_NS 2000000000ull
 #define STRETCH_NS  1000000000ull
+#define LONG_TRY_NS 500000000ull
 #define JOIN_NS     2000000000ll
 
 static struct {
@@ -177,7 +179,8 @@ static void stop_helper(void)
     atomic_store(&helper.quit, 1);
     atomic_fetch_add(&helper.signal, 1);
     hs_futex__wake(&helper.signal, 1);
-    hs_hidden_thread__join(&helper.thread, JOIN_NS);
+    if (!hs_hidden_thread__join(&helper.thread, JOIN_NS))
+        helper.thread.tid = 0; // nobody waits for it any more
 }
 
 static bool is_left_over(uint32_t *status)
@@ -296,13 +299,16 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
     struct hs_slot *slot = hs_slots__take(use, stream, base_time);
     if (slot)
         return slot;
-    uint64_t began = hs_clock__monotonic_ns();
-    // By the clock and not by tries: other threads may take what becomes free, again and again.
+    uint64_t before = hs_clock__monotonic_ns(), waited = 0;
+    // By the clock and not by tries: other threads may take what becomes free, again and again. But a try that took
+    // long was not a wait: the process may have been stopped.
     while (!hs_output__stopped() && make_room()) {
         slot = hs_slots__take(use, stream, base_time);
-        uint64_t waited = hs_clock__monotonic_ns() - began;
+        uint64_t now = hs_clock__monotonic_ns();
+        waited += now - before < LONG_TRY_NS ? now - before : LONG_TRY_NS;
+        before = now;
         if (hs_stream__blocks())
-            began += waited; // as it was asked for
+            waited = 0; // as it was asked for
         if (slot || waited > PATIENCE_NS)
             break;
         if (waited > STRETCH_NS)
@@ -313,7 +319,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
     return slot;
 }
 
-static bool order(uint32_t orders, int64_t patience_ns)
+static bool order(uint32_t orders)
 {
     if (atomic_load(&writer.state) != STATE_THREAD) {
         if (atomic_load(&writer.state) == STATE_INLINE)
@@ -323,20 +329,22 @@ static bool order(uint32_t orders, int64_t patience_ns)
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
     wake(orders);
-    uint64_t until = hs_clock__monotonic_ns() + (uint64_t)patience_ns;
-    while (atomic_load(&writer.asked) & orders || atomic_load(&writer.answered) == before) {
+    // Not by the clock, which goes on while the process is stopped.
+    for (unsigned waits = ORDER_WAITS;;) {
+        uint32_t answered = atomic_load(&writer.answered);
+        if (answered != before && !(atomic_load(&writer.asked) & orders))
+            return true;
         if (atomic_load(&writer.state) != STATE_THREAD)
-            return order(orders, patience_ns);
-        if (hs_clock__monotonic_ns() > until)
+            return order(orders);
+        if (waits-- == 0)
             return false;
-        hs_futex__wait(&writer.answered, before, SECOND_NS / 10);
+        hs_futex__wait(&writer.answered, answered, SECOND_NS / 10);
     }
-    return true;
 }
 
 bool hs_writer__sync(void)
 {
-    return order(ORDER_SYNC, 10 * SECOND_NS);
+    return order(ORDER_SYNC);
 }
 
 void hs_writer__ask_for_sums(void)
@@ -349,14 +357,14 @@ void hs_writer__ask_for_sums(void)
 void hs_writer__close(uint64_t state)
 {
     atomic_store(&writer.close_state, (uint32_t)state);
-    order(ORDER_CLOSE, 10 * SECOND_NS);
+    order(ORDER_CLOSE);
 }
 
 void hs_writer__become_inline(void)
 {
     if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
-    if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT, 10 * SECOND_NS)) {
+    if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT)) {
         hs_hidden_thread__join(&writer.thread, JOIN_NS);
         hs_output__share_descriptor();
         atomic_store(&writer.state, STATE_INLINE);

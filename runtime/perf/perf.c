@@ -387,6 +387,7 @@ static void thread_main(void *unused)
     hs_module_look(hs_memory__page_size());
     hs_hidden_thread__close_descriptors(hs_config.log_level != HS_LOG_OFF ? 2 : -1, -1);
     long result = begin_samples(tid);
+    atomic_store(&perf.threads, result == 0);
     atomic_store(&perf.ready, 1);
     hs_futex__wake(&perf.ready, 1);
     if (result) {
@@ -395,7 +396,6 @@ static void thread_main(void *unused)
         return;
     }
     tell_what_is_missing();
-    atomic_store(&perf.threads, 1);
     work(tid);
     atomic_store(&perf.threads, 0);
 }

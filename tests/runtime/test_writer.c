@@ -2,6 +2,8 @@
 //
 // The writer's thread takes no core from the threads that wait for it: it sleeps while there is nothing to seal. It
 // adds slots, which stay in the file for good, for threads that find none.
+#include "arch/system.h"
+#include "runtime/hidden_thread.h"
 #include "runtime/perf/perf.h"
 #include "runtime/record.h"
 #include "runtime/slots.h"
@@ -13,9 +15,11 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LOOKS = 200, LOOK_APART_US = 20000 };
@@ -171,6 +175,48 @@ START_TEST(a_lone_sampled_thread_has_no_second_sealer)
 }
 END_TEST
 
+// ---- a process that is stopped
+// ---------------------------------------------------------------------------------------
+
+static void rest(unsigned ms)
+{
+    static _Atomic uint32_t never;
+    while (ms-- > 0)
+        hs_futex__wait(&never, 0, 1000000);
+}
+
+static void stop_the_process(void *unused)
+{
+    (void)unused;
+    rest(50); // the other one waits by then
+    HS_SYSTEM2(SYS_kill, hs_system_getpid(), SIGSTOP);
+    rest(100);
+}
+
+static void wait_for_it(void)
+{
+    static struct hs_hidden_thread thread;
+    if (hs_hidden_thread__start(&thread, 65536, stop_the_process, NULL, HS_HIDDEN_THREAD))
+        _exit(2);
+    _exit(hs_hidden_thread__join(&thread, 1000000000) ? 0 : 1);
+}
+
+START_TEST(the_time_in_which_it_is_stopped_is_no_wait)
+{
+    int status;
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        wait_for_it();
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    usleep(1500000);
+    ck_assert_int_eq(kill(pid, SIGCONT), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("writer");
@@ -185,5 +231,9 @@ int main(void)
     tcase_set_timeout(sampled, 60);
     tcase_add_test(sampled, a_lone_sampled_thread_has_no_second_sealer);
     suite_add_tcase(suite, sampled);
+    TCase *stopped = tcase_create("stopped");
+    tcase_set_timeout(stopped, 60);
+    tcase_add_test(stopped, the_time_in_which_it_is_stopped_is_no_wait);
+    suite_add_tcase(suite, stopped);
     return run_suite(suite);
 }
