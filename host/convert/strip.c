@@ -198,6 +198,9 @@ static int write_trace(struct stripping *with, const struct hs_trace *trace, FIL
         result = hs_trace_file__start(&with->file, out, &info->header);
     if (!result)
         result = copy_chunks(with, trace);
+    const char *incomplete = hs_store__info(with->store, "incomplete");
+    if (!result && incomplete)
+        hs_trace_file__info(&with->file, "incomplete", incomplete);
     if (!result)
         result = hs_trace__replay(trace, visit, with, &(struct hs_replay_counts){0});
     if (!result)

@@ -46,6 +46,7 @@ int hs_trace_file__start(struct hs_trace_file *file, FILE *out, const struct hs_
     own->version_minor = HS_FILE_VERSION_MINOR;
     own->address_shift = ADDRESS_SHIFT;
     own->header_size = HS_FILE_HEADER_SIZE;
+    own->live.events = 0;
     file->target = (struct hs_codec_target){own->byte_order, own->pointer_size, ADDRESS_SHIFT};
     file->meta_bytes = malloc(META_BYTES);
     file->scratch = aligned_alloc(64, HS_CODEC_SCRATCH_SIZE);
@@ -133,6 +134,7 @@ static void seal(struct hs_trace_file *file, uint32_t number)
                                     .first_time = encoded.first_time,
                                     .last_time = encoded.last_time};
     write_chunk(file, &chunk, file->output);
+    file->header.live.events += encoded.count;
     stream->count = 0;
 }
 
@@ -222,8 +224,10 @@ void hs_trace_file__incomplete(struct hs_trace_file *file, const char *format, .
     char text[256];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
+    int length = vsnprintf(text, sizeof(text), format, list);
     va_end(list);
+    if (length >= 0 && length < (int)sizeof(text))
+        snprintf(text + length, sizeof(text) - (size_t)length, "; what came before is here");
     hs_trace_file__info(file, "incomplete", text);
 }
 

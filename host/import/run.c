@@ -13,6 +13,7 @@
 #include "host/import/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -225,6 +226,32 @@ static int replay(struct import *import)
                           : hs_trace__replay_parts(import->trace, visit, import, &import->counts, &cut);
 }
 
+// ---- a trace that was cut off --------------------------------------------------------------------------------------
+
+static uint64_t sealed_events(const struct hs_trace *trace)
+{
+    size_t count;
+    uint64_t events = 0;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    for (size_t i = 0; i < count; i++)
+        if ((chunks[i].kind == HS_CHUNK_EVENTS || chunks[i].kind == HS_CHUNK_SUMS) &&
+            !(chunks[i].flags & HS_CHUNK_LIVE))
+            events += chunks[i].count;
+    return events;
+}
+
+// The process counted what it had written. A file that ends between two chunks looks like a whole one otherwise.
+static int say_what_is_missing(struct import *import)
+{
+    uint64_t written = hs_trace__info(import->trace)->header.live.events, here = sealed_events(import->trace);
+    char text[160];
+    if (here >= written || tables__info(&import->tables, "incomplete"))
+        return 0;
+    snprintf(text, sizeof text, "the file was cut off or is damaged: %" PRIu64 " of %" PRIu64 " events are in it", here,
+             written);
+    return tables__add_info(&import->tables, "incomplete", text);
+}
+
 // ---- the whole -----------------------------------------------------------------------------------------------------
 
 static int write_head(struct import *import, int directory_fd)
@@ -256,6 +283,8 @@ static int run(struct import *import, int directory_fd)
     if (!failed)
         failed = tables__load(&import->tables, import->trace);
     fill_summary(import);
+    if (!failed)
+        failed = say_what_is_missing(import);
     if (!failed)
         failed = create_clock(import, &end_ns);
     if (!failed)

@@ -177,6 +177,16 @@ static int add_thread(struct tables *tables, const struct hs_meta_record *record
     return 0;
 }
 
+int tables__add_info(struct tables *tables, const char *key, const char *value)
+{
+    struct hs_stored_info *info = hs_array__add(&tables->info, sizeof *info);
+    if (!info)
+        return -ENOMEM;
+    info->key = add_bytes(tables, (struct hs_bytes){(const uint8_t *)key, strlen(key)});
+    info->value = add_bytes(tables, (struct hs_bytes){(const uint8_t *)value, strlen(value)});
+    return 0;
+}
+
 static int add_info(struct tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_info *info = hs_array__add(&tables->info, sizeof *info);

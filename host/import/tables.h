@@ -36,6 +36,9 @@ void tables__free(struct tables *tables);
 // Reads all META and FILE chunks.
 int tables__load(struct tables *tables, const struct hs_trace *trace);
 const char *tables__info(const struct tables *tables, const char *key);
+
+// Adds what the trace does not say itself. Returns 0 or -ENOMEM.
+int tables__add_info(struct tables *tables, const char *key, const char *value);
 // Recorded time becomes ns everywhere.
 void tables__convert(struct tables *tables, struct hs_clock_map *clock);
 // `side`: more side events, of the builder.

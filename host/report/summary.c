@@ -138,8 +138,8 @@ static void print_damage(const struct writer *to, const struct hs_summary *summa
             snprintf(list + used, sizeof(list) - used, "%s%s: %" PRIu64, used ? ", " : "", kinds[i],
                      summary->damage[i]);
     }
-    row(to, "damaged", "%s parts of the file, %s, cannot be read (%s)", hs_text__count(summary->damaged_chunks).text,
-        hs_text__bytes(summary->damaged_bytes).text, list);
+    row(to, "damaged", "%s part%s of the file, %s, cannot be read (%s)", hs_text__count(summary->damaged_chunks).text,
+        summary->damaged_chunks == 1 ? "" : "s", hs_text__bytes(summary->damaged_bytes).text, list);
 }
 
 // The recorder also counts the walks that ended early; stacks that are not in the trace have nothing but that.
@@ -196,7 +196,7 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject, const struc
     print_ending(&to, summary);
     const char *incomplete = hs_store__info(subject->store, "incomplete");
     if (incomplete)
-        row(&to, "incomplete", "%s; what came before is here", incomplete);
+        row(&to, "incomplete", "%s", incomplete);
     const char *perf = hs_store__info(subject->store, "perf");
     if (perf)
         row(&to, "samples", "%s", perf);

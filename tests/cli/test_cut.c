@@ -45,11 +45,63 @@ START_TEST(test_a_store_is_cut_while_it_is_exported)
 }
 END_TEST
 
+// ---- before they are read
+// --------------------------------------------------------------------------------------------
+
+// Where the last chunk of events of a trace begins.
+static long last_events(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    long at = 4096, found = 0;
+    uint8_t header[56];
+    while (!fseek(file, at, SEEK_SET) && fread(header, sizeof header, 1, file) == 1) {
+        uint16_t kind;
+        uint32_t length;
+        memcpy(&kind, header + 4, sizeof kind);
+        memcpy(&length, header + 8, sizeof length);
+        found = kind == 3 ? at : found;
+        at += (long)sizeof header + (long)((length + 7) & ~7u);
+    }
+    fclose(file);
+    return found;
+}
+
+static void expect_report(const char *file, const char *part)
+{
+    struct outcome outcome = run("$HEAPSONDE report %s && $HEAPSONDE report --json %s", file, file);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_msg(!strstr(outcome.output, "was cut off") == !part && (!part || strstr(outcome.output, part)), "%s",
+                  outcome.output);
+    free_outcome(&outcome);
+}
+
+// What is there can be read to its end: that something is missing shows in what the process has counted.
+START_TEST(test_a_trace_is_cut_between_two_chunks)
+{
+    struct outcome outcome = run("$HEAPSONDE run -q -o recorded -- perl -e 'my @a = map { \"x\" x $_ } 1 .. 5000'");
+    ck_assert_int_eq(outcome.status, 0);
+    free_outcome(&outcome);
+    expect_report("recorded", NULL);
+    outcome = run("head -c %ld recorded > cut; head -c 4096 recorded > none", last_events(text("%s/recorded", work)));
+    ck_assert_int_eq(outcome.status, 0);
+    free_outcome(&outcome);
+    expect_report("cut", "events are in it");
+    expect_report("none", "cut off or is damaged: 0 of ");
+    outcome = run("$HEAPSONDE strip -o stripped recorded && $HEAPSONDE strip -o stripped-cut cut");
+    ck_assert_int_eq(outcome.status, 0);
+    free_outcome(&outcome);
+    expect_report("stripped", NULL);
+    expect_report("stripped-cut", "events are in it");
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("cut");
     tcase_add_checked_fixture(cases, make_work, remove_work);
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, test_a_store_is_cut_while_it_is_exported);
+    tcase_add_test(cases, test_a_trace_is_cut_between_two_chunks);
     return run_cases("cut", cases);
 }
