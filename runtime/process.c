@@ -400,11 +400,11 @@ static void change_state(uint32_t from, uint32_t to)
         hs_shared_word__change(&hs_output__live()->state, from, to);
 }
 
-// What the slots hold is not in the sums yet.
+// What the slots hold is not in the sums yet, and what was culled was not told.
 static void tell_before_exec(void)
 {
     bool recording = hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER;
-    if (hs_aggregate__is_on() && !recording && is_recorder() && hs_output__is_open())
+    if ((hs_aggregate__is_on() || hs_cull__is_on()) && !recording && is_recorder() && hs_output__is_open())
         hs_process__sync();
 }
 

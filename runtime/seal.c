@@ -158,12 +158,6 @@ static void write_clock_point(void)
     seal.next_clock_point_ns = monotonic + seal.clock_points_apart_ns;
 }
 
-static void write_clock_point_if_due(void)
-{
-    if (hs_clock__monotonic_ns() > seal.next_clock_point_ns)
-        write_clock_point();
-}
-
 static void flush_culled(void)
 {
     if (seal.culled.at > (uint8_t *)seal.squeezed)
@@ -196,6 +190,16 @@ static void finish_culling(void)
     flush_culled();
 }
 
+// What was culled is told as often: a process that is killed loses the sums since then.
+static void write_clock_point_if_due(void)
+{
+    if (hs_clock__monotonic_ns() <= seal.next_clock_point_ns)
+        return;
+    if (hs_cull__is_on())
+        finish_culling();
+    write_clock_point();
+}
+
 void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
@@ -219,6 +223,8 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
 
 void hs_seal__sums(bool at_once)
 {
+    if (at_once && hs_cull__is_on())
+        finish_culling();
     if (!hs_aggregate__is_on() || (!at_once && hs_aggregate__due_in_ns()))
         return;
     hs_aggregate__tell(at_once);
@@ -228,8 +234,6 @@ void hs_seal__sums(bool at_once)
 void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();
-    if (hs_cull__is_on())
-        finish_culling();
     hs_seal__sums(true);
     hs_embed__modules();
     write_clock_point();

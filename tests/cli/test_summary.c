@@ -193,6 +193,27 @@ START_TEST(test_an_allocator_of_its_own_is_told)
 }
 END_TEST
 
+// Makes 50,000 blocks that live shortly, and becomes another program.
+static const char ending_early[] = "#include <stdlib.h>\n"
+                                   "#include <unistd.h>\n"
+                                   "int main(void)\n"
+                                   "{\n"
+                                   "    for (int i = 0; i < 50000; i++)\n"
+                                   "        free(malloc(10));\n"
+                                   "    return execl(\"/bin/true\", \"true\", (char *)0);\n"
+                                   "}\n";
+
+START_TEST(test_what_was_left_out_is_told_before_an_exec)
+{
+    make_program("ending", ending_early);
+    struct outcome outcome =
+        run("$HEAPSONDE run -q --cull 1000 -o ending.dat -- ./ending; $HEAPSONDE report ending.dat");
+    ck_assert_msg(strstr(outcome.output, "allocations   50,000 ("), "%s%s", outcome.output, outcome.errors);
+    ck_assert_ptr_nonnull(strstr(outcome.output, "\nculled "));
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli_summary");
@@ -204,6 +225,7 @@ int main(void)
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
+    tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
