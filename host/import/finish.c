@@ -156,9 +156,13 @@ static int build_ends(struct builder *builder, struct reading *reading)
     for (uint64_t first = 0; first < builder->rows && !failed; first += HS_PACKED_BLOCK) {
         size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
         add_ends(builder, reading, first, count);
+        hs_packed__leave_behind(&reading->columns.time, first / HS_PACKED_BLOCK);
     }
     return failed;
 }
+
+// Chains are in the order of their times, more or less, and so are the rows that are read for them.
+#define LEAVE_CHAINS 16384
 
 static int finish_chains(struct builder *builder, struct reading *reading)
 {
@@ -170,6 +174,10 @@ static int finish_chains(struct builder *builder, struct reading *reading)
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
         chain[i].free_time = end_of_row(end_times(builder)[chain[i].last]);
+        if (i % LEAVE_CHAINS == 0) {
+            hs_packed__leave(&columns->time, 0, UINT64_MAX);
+            hs_packed__leave(&columns->size, 0, UINT64_MAX);
+        }
     }
     hs_packed__close(&columns->size);
     return failed;

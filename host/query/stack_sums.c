@@ -111,6 +111,15 @@ static void add_block(struct stack_sums *sums, struct hs_block *block)
     add_rows(sums, &addends, block->count);
 }
 
+// What was read of a large store does not have to stay resident beside the sums.
+static void leave_behind(const struct hs_columns *columns, uint64_t block)
+{
+    const struct hs_packed *column[] = {&columns->time,  &columns->free_time, &columns->size,
+                                        &columns->slack, &columns->stack,     &columns->state};
+    for (size_t i = 0; i < sizeof(column) / sizeof(*column); i++)
+        hs_packed__leave_behind(column[i], block);
+}
+
 int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
 {
     const struct hs_columns *columns = hs_store__columns(store);
@@ -133,6 +142,7 @@ int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, ui
     for (; first < end; first += HS_PACKED_BLOCK) {
         hs_block__move_to(&block, first / HS_PACKED_BLOCK);
         add_block(sums, &block);
+        leave_behind(columns, first / HS_PACKED_BLOCK);
     }
     hs_block__free(&block);
     return 0;

@@ -236,6 +236,8 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
     return failed;
 }
 
+#define LEAVE_AFTER 512 // blocks: a few MB
+
 void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end)
 {
     const uint64_t blocks = (packed->count + HS_PACKED_BLOCK - 1) / HS_PACKED_BLOCK;
@@ -247,6 +249,12 @@ void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t e
     from &= ~(page - 1);
     if (from < to)
         madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void hs_packed__leave_behind(const struct hs_packed *packed, uint64_t block)
+{
+    if ((block + 1) % LEAVE_AFTER == 0)
+        hs_packed__leave(packed, block + 1 - LEAVE_AFTER, block + 1);
 }
 
 void hs_packed__close(struct hs_packed *packed)

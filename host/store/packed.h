@@ -67,6 +67,9 @@ size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uin
 // The pages of the blocks [first, end) are not needed for a while: they are no longer resident.
 void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end);
 
+// Of who reads block after block: leaves what is behind now and then, so that a column is never resident as a whole.
+void hs_packed__leave_behind(const struct hs_packed *packed, uint64_t block);
+
 // Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).
 int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count);
 // Maps the beginning of a file that is still being written, of `count` values in blocks that were noted elsewhere and
