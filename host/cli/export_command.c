@@ -77,6 +77,9 @@ static const char *obstacle_of(const struct hs_opened *opened, const struct hs_e
         snprintf(text, size, "%s cannot be written as %s; give one of: pprof %s", kind->words, word, formats);
     } else if (opened->dump) {
         snprintf(text, size, "%s is a heap dump, which has no %s", subject->path, kind->words);
+    } else if (!hs_events__are_in(events, opened->store) && hs_events__were_looked_for(events, opened->store)) {
+        snprintf(text, size, "%s has no sample of %s: the program used less than a period of it", subject->path,
+                 kind->words);
     } else if (!hs_events__are_in(events, opened->store)) {
         snprintf(text, size, "%s has no %s; record with --events heap,%s", subject->path, kind->words, kind->needs);
     } else if (hs_events__are_samples(events) && subject->not_of_samples) {

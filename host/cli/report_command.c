@@ -84,11 +84,43 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
     return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
 }
 
+// What each form of a report has no use for. The first form that is given is written.
+static const struct {
+    const char *form, *idle[7];
+} forms[] = {
+    {"threads", {"modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
+    {"modules", {"json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
+    {"json", {"tree", "bottom-up", "full-stacks", "min-percent"}},
+    {"tree", {"full-stacks", "top"}},
+    {"bottom-up", {"full-stacks", "top"}},
+    {NULL, {"min-percent"}},
+};
+
+static int refuse_idle(const struct hs_arguments *arguments)
+{
+    size_t i = 0;
+    while (forms[i].form && !hs_arguments__flag(arguments, forms[i].form))
+        i++;
+    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 7 && *idle; idle++) {
+        if (!hs_arguments__given(arguments, *idle))
+            continue;
+        if (forms[i].form)
+            hs_complain(arguments->command, "--%s changes nothing of what --%s writes; leave one of them out", *idle,
+                        forms[i].form);
+        else
+            hs_complain(arguments->command, "--%s is of trees; give --tree or --bottom-up, too", *idle);
+        return HS_EXIT_USAGE;
+    }
+    return HS_EXIT_OK;
+}
+
 static int report(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
     struct hs_fail_if fail_if;
-    int status = hs_fail_if__read(&fail_if, arguments);
+    int status = refuse_idle(arguments);
+    if (!status)
+        status = hs_fail_if__read(&fail_if, arguments);
     if (status)
         return status;
     status = can_do_with_digest(arguments) ? hs_opened__open_for_text(&opened, arguments)

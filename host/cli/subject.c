@@ -55,6 +55,20 @@ static int open_symbols(struct hs_opened *opened, struct hs_error *error)
 
 // ---- the filter ----------------------------------------------------------------------------------------------------
 
+// Of an option that counts once, only the last one does.
+static bool counts(const struct hs_arguments *arguments, size_t place)
+{
+    const struct hs_option *option = arguments->given[place].option;
+    if (option->repeatable)
+        return true;
+    for (size_t i = place + 1; i < arguments->given_count; i++) {
+        const struct hs_option *later = arguments->given[i].option; // maybe by a second name
+        if (later->kind == HS_OPTION_FILTER && !strcmp(later->parameter, option->parameter))
+            return false;
+    }
+    return true;
+}
+
 // The restriction as the user wrote it, for headings; NULL when there is none. What is kept of the whole trace is taken
 // where there is none, so that it must not be missing for want of memory. Returns 0 or -ENOMEM.
 static int read_restriction(const struct hs_arguments *arguments, char **restriction)
@@ -66,7 +80,7 @@ static int read_restriction(const struct hs_arguments *arguments, char **restric
         return -ENOMEM;
     for (size_t i = 0; i < arguments->given_count; i++) {
         const struct hs_given *given = &arguments->given[i];
-        if (given->option->kind == HS_OPTION_FILTER)
+        if (given->option->kind == HS_OPTION_FILTER && counts(arguments, i))
             fprintf(stream, "%s%s %s", ftell(stream) > 0 ? ", " : "", given->option->name, given->text);
     }
     bool failed = ferror(stream);

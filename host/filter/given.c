@@ -244,6 +244,9 @@ static bool is_above(const struct hs_given_parameter *least, const struct hs_giv
 {
     if (!least || !most || least->form != most->form)
         return false;
+    // Percent of a group are rounded down: of a small one two of them are the same number.
+    if (least->form == HS_VALUE_PERCENT && hs_parameters[least->id].kind == HS_PARAMETER_COUNT_OR_PERCENT)
+        return false;
     if (least->number != most->number)
         return least->number > most->number;
     return least->decimal.whole != most->decimal.whole ? least->decimal.whole > most->decimal.whole

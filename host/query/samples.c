@@ -24,6 +24,11 @@ bool hs_events__are_in(enum hs_events events, const struct hs_store *store)
     }
 }
 
+bool hs_events__were_looked_for(enum hs_events events, const struct hs_store *store)
+{
+    return events == HS_EVENTS_CPU && hs_store__info(store, "cpu-clock");
+}
+
 struct hs_filter hs_events__filter(enum hs_events events, const struct hs_filter *filter)
 {
     struct hs_filter of_events;

@@ -33,6 +33,8 @@ static inline bool hs_events__are_times(enum hs_events events)
 
 // Whether there are any in the trace.
 bool hs_events__are_in(enum hs_events events, const struct hs_store *store);
+// Whether the recorder looked for them, so that there were none. Known of CPU time alone.
+bool hs_events__were_looked_for(enum hs_events events, const struct hs_store *store);
 
 // The filter with the domain that these events are of.
 struct hs_filter hs_events__filter(enum hs_events events, const struct hs_filter *filter);

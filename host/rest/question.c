@@ -298,6 +298,10 @@ static int check_events(struct hs_question *question)
     const char *word = question->endpoint->takes & HS_TAKES_EVENTS ? hs_question__text(question, "events") : NULL;
     question->events = word ? hs_events__parse(word) : question->endpoint->events;
     const struct hs_events_kind *kind = hs_events_kind__of(question->events);
+    if (!hs_events__are_in(question->events, question->store) &&
+        hs_events__were_looked_for(question->events, question->store))
+        return hs_error__set(&question->error, ENOENT,
+                             "the trace has no sample of %s: the program used less than a period of it", kind->words);
     if (!hs_events__are_in(question->events, question->store))
         return hs_error__set(&question->error, ENOENT, "the trace has no %s; record with --events heap,%s", kind->words,
                              kind->needs);

@@ -45,6 +45,31 @@ START_TEST(options_have_both_spellings_and_old_names)
 }
 END_TEST
 
+START_TEST(headings_name_what_counts)
+{
+    expect(0, "report --size-min 9 --min-size 1M --size-max 8M trace.dat", "\nonly          min-size 1M, size-max 8M\n",
+           "");
+}
+END_TEST
+
+START_TEST(two_percent_of_small_groups_may_be_the_same)
+{
+    expect(0, "report --group-leaked-allocations-min 3% --group-leaked-allocations-max 0.5% trace.dat", "allocations",
+           "");
+    expect(1, "report --group-leaked-allocations-min 3 --group-leaked-allocations-max 2 trace.dat", "", "swap them");
+}
+END_TEST
+
+START_TEST(what_changes_nothing_is_refused)
+{
+    expect(2, "report --tree --json trace.dat", "", "--tree changes nothing of what --json writes");
+    expect(2, "report --bottom-up --top 3 trace.dat", "", "--top changes nothing of what --bottom-up writes");
+    expect(2, "report --threads --modules trace.dat", "", "--modules changes nothing of what --threads writes");
+    expect(2, "report --min-percent 5 trace.dat", "", "give --tree or --bottom-up, too");
+    expect(0, "report --tree --min-percent 5 --sort peak trace.dat", "", "");
+}
+END_TEST
+
 static void expect_lines(const char *arguments, unsigned lines)
 {
     struct outcome outcome =
@@ -227,6 +252,9 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, remove_work);
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, options_have_both_spellings_and_old_names);
+    tcase_add_test(cases, headings_name_what_counts);
+    tcase_add_test(cases, two_percent_of_small_groups_may_be_the_same);
+    tcase_add_test(cases, what_changes_nothing_is_refused);
     tcase_add_test(cases, every_command_filters);
     tcase_add_test(cases, dumps_know_frames_alone);
     tcase_add_test(cases, sums_know_the_whole_over_time);
