@@ -7,6 +7,9 @@
 #include "runtime/memory.h"
 #include "runtime/slot_record.h"
 
+// Allocators give such a block memory of its own, which goes back when it is freed: it stays for what is resident.
+enum { LARGE_BLOCK = 128 * 1024 };
+
 enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
 
 // What is struck out of a record, two bits for each word of a slot (set at the record's first word).
@@ -130,6 +133,8 @@ static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t
     if (hs_slot__header(held->slot)->stream != stream)
         return false;
     const uint64_t *at = hs_slot__records(held->slot) + block.word;
+    if (hs_slot_record__size(at) >= LARGE_BLOCK)
+        return false;
     struct hs_slot_record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
     record.has_usable = record.kind > HS_RECORD_FREE_STACK;
     if (!count_culled((uint32_t)(at[1] >> 32), hs_slot_record__size(at), hs_slot_record__usable(at, &record),

@@ -7,6 +7,7 @@
 #include "host/convert/trace_file.h"
 #include "host/import/live_map.h"
 #include "host/query/query.h"
+#include "host/query/samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +27,15 @@ struct stripping {
     struct sums *sums; // by stack
     size_t stacks;
     double ticks; // per nanosecond
+    bool has_faults;
 };
 
+// Also one whose end gives memory back, where it is known what was resident: without it that would stay.
 static bool is_kept(const struct stripping *with, uint64_t row)
 {
     uint64_t freed = hs_row__free_time(with->columns, row);
-    return freed == HS_NEVER || freed - hs_row__time(with->columns, row) >= with->shortest;
+    return freed == HS_NEVER || freed - hs_row__time(with->columns, row) >= with->shortest ||
+           (with->has_faults && hs_row__has_own_mapping(with->store, row));
 }
 
 // The row of an allocation that the trace tells of next; HS_NEVER where the store has none of it.
@@ -211,7 +215,10 @@ static int write_trace(struct stripping *with, const struct hs_trace *trace, FIL
 int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, struct hs_strip *strip,
                     struct hs_error *error)
 {
-    struct stripping with = {.store = store, .columns = hs_store__columns(store), .shortest = strip->shortest_ns};
+    struct stripping with = {.store = store,
+                             .columns = hs_store__columns(store),
+                             .shortest = strip->shortest_ns,
+                             .has_faults = hs_events__are_in(HS_EVENTS_TOUCHED, store)};
     struct hs_trace *trace = NULL;
     strip->left_out = 0;
     int result = hs_trace__open(path, &trace, error);

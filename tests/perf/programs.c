@@ -540,6 +540,19 @@ static uint64_t milliseconds(const char *argument)
     return argument ? strtoull(argument, NULL, 10) * 1000000 : 0;
 }
 
+// Of twenty blocks with mappings of their own one is there at a time; nothing gets the address of another.
+static int pass_blocks(void)
+{
+    for (size_t i = 0; i < 20; i++) {
+        size_t size = (4 + i % 5) << 20;
+        char *block = with_pages(malloc(size), size);
+        touch(block, 0, size, 4096);
+        free(block);
+        kept = mmap(NULL, 16 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
@@ -557,6 +570,8 @@ int main(int count, char **arguments)
         stay_here();
         return touch_blocks(arguments[2]);
     }
+    if (!strcmp(what, "pass"))
+        return pass_blocks();
     if (count > 3 && !strcmp(what, "mapped"))
         return mapped(arguments[2], arguments[3]);
     if (!strcmp(what, "threads"))
@@ -569,11 +584,12 @@ int main(int count, char **arguments)
         return refuse(error_of(arguments[2]), arguments[3], arguments + 4);
     if (count > 4 && !strcmp(what, "paranoid"))
         return paranoid(arguments[2], arguments[3], arguments + 4);
-    fprintf(stderr,
-            "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | huge MIB | touch_here MIB | mapped FIRST "
-            "SECOND | threads | "
-            "children | "
-            "refuse ERROR PRELOAD PROGRAM... | paranoid LEVEL PRELOAD PROGRAM...\n",
-            arguments[0]);
+    fprintf(
+        stderr,
+        "usage: %s split MS [BEFORE] | wait MS [BEFORE] | touch MIB | huge MIB | touch_here MIB | pass | mapped FIRST "
+        "SECOND | threads | "
+        "children | "
+        "refuse ERROR PRELOAD PROGRAM... | paranoid LEVEL PRELOAD PROGRAM...\n",
+        arguments[0]);
     return 2;
 }

@@ -382,6 +382,24 @@ START_TEST(short_life_goes_and_is_counted)
 }
 END_TEST
 
+// The memory of its own that such a block has goes back with it.
+START_TEST(large_blocks_stay)
+{
+    start_reading();
+    struct pen pen = new_slot(10);
+    put_malloc(&pen, 0x100000, 128 * 1024 - 1, 7, 0, 20);
+    put_free(&pen, 0x100000, 0, 25);
+    put_malloc(&pen, 0x200000, 128 * 1024, 8, 0, 30);
+    put_free(&pen, 0x200000, 0, 45);
+    hold_and_finish(&pen);
+    ck_assert_uint_eq(left_count, 2);
+    ck_assert_uint_eq(left[0].address, 0x200000);
+    ck_assert_uint_eq(left[1].address, 0x200000);
+    ck_assert_uint_eq(culled[7].count, 1);
+    ck_assert_uint_eq(culled[8].count, 0);
+}
+END_TEST
+
 // malloc a; realloc a to b; free b: bits 0 and 1 of _i leave out the first and the last.
 START_TEST(each_half_of_a_realloc_goes_alone)
 {
@@ -507,6 +525,7 @@ int main(void)
     tcase_add_loop_test(culling, what_is_left_and_the_statistics_are_the_input, 0, 12);
     tcase_add_test(culling, held_slots_have_a_limit);
     tcase_add_test(culling, short_life_goes_and_is_counted);
+    tcase_add_test(culling, large_blocks_stay);
     tcase_add_loop_test(culling, each_half_of_a_realloc_goes_alone, 0, 8);
     tcase_add_test(culling, long_life_stays);
     tcase_add_test(culling, free_before_the_allocation_is_another_blocks);
