@@ -71,17 +71,14 @@ static const char *obstacle_of(const struct hs_opened *opened, const struct hs_e
                                const char *word, char *text, size_t size)
 {
     const struct hs_subject *subject = &opened->subject;
-    char formats[512];
+    char formats[512], absence[128];
     if (!carries(word, events)) {
         hs_export_formats__list(events, formats, sizeof(formats));
         snprintf(text, size, "%s cannot be written as %s; give one of: pprof %s", kind->words, word, formats);
     } else if (opened->dump) {
         snprintf(text, size, "%s is a heap dump, which has no %s", subject->path, kind->words);
-    } else if (!hs_events__are_in(events, opened->store) && hs_events__were_looked_for(events, opened->store)) {
-        snprintf(text, size, "%s has no sample of %s: the program used less than a period of it", subject->path,
-                 kind->words);
-    } else if (!hs_events__are_in(events, opened->store)) {
-        snprintf(text, size, "%s has no %s; record with --events heap,%s", subject->path, kind->words, kind->needs);
+    } else if (hs_events__absence(events, opened->store, absence, sizeof(absence))) {
+        snprintf(text, size, "%s %s", subject->path, absence);
     } else if (hs_events__are_samples(events) && subject->not_of_samples) {
         snprintf(text, size, "%s says something of blocks, which samples are not; leave it out",
                  subject->not_of_samples);

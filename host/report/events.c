@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/events.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ALL_COSTS ((1u << HS_COST_COUNT) - 1)
@@ -23,6 +24,18 @@ static const struct hs_events_kind kinds[HS_EVENTS_COUNT] = {
 const struct hs_events_kind *hs_events_kind__of(enum hs_events events)
 {
     return &kinds[events];
+}
+
+const char *hs_events__absence(enum hs_events events, const struct hs_store *store, char *text, size_t size)
+{
+    const struct hs_events_kind *kind = hs_events_kind__of(events);
+    if (hs_events__are_in(events, store))
+        return NULL;
+    if (hs_events__were_looked_for(events, store))
+        snprintf(text, size, "has no sample of %s: the program used less than a period of it", kind->words);
+    else
+        snprintf(text, size, "has no %s; record with --events heap,%s", kind->words, kind->needs);
+    return text;
 }
 
 enum hs_events hs_events__parse(const char *word)

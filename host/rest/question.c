@@ -297,14 +297,9 @@ static int check_events(struct hs_question *question)
 {
     const char *word = question->endpoint->takes & HS_TAKES_EVENTS ? hs_question__text(question, "events") : NULL;
     question->events = word ? hs_events__parse(word) : question->endpoint->events;
-    const struct hs_events_kind *kind = hs_events_kind__of(question->events);
-    if (!hs_events__are_in(question->events, question->store) &&
-        hs_events__were_looked_for(question->events, question->store))
-        return hs_error__set(&question->error, ENOENT,
-                             "the trace has no sample of %s: the program used less than a period of it", kind->words);
-    if (!hs_events__are_in(question->events, question->store))
-        return hs_error__set(&question->error, ENOENT, "the trace has no %s; record with --events heap,%s", kind->words,
-                             kind->needs);
+    char absence[128];
+    if (hs_events__absence(question->events, question->store, absence, sizeof(absence)))
+        return hs_error__set(&question->error, ENOENT, "the trace %s", absence);
     if (hs_events__are_samples(question->events) && question->not_of_samples)
         return hs_error__set(&question->error, EINVAL, "%s: says something of blocks, which samples are not",
                              question->not_of_samples);
