@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Files that others cut while a command reads them.
+// Files that others cut, before a command reads them or meanwhile.
 #include "command.h"
 #include "tests/store/trace_writer.h"
 

@@ -203,6 +203,28 @@ static const char ending_early[] = "#include <stdlib.h>\n"
                                    "    return execl(\"/bin/true\", \"true\", (char *)0);\n"
                                    "}\n";
 
+// Goes on with that for half a second, and is killed.
+static const char killed[] = "#include <signal.h>\n"
+                             "#include <stdlib.h>\n"
+                             "#include <time.h>\n"
+                             "int main(void)\n"
+                             "{\n"
+                             "    while (clock() < CLOCKS_PER_SEC / 2)\n"
+                             "        for (int i = 0; i < 1000; i++)\n"
+                             "            free(malloc(10));\n"
+                             "    return raise(SIGKILL);\n"
+                             "}\n";
+
+START_TEST(test_what_was_left_out_is_told_now_and_then)
+{
+    make_program("killed", killed);
+    struct outcome outcome =
+        run("$HEAPSONDE run -q --cull 1000 -o killed.dat -- ./killed; $HEAPSONDE report killed.dat");
+    ck_assert_msg(strstr(outcome.output, "\nculled "), "%s%s", outcome.output, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_what_was_left_out_is_told_before_an_exec)
 {
     make_program("ending", ending_early);
@@ -226,6 +248,7 @@ int main(void)
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
     tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
+    tcase_add_test(tests, test_what_was_left_out_is_told_now_and_then);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 // adds slots, which stay in the file for good, for threads that find none.
 #include "arch/system.h"
 #include "runtime/hidden_thread.h"
+#include "runtime/lock.h"
 #include "runtime/perf/perf.h"
 #include "runtime/record.h"
 #include "runtime/slots.h"
