@@ -31,8 +31,8 @@ long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size,
 // program has open must end when the program closes it.
 void hs_hidden_thread__close_descriptors(int keep, int also);
 
-// Waits until the thread (or process) has ended, `patience_ns` at most, and gives its memory back. False: it is still
-// there.
+// Waits until the thread (or process) has ended, `patience_ns` at most, in which this one could run, and gives its
+// memory back. False: it is still there.
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns);
 
 // In a forked child, which has the memory but not the thread.

@@ -221,8 +221,7 @@ static const struct hs_option options[] = {
      .argument = "MS",
      .variable = "TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD",
      .help = "keep only sums of allocations that live shorter than this many milliseconds, for long runs; a process "
-             "that is killed "
-             "loses those of its last ten seconds"},
+             "that is killed loses those of its last ten seconds"},
     {.name = "cull-pending",
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
