@@ -260,7 +260,8 @@ void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t e
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     if (first >= blocks || first >= end)
         return;
-    uintptr_t from = (uintptr_t)packed->bytes + packed->block[first].offset;
+    // Blocks that were written once more lie behind all others.
+    uintptr_t from = (uintptr_t)packed->bytes + (first ? packed->block[first].offset : 0);
     uintptr_t to = end < blocks ? (uintptr_t)packed->bytes + packed->block[end].offset : end_of_values(packed);
     from &= ~(page - 1);
     if (from < to)
