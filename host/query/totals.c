@@ -287,31 +287,46 @@ static int add_culled(const struct context *context, struct partial *partial)
     return 0;
 }
 
-// In the order of stack ids, which the index has already.
-static int order_totals(const struct partial *partial, struct hs_totals *totals)
+// Hands the totals over in the order of stack ids, which the index has already. They may be millions: they change
+// places where they lie.
+static int order_totals(struct partial *partial, struct hs_totals *totals)
 {
-    totals->total = malloc((partial->count + 1) * sizeof *totals->total);
-    if (!totals->total)
+    struct hs_total *total = realloc(partial->total, (partial->count + 1) * sizeof *total);
+    if (!total)
         return -ENOMEM;
+    partial->total = NULL;
+    totals->total = total;
     for (size_t stack = 0; stack < partial->stacks; stack++) {
         if (!partial->index[stack])
             continue;
-        const struct hs_total *total = &partial->total[partial->index[stack] - 1];
-        hs_total__add(&totals->sum, total);
-        totals->total[totals->count++] = *total;
+        const size_t from = partial->index[stack] - 1, to = totals->count++;
+        const struct hs_total moved = total[to];
+        total[to] = total[from];
+        total[from] = moved;
+        partial->index[moved.stack] = (uint32_t)from + 1;
+        hs_total__add(&totals->sum, &total[to]);
     }
     return 0;
 }
 
+static void free_partial(struct partial *partial)
+{
+    free(partial->index);
+    free(partial->total);
+    *partial = (struct partial){0};
+}
+
 static int merge_partials(struct partial *partial, unsigned workers, struct hs_totals *totals)
 {
-    for (unsigned w = 1; w < workers; w++)
+    for (unsigned w = 1; w < workers; w++) {
         for (size_t i = 0; i < partial[w].count; i++) {
             struct hs_total *to = total_of(&partial[0], partial[w].total[i].stack);
             if (!to)
                 return -ENOMEM;
             hs_total__add(to, &partial[w].total[i]);
         }
+        free_partial(&partial[w]);
+    }
     return order_totals(&partial[0], totals);
 }
 
@@ -334,10 +349,8 @@ static int create_partials(struct context *context, unsigned workers)
 
 static void free_partials(struct context *context, unsigned workers)
 {
-    for (unsigned i = 0; context->partial && i < workers; i++) {
-        free(context->partial[i].index);
-        free(context->partial[i].total);
-    }
+    for (unsigned i = 0; context->partial && i < workers; i++)
+        free_partial(&context->partial[i]);
     free(context->partial);
     hs_matchers__destroy(context->matchers, workers);
 }
