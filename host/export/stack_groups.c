@@ -25,6 +25,7 @@ struct sorting {
     struct entry *entry;
     uint32_t *shared; // by place in the order: frames in common with the entry before; SAME: all
     uint32_t most;
+    uint64_t random;
     struct run *run; // to be sorted
     size_t runs, room;
 };
@@ -65,8 +66,7 @@ static bool move_run_outwards(const struct sorting *sorting, const struct run *r
     return differ;
 }
 
-// ---- the order: quicksort of a run by its frames, then of those that have the same one by the next frame
-// --------------
+// ---- the order -----------------------------------------------------------------------------------------------------
 
 static uint32_t middle_of(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -80,11 +80,19 @@ static void exchange(struct entry *a, struct entry *b)
     *b = kept;
 }
 
-// Parts a run into those before a frame, with it, and behind it; returns how many are in the first two.
-static void part(struct entry *entry, size_t count, size_t *before, size_t *with)
+static uint32_t some_frame(struct sorting *sorting, const struct run *run)
 {
-    const uint32_t frame = middle_of(entry[0].frame, entry[count / 2].frame, entry[count - 1].frame);
-    size_t low = 0, high = count;
+    sorting->random = sorting->random * 6364136223846793005u + 1442695040888963407u;
+    return sorting->entry[run->first + (sorting->random >> 32) % run->count].frame;
+}
+
+// Parts a run into those before a frame of it, with it, and behind it; sets how many are in the first two. Which frame
+// is left to chance: no order of the stacks makes it slow.
+static void part(struct sorting *sorting, const struct run *run, size_t *before, size_t *with)
+{
+    const uint32_t frame = middle_of(some_frame(sorting, run), some_frame(sorting, run), some_frame(sorting, run));
+    struct entry *entry = sorting->entry + run->first;
+    size_t low = 0, high = run->count;
     for (size_t i = 0; i < high;) {
         if (entry[i].frame < frame)
             exchange(&entry[low++], &entry[i++]);
@@ -107,10 +115,11 @@ static int push(struct sorting *sorting, struct run run)
     return 0;
 }
 
+// Quicksort by the frames at the run's depth; those with the same one go on with the next frame.
 static int sort_run(struct sorting *sorting, struct run run)
 {
     size_t before, with;
-    part(sorting->entry + run.first, run.count, &before, &with);
+    part(sorting, &run, &before, &with);
     struct run equal = {run.first + before, with, run.depth};
     struct run behind = {equal.first + with, run.count - before - with, run.depth};
     if (before)
