@@ -77,9 +77,9 @@ static void take_apart(const struct hs_total *total, uint64_t *field)
         field[(size_t)i * FIELD_STEP] = values[i];
 }
 
-static void put_together(const uint64_t *field, struct hs_total *total)
+static inline void put_together(const uint64_t *field, size_t step, struct hs_total *total)
 {
-#define FIELD(name) field[(size_t)(name)*FIELD_STEP]
+#define FIELD(name) field[(size_t)(name)*step]
     uint64_t allocated = FIELD(ALLOCATED_BYTES), live = FIELD(LIVE_BYTES), peak = FIELD(PEAK_BYTES);
     uint64_t freed_count = FIELD(ALLOCATED_COUNT) - FIELD(LIVE_COUNT);
     bool has_rows = FIELD(ALLOCATED_COUNT) > FIELD(CULLED_COUNT);
@@ -248,12 +248,99 @@ int hs_totals__write_table(const struct hs_store *store, int directory_fd)
     return finish_writer(&writer, failed);
 }
 
+// ---- reading parts -------------------------------------------------------------------------------------------------
+
+static uint64_t runs_of(const struct hs_packed *table)
+{
+    return table->count / (FIELDS * RUN);
+}
+
+// Stacks of a run: what fills the last one up has no allocations.
+static size_t length_of(const struct hs_packed *table, uint64_t run)
+{
+    const uint64_t first = (run * FIELDS + ALLOCATED_COUNT) * RUN;
+    size_t low = 0, high = RUN;
+    if (run + 1 < runs_of(table))
+        return RUN;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hs_packed__at(table, first + middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t hs_totals_table__count(const struct hs_packed *table)
+{
+    const uint64_t runs = runs_of(table);
+    return runs ? (runs - 1) * RUN + length_of(table, runs - 1) : 0;
+}
+
+static uint64_t stack_at(const struct hs_packed *table, uint64_t place)
+{
+    return hs_packed__at(table, (place / RUN * FIELDS + STACK) * RUN + place % RUN);
+}
+
+bool hs_totals_table__find(const struct hs_packed *table, uint32_t stack, struct hs_total *total)
+{
+    uint64_t field[FIELDS], low = 0, high = hs_totals_table__count(table);
+    const uint64_t count = high;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (stack_at(table, middle) < stack)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || stack_at(table, low) != stack)
+        return false;
+    for (unsigned i = 0; i < FIELDS; i++)
+        field[i] = hs_packed__at(table, (low / RUN * FIELDS + i) * RUN + low % RUN);
+    put_together(field, 1, total);
+    return true;
+}
+
+static enum field field_of(enum hs_total_key key)
+{
+    static const enum field fields[] = {[HS_TOTAL_LIVE_BYTES] = LIVE_BYTES,
+                                        [HS_TOTAL_LIVE_COUNT] = LIVE_COUNT,
+                                        [HS_TOTAL_PEAK_BYTES] = PEAK_BYTES,
+                                        [HS_TOTAL_PEAK_COUNT] = PEAK_COUNT,
+                                        [HS_TOTAL_ALLOCATED_BYTES] = ALLOCATED_BYTES,
+                                        [HS_TOTAL_ALLOCATED_COUNT] = ALLOCATED_COUNT,
+                                        [HS_TOTAL_TEMPORARY_BYTES] = TEMPORARY_BYTES,
+                                        [HS_TOTAL_TEMPORARY_COUNT] = TEMPORARY_COUNT,
+                                        [HS_TOTAL_STACK] = STACK};
+    return fields[key];
+}
+
+int hs_totals_table__each(const struct hs_packed *table, const struct hs_set *stacks, enum hs_total_key bytes_key,
+                          enum hs_total_key count_key, hs_stack_value_visitor visit, void *context)
+{
+    uint64_t stack[RUN], bytes[RUN], count[RUN];
+    int result = 0;
+    for (uint64_t run = 0; run < runs_of(table) && !result; run++) {
+        const size_t length = length_of(table, run);
+        hs_packed__read_block(table, run * FIELDS + STACK, stack);
+        hs_packed__read_block(table, run * FIELDS + field_of(bytes_key), bytes);
+        hs_packed__read_block(table, run * FIELDS + field_of(count_key), count);
+        for (size_t i = 0; i < length && !result; i++)
+            if (!stacks->words || hs_set__has(stacks, stack[i]))
+                result = visit(context, (uint32_t)stack[i], bytes[i], count[i]);
+    }
+    return result;
+}
+
+// ---- all -----------------------------------------------------------------------------------------------------------
+
 int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals)
 {
     const struct hs_packed *table = hs_store__totals(store);
     if (!table)
         return -ENOENT;
-    uint64_t runs = table->count / (FIELDS * RUN);
+    uint64_t runs = runs_of(table);
     uint64_t *fields = malloc(FIELDS * FIELD_STEP * sizeof *fields);
     totals->total = hs_large_pages__get(runs * RUN * sizeof *totals->total);
     if (!fields || !totals->total) {
@@ -267,7 +354,7 @@ int hs_totals__read_table(const struct hs_store *store, const struct hs_set *sta
             if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * FIELD_STEP + i]))
                 continue;
             struct hs_total *total = &totals->total[totals->count++];
-            put_together(fields + i, total);
+            put_together(fields + i, FIELD_STEP, total);
             hs_total__add(&totals->sum, total);
         }
     }
