@@ -119,86 +119,78 @@ static struct group *group_of(struct growing *growing, const struct hs_frame *fr
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
-typedef void (*step_visitor)(struct growing *growing, const struct hs_function_start *step,
-                             const struct hs_frame *frame);
-
 static void add(struct hs_value *to, const struct hs_value *value)
 {
     to->bytes += value->bytes;
     to->count += value->count;
 }
 
-static void step_to(struct growing *growing, const struct hs_function_start *from, uint32_t at, int32_t frame,
-                    const struct hs_frames *frames, step_visitor visit)
+static struct group *count_step(struct growing *growing, const struct hs_function_start *step,
+                                const struct hs_frame *frame)
 {
-    struct hs_function_start step = *from;
-    step.at = at;
-    step.frame = frame;
-    visit(growing, &step, &frames->frame[frame]);
-}
-
-static void step_outwards(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
-{
-    struct hs_trace_symbols *symbols = growing->growth->symbols;
-    const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
-    if (frames && member->frame + 1 < (int32_t)frames->count) {
-        step_to(growing, member, member->at, member->frame + 1, frames, visit);
-        return;
-    }
-    const uint32_t parent = hs_trace_symbols__parent(symbols, member->at);
-    if (parent)
-        step_to(growing, member, parent, 0, hs_trace_symbols__node(symbols, parent), visit);
-    else
-        add(&growing->self, &member->value);
-}
-
-static void step_inwards(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
-{
-    struct hs_trace_symbols *symbols = growing->growth->symbols;
-    const struct hs_node_tree *nodes = growing->growth->nodes;
-    struct hs_value own = nodes->passing[member->at];
-    if (member->frame > 0) {
-        const struct hs_frames *frames = hs_trace_symbols__node(symbols, nodes->node[member->at]);
-        step_to(growing, member, member->at, member->frame - 1, frames, visit);
-        return;
-    }
-    for (uint32_t child = nodes->child[member->at]; child; child = nodes->sibling[child]) {
-        const struct hs_frames *frames = hs_trace_symbols__node(symbols, nodes->node[child]);
-        const struct hs_function_start from = {.first = nodes->first[child], .value = nodes->passing[child]};
-        step_to(growing, &from, child, (int32_t)frames->count - 1, frames, visit);
-        own.bytes -= from.value.bytes;
-        own.count -= from.value.count;
-    }
-    add(&growing->self, &own);
-}
-
-static void step_from(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
-{
-    if (growing->growth->nodes)
-        step_inwards(growing, member, visit);
-    else
-        step_outwards(growing, member, visit);
-}
-
-static void count_step(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
-{
-    struct group *group = growing->failed ? NULL : group_of(growing, frame);
+    struct group *group = group_of(growing, frame);
     if (!group)
-        return;
+        return NULL;
     add(&group->value, &step->value);
     group->steps++;
     if (step->first < group->first) {
         group->first = step->first;
         group->frame = frame;
     }
+    return group;
 }
 
-// Outwards many stacks come to the same frame, from where on they are one.
+static void take_step(struct growing *growing, struct group *group, const struct hs_function_start *step)
+{
+    growing->next.member[group->begin + group->filled++] = *step;
+}
+
+// ---- outwards -------------------------------------------------------------------------------------------------------
+
+// A member has one step at most and becomes it. NULL: it has none.
+static const struct hs_frame *move_outwards(const struct growing *growing, struct hs_function_start *member)
+{
+    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
+    if (frames && member->frame + 1 < (int32_t)frames->count)
+        return &frames->frame[++member->frame];
+    member->at = hs_trace_symbols__parent(symbols, member->at);
+    member->frame = 0;
+    return member->at ? hs_trace_symbols__node(symbols, member->at)->frame : NULL;
+}
+
+// Nodes lie all over: they are fetched some members before they are needed.
+enum { NEAR = 8, FAR = 16 };
+
+static void look_ahead(const struct growing *growing, const struct range *range, size_t i)
+{
+    const struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_function_start *member = growing->now.member;
+    if (i + FAR >= range->end)
+        return;
+    __builtin_prefetch(&symbols->nodes[member[i + FAR].at]);
+    const uint32_t at = member[i + NEAR].at;
+    __builtin_prefetch(&symbols->place[at]);
+    __builtin_prefetch(&symbols->place[hs_trace_symbols__parent(symbols, at)]);
+}
+
+static void count_outwards(struct growing *growing, const struct range *range)
+{
+    for (size_t i = range->begin; i < range->end && !growing->failed; i++) {
+        struct hs_function_start *member = &growing->now.member[i];
+        look_ahead(growing, range, i);
+        const struct hs_frame *frame = move_outwards(growing, member);
+        const struct group *group = frame ? count_step(growing, member, frame) : NULL;
+        member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
+        if (!frame)
+            add(&growing->self, &member->value);
+    }
+}
+
+// Many stacks come to the same frame, from where on they are one.
 static struct hs_function_start *same_step(const struct growing *growing, const struct group *group,
                                            const struct hs_function_start *step)
 {
-    if (!growing->place)
-        return NULL;
     const size_t place = growing->place[step->at];
     if (place < group->begin || place >= group->begin + group->filled)
         return NULL;
@@ -206,21 +198,95 @@ static struct hs_function_start *same_step(const struct growing *growing, const 
     return same->at == step->at && same->frame == step->frame ? same : NULL;
 }
 
-static void take_step(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+static void take_outwards(struct growing *growing, const struct range *range)
+{
+    for (size_t i = range->begin; i < range->end; i++) {
+        const struct hs_function_start *step = &growing->now.member[i];
+        struct group *group = step->group ? &growing->group[step->group - 1] : NULL;
+        __builtin_prefetch(&growing->place[growing->now.member[i + NEAR < range->end ? i + NEAR : i].at], 1);
+        if (!group || !group->shown)
+            continue;
+        struct hs_function_start *same = same_step(growing, group, step);
+        if (same) {
+            add(&same->value, &step->value);
+            same->first = step->first < same->first ? step->first : same->first;
+            continue;
+        }
+        growing->place[step->at] = (uint32_t)(group->begin + group->filled);
+        take_step(growing, group, step);
+    }
+}
+
+// ---- inwards --------------------------------------------------------------------------------------------------------
+
+typedef void (*step_visitor)(struct growing *growing, const struct hs_function_start *step,
+                             const struct hs_frame *frame);
+
+static void step_to(struct growing *growing, struct hs_function_start step, const struct hs_frames *frames,
+                    step_visitor visit)
+{
+    visit(growing, &step, &frames->frame[step.frame]);
+}
+
+static void step_inwards(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
+{
+    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_node_tree *nodes = growing->growth->nodes;
+    struct hs_function_start step = *member;
+    struct hs_value own = nodes->passing[member->at];
+    if (member->frame > 0) {
+        step.frame--;
+        step_to(growing, step, hs_trace_symbols__node(symbols, nodes->node[member->at]), visit);
+        return;
+    }
+    for (uint32_t child = nodes->child[member->at]; child; child = nodes->sibling[child]) {
+        const struct hs_frames *frames = hs_trace_symbols__node(symbols, nodes->node[child]);
+        step = (struct hs_function_start){.at = child,
+                                          .frame = (int32_t)frames->count - 1,
+                                          .first = nodes->first[child],
+                                          .value = nodes->passing[child]};
+        step_to(growing, step, frames, visit);
+        own.bytes -= step.value.bytes;
+        own.count -= step.value.count;
+    }
+    add(&growing->self, &own);
+}
+
+static void count_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+{
+    if (!growing->failed)
+        count_step(growing, step, frame);
+}
+
+static void take_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
 {
     const uint32_t *slot = slot_of(growing, frame->function);
     struct group *group = *slot ? &growing->group[*slot - 1] : NULL;
-    if (!group || !group->shown || group->filled == group->steps)
-        return;
-    struct hs_function_start *same = same_step(growing, group, step);
-    if (same) {
-        add(&same->value, &step->value);
-        same->first = step->first < same->first ? step->first : same->first;
+    if (group && group->shown && group->filled < group->steps)
+        take_step(growing, group, step);
+}
+
+// ---- all steps of a node --------------------------------------------------------------------------------------------
+
+static void count_steps(struct growing *growing, const struct range *range)
+{
+    if (!growing->growth->nodes) {
+        count_outwards(growing, range);
         return;
     }
-    if (growing->place)
-        growing->place[step->at] = (uint32_t)(group->begin + group->filled);
-    growing->next.member[group->begin + group->filled++] = *step;
+    for (size_t i = range->begin; i < range->end && !growing->failed; i++)
+        step_inwards(growing, &growing->now.member[i], count_inwards);
+}
+
+// Those of the groups that are shown become the next level's members.
+static void take_steps(struct growing *growing, const struct range *range)
+{
+    if (!growing->growth->nodes) {
+        take_outwards(growing, range);
+        return;
+    }
+    for (size_t i = range->begin; i < range->end; i++)
+        step_inwards(growing, &growing->now.member[i], take_inwards);
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -286,16 +352,14 @@ static int grow_node(struct growing *growing, const struct range *range, unsigne
         return growing->failed = -ECANCELED;
     forget_groups(growing);
     growing->self = (struct hs_value){0};
-    for (size_t i = range->begin; i < range->end && !growing->failed; i++)
-        step_from(growing, &growing->now.member[i], count_step);
+    count_steps(growing, range);
     if (growing->failed)
         return growing->failed;
     growing->tree->at[range->node].self = growing->self;
     if (depth >= growing->growth->cut.depth || add_children(growing, range->node))
         return growing->failed;
     if (growing->tree->at[range->node].children)
-        for (size_t i = range->begin; i < range->end; i++)
-            step_from(growing, &growing->now.member[i], take_step);
+        take_steps(growing, range);
     add_ranges(growing, range->node);
     return 0;
 }

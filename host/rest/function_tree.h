@@ -31,6 +31,7 @@ struct hs_function_start {
     uint32_t at;    // outwards: a node of the stack table; inwards: a node of the tree of nodes
     int32_t frame;  // 0 is the innermost; outwards from -1 on, inwards from as many as there are
     uint32_t first; // the least of the stacks
+    uint32_t group; // private
     struct hs_value value;
 };
 
