@@ -352,9 +352,9 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     start_total(&totals->sum, 0);
     if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
         return hs_query__refuse_sums(error);
-    bool has_table = filter->domains == HS_FILTER_HEAP && hs_filter__asks_only_stacks(filter);
-    int failed = has_table ? hs_totals__read_table(store, &filter->stacks, totals) : -ENOENT;
-    if (failed != -ENOENT)
+    const struct hs_packed *table = hs_totals_table__for(store, filter);
+    int failed = table ? hs_totals_table__read(table, &filter->stacks, totals) : 0;
+    if (table)
         return failed ? hs_error__set(error, -failed, "query: %s", strerror(-failed)) : 0;
     unsigned workers = hs_scan__workers(store, control);
     hs_store__nodes(store, &context.stacks);

@@ -272,6 +272,12 @@ static size_t length_of(const struct hs_packed *table, uint64_t run)
     return low;
 }
 
+const struct hs_packed *hs_totals_table__for(const struct hs_store *store, const struct hs_filter *filter)
+{
+    const bool of_stacks = filter->domains == HS_FILTER_HEAP && hs_filter__asks_only_stacks(filter);
+    return of_stacks ? hs_store__totals(store) : NULL;
+}
+
 size_t hs_totals_table__count(const struct hs_packed *table)
 {
     const uint64_t runs = runs_of(table);
@@ -333,31 +339,60 @@ int hs_totals_table__each(const struct hs_packed *table, const struct hs_set *st
     return result;
 }
 
-// ---- all -----------------------------------------------------------------------------------------------------------
+static int each_without_table(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
+                              hs_stack_value_visitor visit, void *context, struct hs_error *error)
+{
+    struct hs_totals totals;
+    int result = hs_query__totals(store, NULL, NULL, &totals, error);
+    for (size_t i = 0; i < totals.count && !result; i++)
+        result = visit(context, totals.total[i].stack, hs_total__value(&totals.total[i], bytes),
+                       hs_total__value(&totals.total[i], count));
+    hs_totals__free(&totals);
+    return result;
+}
 
-int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals)
+int hs_query__each_stack(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
+                         hs_stack_value_visitor visit, void *context, struct hs_error *error)
 {
     const struct hs_packed *table = hs_store__totals(store);
-    if (!table)
-        return -ENOENT;
-    uint64_t runs = runs_of(table);
+    const struct hs_set all = {0};
+    return table ? hs_totals_table__each(table, &all, bytes, count, visit, context)
+                 : each_without_table(store, bytes, count, visit, context, error);
+}
+
+// ---- all -----------------------------------------------------------------------------------------------------------
+
+int hs_totals_table__each_total(const struct hs_packed *table, const struct hs_set *stacks, hs_total_visitor visit,
+                                void *context)
+{
     uint64_t *fields = malloc(FIELDS * FIELD_STEP * sizeof *fields);
-    totals->total = hs_large_pages__get(runs * RUN * sizeof *totals->total);
-    if (!fields || !totals->total) {
-        free(fields);
-        return -ENOMEM;
-    }
-    for (uint64_t run = 0; run < runs; run++) {
+    int result = fields ? 0 : -ENOMEM;
+    for (uint64_t run = 0; run < runs_of(table) && !result; run++) {
+        const size_t length = length_of(table, run);
         for (unsigned i = 0; i < FIELDS; i++)
             hs_packed__read_block(table, run * FIELDS + i, fields + (size_t)i * FIELD_STEP);
-        for (size_t i = 0; i < RUN && fields[(size_t)ALLOCATED_COUNT * FIELD_STEP + i]; i++) {
+        for (size_t i = 0; i < length && !result; i++) {
+            struct hs_total total;
             if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * FIELD_STEP + i]))
                 continue;
-            struct hs_total *total = &totals->total[totals->count++];
-            put_together(fields + i, FIELD_STEP, total);
-            hs_total__add(&totals->sum, total);
+            put_together(fields + i, FIELD_STEP, &total);
+            result = visit(context, &total);
         }
     }
     free(fields);
+    return result;
+}
+
+static int take_total(void *context, const struct hs_total *total)
+{
+    struct hs_totals *totals = context;
+    totals->total[totals->count++] = *total;
+    hs_total__add(&totals->sum, total);
     return 0;
+}
+
+int hs_totals_table__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals)
+{
+    totals->total = hs_large_pages__get(hs_totals_table__count(table) * sizeof *totals->total);
+    return totals->total ? hs_totals_table__each_total(table, stacks, take_total, totals) : -ENOMEM;
 }

@@ -13,6 +13,8 @@
 
 struct hs_beforehand {
     const struct hs_store *store;
+    void (*first)(void *context);
+    void *context;
     pthread_t thread;
     int cancel;
     // Each is set in one piece.
@@ -61,6 +63,7 @@ static void *make(void *argument)
     struct hs_beforehand *beforehand = argument;
     const struct hs_query_control control = {.cancel = &beforehand->cancel};
     struct hs_cells *cells;
+    beforehand->first(beforehand->context);
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!hs_cells__make(&cells, beforehand->store, &control, NULL))
@@ -75,7 +78,7 @@ static void *make(void *argument)
     return NULL;
 }
 
-struct hs_beforehand *hs_beforehand__start(const struct hs_store *store)
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store, void (*first)(void *context), void *context)
 {
     const struct hs_summary *summary = hs_store__summary(store);
     if (summary->has_sums || summary->state == HS_STATE_RECORDING || hs_store__columns(store)->rows > MOST_ROWS)
@@ -84,6 +87,8 @@ struct hs_beforehand *hs_beforehand__start(const struct hs_store *store)
     if (!beforehand)
         return NULL;
     beforehand->store = store;
+    beforehand->first = first;
+    beforehand->context = context;
     if (!pthread_create(&beforehand->thread, NULL, make, beforehand))
         return beforehand;
     free(beforehand);

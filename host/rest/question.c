@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/query/scan.h"
-#include "host/query/totals_table.h"
 #include "host/report/events.h"
 #include "host/rest/ask.h"
 
@@ -422,33 +420,24 @@ static int add_value(void *context, uint32_t stack, uint64_t bytes, uint64_t cou
     return 0;
 }
 
-// The store's table, where it tells what the question asks for.
-static const struct hs_packed *table_for(const struct hs_question *question)
+int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks)
 {
-    const bool of_stacks = question->events == HS_EVENTS_HEAP && question->filter.domains == HS_FILTER_HEAP &&
-                           hs_filter__asks_only_stacks(&question->filter);
-    return of_stacks ? hs_store__totals(question->store) : NULL;
+    *stacks = (struct hs_stack_totals){.stacks = question->filter.stacks};
+    if (question->events == HS_EVENTS_HEAP)
+        stacks->table = hs_totals_table__for(question->store, &question->filter);
+    return stacks->table ? 0 : hs_question__totals(question, &stacks->totals);
 }
 
 int hs_question__values(struct hs_question *question, enum hs_cost cost, struct hs_stack_values *values)
 {
-    const struct hs_packed *table = table_for(question);
-    const struct hs_totals *totals = NULL;
-    int failed = 0;
+    struct hs_stack_totals stacks;
     *values = (struct hs_stack_values){0};
-    if (table) {
-        failed = hs_totals_table__each(table, &question->filter.stacks, hs_cost__key(cost), hs_cost__count_key(cost),
-                                       add_value, values);
-    } else {
-        int result = hs_question__totals(question, &totals);
-        if (result)
-            return result;
-    }
-    for (size_t i = 0; totals && i < totals->count && !failed; i++) {
-        const struct hs_total *total = &totals->total[i];
-        failed = add_value(values, total->stack, hs_cost__bytes(total, cost), hs_cost__blocks(total, cost));
-    }
-    return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;
+    int result = hs_question__stack_totals(question, &stacks);
+    if (result)
+        return result;
+    if (hs_stack_totals__each_value(&stacks, hs_cost__key(cost), hs_cost__count_key(cost), add_value, values))
+        result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+    return result;
 }
 
 void hs_stack_values__free(struct hs_stack_values *values)

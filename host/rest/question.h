@@ -10,6 +10,7 @@
 #include "host/rest/cache.h"
 #include "host/rest/endpoint.h"
 #include "host/rest/node_tree.h"
+#include "host/rest/stack_totals.h"
 #include "host/rest/traces.h"
 #include "host/server/uri.h"
 
@@ -74,6 +75,9 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
 int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
                            const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
 int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);
+
+// The same in the least memory: of the heap, and without totals where the store has a table of them.
+int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks);
 
 // What stacks have of one cost, those alone that have blocks of it, in the order of stacks: 24 bytes for each.
 struct hs_stack_values {
