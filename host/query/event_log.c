@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/event_log.h"
 
+#include "host/query/leave.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
@@ -199,6 +200,7 @@ static int note_ends(struct writing *writing, struct hs_stepping *stepping)
                                    : hs_stepping__note(stepping, 0, block * HS_PACKED_BLOCK / HS_ZONE_ROWS,
                                                        block * HS_PACKED_BLOCK + i, end[i]);
         }
+        hs_columns__leave_behind(stepping->columns, block);
     }
     return failed;
 }

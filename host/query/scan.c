@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
 
+#include "host/query/leave.h"
 #include "host/query/turns.h"
 
 #include <errno.h>
@@ -55,7 +56,9 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     if (scan->filter &&
         !hs_filter__zone_may_match(scan->filter, &pool->zones[zone], hs_store__summary(scan->store)->end_time))
         return 0;
-    return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
+    result = scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
+    hs_columns__leave_behind(hs_store__columns(scan->store), end / HS_PACKED_BLOCK - 1);
+    return result;
 }
 
 static uint64_t used_by_thread(void)

@@ -113,14 +113,7 @@ static inline void put_together(const uint64_t *field, size_t step, struct hs_to
 #undef FIELD
 }
 
-// Totals on their way into the table, a run at a time.
-struct table_writer {
-    struct hs_packed_writer packed;
-    uint64_t *fields; // of the run in progress
-    size_t count;     // totals in it
-};
-
-static int create_writer(struct table_writer *writer, int directory_fd)
+int hs_totals_writer__create(struct hs_totals_writer *writer, int directory_fd)
 {
     writer->count = 0;
     writer->fields = calloc(FIELDS * FIELD_STEP, sizeof *writer->fields);
@@ -128,7 +121,7 @@ static int create_writer(struct table_writer *writer, int directory_fd)
     return writer->fields ? failed : -ENOMEM;
 }
 
-static void write_run(struct table_writer *writer)
+static void write_run(struct hs_totals_writer *writer)
 {
     for (unsigned i = 0; i < FIELDS; i++)
         hs_packed_writer__add(&writer->packed, writer->fields + (size_t)i * FIELD_STEP, RUN);
@@ -136,14 +129,16 @@ static void write_run(struct table_writer *writer)
     writer->count = 0;
 }
 
-static void write_total(struct table_writer *writer, const struct hs_total *total)
+int hs_totals_writer__add(void *argument, const struct hs_total *total)
 {
+    struct hs_totals_writer *writer = argument;
     take_apart(total, writer->fields + writer->count);
     if (++writer->count == RUN)
         write_run(writer);
+    return 0;
 }
 
-static int finish_writer(struct table_writer *writer, int failed)
+int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed)
 {
     if (!failed && writer->count)
         write_run(writer);
@@ -155,14 +150,14 @@ static int finish_writer(struct table_writer *writer, int failed)
 }
 
 // What the recorder has summed up is added to what the rows say.
-static int write_with_culled(const struct hs_store *store, struct table_writer *writer)
+static int write_with_culled(const struct hs_store *store, struct hs_totals_writer *writer)
 {
     struct hs_totals totals;
     int failed = hs_query__totals(store, NULL, NULL, &totals, NULL);
     if (failed)
         return failed;
     for (size_t i = 0; i < totals.count; i++)
-        write_total(writer, &totals.total[i]);
+        hs_totals_writer__add(writer, &totals.total[i]);
     hs_totals__free(&totals);
     return 0;
 }
@@ -197,7 +192,7 @@ static int add_halves(const struct hs_store *store, struct half *half)
     return half[0].failed ? half[0].failed : half[1].failed;
 }
 
-static void write_stack(struct table_writer *writer, const struct half *half, uint32_t stack)
+static void write_stack(struct hs_totals_writer *writer, const struct half *half, uint32_t stack)
 {
     struct hs_total total, other;
     bool first = half[0].sums.place[stack], second = half[1].sums.place[stack];
@@ -208,28 +203,21 @@ static void write_stack(struct table_writer *writer, const struct half *half, ui
         stack_sums__total(&half[1].sums, stack, &other);
         hs_total__add(&total, &other);
     }
-    write_total(writer, &total);
+    hs_totals_writer__add(writer, &total);
 }
 
 // Sums lie in the order in which stacks came first: they are fetched some stacks before they are needed.
 #define STACKS_AHEAD 16
 
-static void fetch_sums(const struct stack_sums *sums, size_t stack)
-{
-    const char *sum = (const char *)&sums->sum[sums->place[stack]];
-    __builtin_prefetch(sum);
-    __builtin_prefetch(sum + 64);
-}
-
-static int write_rows(const struct hs_store *store, struct table_writer *writer)
+static int write_rows(const struct hs_store *store, struct hs_totals_writer *writer)
 {
     struct half half[2];
     int failed = add_halves(store, half);
     const size_t stacks = failed ? 0 : half[0].sums.stacks;
     for (size_t stack = 0; stack < stacks; stack++) {
         const size_t ahead = stack + STACKS_AHEAD < stacks ? stack + STACKS_AHEAD : stack;
-        fetch_sums(&half[0].sums, ahead);
-        fetch_sums(&half[1].sums, ahead);
+        stack_sums__fetch(&half[0].sums, ahead);
+        stack_sums__fetch(&half[1].sums, ahead);
         write_stack(writer, half, (uint32_t)stack);
     }
     stack_sums__free(&half[0].sums);
@@ -239,13 +227,13 @@ static int write_rows(const struct hs_store *store, struct table_writer *writer)
 
 int hs_totals__write_table(const struct hs_store *store, int directory_fd)
 {
-    struct table_writer writer;
+    struct hs_totals_writer writer;
     size_t culled;
     hs_store__culled(store, &culled);
-    int failed = create_writer(&writer, directory_fd);
+    int failed = hs_totals_writer__create(&writer, directory_fd);
     if (!failed)
         failed = culled ? write_with_culled(store, &writer) : write_rows(store, &writer);
-    return finish_writer(&writer, failed);
+    return hs_totals_writer__finish(&writer, failed);
 }
 
 // ---- reading parts -------------------------------------------------------------------------------------------------

@@ -9,6 +9,21 @@
 // Adds them up and writes them into the directory of the store.
 int hs_totals__write_table(const struct hs_store *store, int directory_fd);
 
+// Totals on their way into a table, a run at a time.
+struct hs_totals_writer {
+    struct hs_packed_writer packed;
+    uint64_t *fields; // of the run in progress
+    size_t count;     // totals in it
+};
+int hs_totals_writer__create(struct hs_totals_writer *writer, int directory_fd); // 0 or a negative errno
+int hs_totals_writer__add(void *writer, const struct hs_total *total);           // in the order of stacks; 0
+int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed);       // 0, `failed` or another errno
+
+// What a filter matches, added up into a table in a temporary file that nobody else sees; to be closed. 0, or a
+// negative errno with the error set.
+int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error);
+
 // The store's, where it tells what the filter asks for; else NULL.
 const struct hs_packed *hs_totals_table__for(const struct hs_store *store, const struct hs_filter *filter);
 

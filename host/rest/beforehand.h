@@ -24,4 +24,7 @@ const struct hs_event_log *hs_beforehand__events(const struct hs_beforehand *bef
 const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *beforehand, enum hs_row_key key);
 const struct hs_tally *hs_beforehand__tally(const struct hs_beforehand *beforehand, enum hs_row_key key);
 
+// The pages of what is there do not have to stay resident.
+void hs_beforehand__leave(const struct hs_beforehand *beforehand);
+
 #endif

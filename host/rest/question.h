@@ -76,7 +76,10 @@ int hs_question__totals_of(struct hs_question *question, const struct hs_rest_st
                            const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
 int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);
 
-// The same in the least memory: of the heap, and without totals where the store has a table of them.
+// The same in less memory: of the heap a table says it, that of the store or one that is made.
+int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
+                                 const struct hs_filter *filter, const char *filter_key,
+                                 struct hs_stack_totals *stacks);
 int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks);
 
 // What stacks have of one cost, those alone that have blocks of it, in the order of stacks: 24 bytes for each.

@@ -32,10 +32,14 @@ static void free_question(struct hs_question *question)
         question->free_work(question->work);
     while (question->held_count)
         hs_cache__release(question->rest->cache, question->held[--question->held_count]);
-    if (question->other)
+    if (question->other) {
+        hs_rest_state__trim(question->other);
         hs_rest_state__release(question->other);
-    if (question->state)
+    }
+    if (question->state) {
+        hs_rest_state__trim(question->state);
         hs_rest_state__release(question->state);
+    }
     free(question->filter_text);
     hs_uri__free(&question->uri);
 }

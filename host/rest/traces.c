@@ -2,6 +2,7 @@
 #include "host/rest/traces.h"
 
 #include "host/import/import.h"
+#include "host/query/leave.h"
 #include "host/query/totals_table.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 // What the file was when it was read.
 struct stamp {
@@ -105,6 +107,29 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     state->public.beforehand = state->beforehand = hs_beforehand__start(state->store, prepare_counts, state);
     return 0;
+}
+
+// Of all files that the process has mapped.
+#define MOST_RESIDENT ((uint64_t)512 << 20)
+
+static uint64_t resident_of_files(void)
+{
+    unsigned long all, resident, shared = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu %lu", &all, &resident, &shared) != 3)
+        shared = 0;
+    fclose(file);
+    return (uint64_t)shared * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void hs_rest_state__trim(const struct hs_rest_state *state)
+{
+    if (resident_of_files() <= MOST_RESIDENT)
+        return;
+    hs_columns__leave(hs_store__columns(state->store));
+    hs_beforehand__leave(state->beforehand);
 }
 
 bool hs_rest_state__grows(const struct hs_rest_state *state)
