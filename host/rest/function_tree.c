@@ -2,6 +2,7 @@
 #include "host/rest/function_tree.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,43 +148,78 @@ static void take_step(struct growing *growing, struct group *group, const struct
 
 // ---- outwards -------------------------------------------------------------------------------------------------------
 
-// A member has one step at most and becomes it. NULL: it has none.
-static const struct hs_frame *move_outwards(const struct growing *growing, struct hs_function_start *member)
+// A member has one step at most and becomes it; its `group` is the place of its node then. At node 0 it has none.
+static void move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member)
 {
-    struct hs_trace_symbols *symbols = growing->growth->symbols;
     const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
-    if (frames && member->frame + 1 < (int32_t)frames->count)
-        return &frames->frame[++member->frame];
-    member->at = hs_trace_symbols__parent(symbols, member->at);
-    member->frame = 0;
-    return member->at ? hs_trace_symbols__node(symbols, member->at)->frame : NULL;
+    if (frames && member->frame + 1 < (int32_t)frames->count) {
+        member->frame++;
+    } else {
+        member->at = hs_trace_symbols__parent(symbols, member->at);
+        member->frame = 0;
+    }
+    member->group = member->at ? hs_trace_symbols__place(symbols, member->at) : 0;
 }
 
 // Nodes lie all over: they are fetched some members before they are needed.
 enum { NEAR = 8, FAR = 16 };
 
-static void look_ahead(const struct growing *growing, const struct range *range, size_t i)
+static void look_ahead(const struct hs_trace_symbols *symbols, const struct hs_function_start *member, size_t left)
 {
-    const struct hs_trace_symbols *symbols = growing->growth->symbols;
-    const struct hs_function_start *member = growing->now.member;
-    if (i + FAR >= range->end)
+    if (left <= FAR)
         return;
-    __builtin_prefetch(&symbols->nodes[member[i + FAR].at]);
-    const uint32_t at = member[i + NEAR].at;
-    __builtin_prefetch(&symbols->place[at]);
-    __builtin_prefetch(&symbols->place[hs_trace_symbols__parent(symbols, at)]);
+    __builtin_prefetch(&symbols->nodes[member[FAR].at]);
+    __builtin_prefetch(&symbols->place[member[NEAR].at]);
+    __builtin_prefetch(&symbols->place[hs_trace_symbols__parent(symbols, member[NEAR].at)]);
+}
+
+// Some members: each is moved by itself.
+struct part {
+    struct hs_trace_symbols *symbols;
+    struct hs_function_start *member;
+    size_t count;
+    pthread_t thread;
+};
+
+static void *move_part(void *argument)
+{
+    const struct part *part = argument;
+    for (size_t i = 0; i < part->count; i++) {
+        look_ahead(part->symbols, &part->member[i], part->count - i);
+        move_outwards(part->symbols, &part->member[i]);
+    }
+    return NULL;
+}
+
+// Where there are many it is done by two: nodes and their places are far from each other in memory.
+static void move_all(struct growing *growing, const struct range *range)
+{
+    enum { MANY = 1 << 16 };
+    struct hs_function_start *member = growing->now.member + range->begin;
+    const size_t count = range->end - range->begin, half = count > MANY ? count / 2 : 0;
+    struct part first = {.symbols = growing->growth->symbols, .member = member, .count = half};
+    struct part second = {.symbols = growing->growth->symbols, .member = member + half, .count = count - half};
+    const bool helped = half && !pthread_create(&first.thread, NULL, move_part, &first);
+    move_part(&second);
+    if (helped)
+        pthread_join(first.thread, NULL);
+    else
+        move_part(&first);
 }
 
 static void count_outwards(struct growing *growing, const struct range *range)
 {
+    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    move_all(growing, range);
     for (size_t i = range->begin; i < range->end && !growing->failed; i++) {
         struct hs_function_start *member = &growing->now.member[i];
-        look_ahead(growing, range, i);
-        const struct hs_frame *frame = move_outwards(growing, member);
-        const struct group *group = frame ? count_step(growing, member, frame) : NULL;
-        member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
-        if (!frame)
+        if (!member->at) {
             add(&growing->self, &member->value);
+            continue;
+        }
+        const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member->group);
+        const struct group *group = count_step(growing, member, &frames->frame[member->frame]);
+        member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
     }
 }
 
