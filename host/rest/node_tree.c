@@ -115,6 +115,11 @@ void hs_node_tree__free(struct hs_node_tree *tree)
     *tree = (struct hs_node_tree){0};
 }
 
+uint32_t hs_node_tree__find(const struct hs_node_tree *tree, uint32_t node)
+{
+    return number_of(tree, clamp(tree, node));
+}
+
 uint32_t hs_node_tree__parent(const struct hs_node_tree *tree, uint32_t at)
 {
     return at ? number_of(tree, parent_of(tree, tree->node[at])) : 0;

@@ -35,7 +35,9 @@ int hs_node_tree__make(struct hs_node_tree *tree, const struct hs_store *store, 
                        size_t count);
 void hs_node_tree__free(struct hs_node_tree *tree);
 
-// 0 of the root and of itself.
+// The number of a node of the stack table that is in it; 0 of one that the store does not have.
+uint32_t hs_node_tree__find(const struct hs_node_tree *tree, uint32_t node);
+// Of the root: the root.
 uint32_t hs_node_tree__parent(const struct hs_node_tree *tree, uint32_t at);
 // What ends in a node.
 struct hs_value hs_node_tree__own(const struct hs_node_tree *tree, uint32_t at);
