@@ -130,7 +130,7 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
     if (status)
         return status;
     struct hs_progress progress;
-    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};
+    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .leaves_columns = true};
     options.control = &control;
     hs_progress__start(&progress, "writing", false);
     int result = write_format(output.out, opened, word, &options);

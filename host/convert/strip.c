@@ -158,8 +158,9 @@ static int add_up(void *context, const struct hs_store *store, uint64_t row)
 static int write_sums(struct stripping *with, struct hs_strip *strip)
 {
     hs_store__nodes(with->store, &with->stacks);
+    const struct hs_query_control control = {.leaves_columns = true};
     with->sums = calloc(with->stacks + 1, sizeof(*with->sums));
-    int result = with->sums ? hs_query__each(with->store, NULL, NULL, add_up, with, NULL) : -ENOMEM;
+    int result = with->sums ? hs_query__each(with->store, NULL, &control, add_up, with, NULL) : -ENOMEM;
     for (size_t i = 0; !result && i < with->stacks; i++) {
         const struct sums *sums = &with->sums[i];
         strip->left_out += sums->count;

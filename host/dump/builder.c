@@ -135,7 +135,7 @@ int hs_dump_builder__add_line(struct hs_dump_builder *builder, uint32_t location
 
 static uint32_t frames_in_use(const struct hs_dump *dump)
 {
-    if (!dump->context_count)
+    if (!dump->context_count || dump->caller)
         return 0;
     const struct hs_dump_context *last = &dump->context[dump->context_count - 1];
     return last->first + last->depth;
@@ -162,6 +162,16 @@ int hs_dump_builder__end_context(struct hs_dump_builder *builder, const struct h
     uint32_t first = frames_in_use(dump);
     dump->context[dump->context_count++] =
         (struct hs_dump_context){.first = first, .depth = (uint32_t)dump->frame_count - first, .counts = *counts};
+    return 0;
+}
+
+int hs_dump_builder__add_context(struct hs_dump_builder *builder, uint32_t innermost,
+                                 const struct hs_dump_counts *counts)
+{
+    struct hs_dump *dump = builder->dump;
+    if (!GROW(builder, context, context_count, context_room))
+        return -ENOMEM;
+    dump->context[dump->context_count++] = (struct hs_dump_context){.first = innermost, .counts = *counts};
     return 0;
 }
 

@@ -34,6 +34,9 @@ int hs_dump_builder__add_line(struct hs_dump_builder *builder, uint32_t location
 // Adds a frame to the context at hand, innermost first, and ends that context.
 int hs_dump_builder__add_frame(struct hs_dump_builder *builder, uint32_t location);
 int hs_dump_builder__end_context(struct hs_dump_builder *builder, const struct hs_dump_counts *counts);
+// A context of a dump with callers.
+int hs_dump_builder__add_context(struct hs_dump_builder *builder, uint32_t innermost,
+                                 const struct hs_dump_counts *counts);
 // Leaves the frames of the context at hand out.
 void hs_dump_builder__drop_frames(struct hs_dump_builder *builder);
 

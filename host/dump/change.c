@@ -92,7 +92,8 @@ int hs_dump__keep(struct hs_dump *dump, const struct hs_dump_view *view, const s
 struct converting {
     struct hs_dump_builder builder;
     const struct hs_subject *subject;
-    uint32_t *location; // by node, + 1
+    uint32_t *location;         // by node, + 1
+    struct hs_id_map by_frames; // a location with the lines that its frames have, by their address
     unsigned call_length;
 };
 
@@ -113,38 +114,55 @@ static int add_mappings(struct converting *with)
     return 0;
 }
 
-static uint32_t location_of(struct converting *with, uint32_t node, uint64_t address)
+// Nodes of the same frames have their lines in common.
+static int add_lines(struct converting *with, uint32_t location, const struct hs_frames *frames, bool cut)
+{
+    struct hs_dump *dump = with->builder.dump;
+    const uint32_t like = hs_id_map__find(&with->by_frames, (uintptr_t)frames);
+    if (like != UINT32_MAX) {
+        dump->location[location].first_line = dump->location[like].first_line;
+        dump->location[location].line_count = dump->location[like].line_count;
+        return 0;
+    }
+    const struct hs_dump_line line = {.function = frames->frame[0].function};
+    int result = cut ? hs_dump_builder__add_line(&with->builder, location, &line)
+                     : add_names(&with->builder, location, frames, false);
+    return result ? result : hs_id_map__set(&with->by_frames, (uintptr_t)frames, location);
+}
+
+// Where modules come and go an address does not say what it means: a node is a location.
+static uint32_t add_location(struct converting *with, uint32_t node, uint64_t address)
 {
     struct hs_trace_symbols *symbols = with->subject->symbols;
-    if (with->location[node])
-        return with->location[node] - 1;
-    // Where modules come and go an address does not say what it means: a node is a location.
     int module = hs_trace_symbols__module(symbols, node);
     struct hs_dump_location location = {.address = address - with->call_length,
                                         .has_address = !hs_trace_symbols__is_cut(symbols, node),
                                         .mapping = module < 0 ? HS_DUMP_NONE : (uint32_t)module};
     uint32_t added = hs_dump_builder__add_location(&with->builder, &location);
-    const struct hs_frames *frames = hs_trace_symbols__node(symbols, node);
-    bool cut = !location.has_address;
-    struct hs_dump_line line = {.function = frames->frame[0].function};
-    if (added == HS_DUMP_NONE || (cut ? hs_dump_builder__add_line(&with->builder, added, &line)
-                                      : add_names(&with->builder, added, frames, false)))
+    if (added == HS_DUMP_NONE || add_lines(with, added, hs_trace_symbols__node(symbols, node), !location.has_address))
         return HS_DUMP_NONE;
     with->location[node] = added + 1;
     return added;
 }
 
+// The callers of a known location are known, too.
 static int add_total(struct converting *with, const struct hs_node *nodes, size_t node_count,
                      const struct hs_total *total)
 {
     struct hs_dump_counts counts = {total->live_count, total->live_bytes, total->allocated_count,
                                     total->allocated_bytes};
-    for (uint32_t node = total->stack; node && node < node_count;
-         node = hs_trace_symbols__parent(with->subject->symbols, node)) {
-        if (hs_dump_builder__add_frame(&with->builder, location_of(with, node, nodes[node].pc)))
+    uint32_t innermost = HS_DUMP_NONE, node = total->stack;
+    uint32_t *called_from = &innermost;
+    while (node && node < node_count && !with->location[node]) {
+        uint32_t added = add_location(with, node, nodes[node].pc);
+        if (added == HS_DUMP_NONE)
             return -ENOMEM;
+        *called_from = added;
+        called_from = &with->builder.dump->caller[added];
+        node = hs_trace_symbols__parent(with->subject->symbols, node);
     }
-    return hs_dump_builder__end_context(&with->builder, &counts);
+    *called_from = node && node < node_count ? with->location[node] - 1 : HS_DUMP_NONE;
+    return hs_dump_builder__add_context(&with->builder, innermost, &counts);
 }
 
 static int convert(struct converting *with, struct hs_dump *dump)
@@ -153,8 +171,9 @@ static int convert(struct converting *with, struct hs_dump *dump)
     const struct hs_totals *totals = &with->subject->totals;
     const struct hs_node *nodes = hs_store__nodes(with->subject->store, &node_count);
     with->location = calloc(node_count + 1, sizeof(*with->location));
+    dump->caller = malloc((node_count + 1) * sizeof(*dump->caller));
     dump->strings = hs_strings__create();
-    if (!with->location || !dump->strings || add_mappings(with))
+    if (!with->location || !dump->caller || !dump->strings || add_mappings(with))
         return -ENOMEM;
     dump->format = HS_DUMP_TRACE;
     dump->name = with->subject->path;
@@ -187,6 +206,7 @@ int hs_dump__of_trace(const struct hs_subject *subject, struct hs_dump **result)
     hs_dump_builder__start(&with.builder, dump);
     int failed = convert(&with, dump);
     hs_dump_builder__free(&with.builder);
+    hs_id_map__free(&with.by_frames);
     free(with.location);
     if (failed)
         hs_dump__close(dump);

@@ -15,6 +15,7 @@ void hs_dump__close(struct hs_dump *dump)
     free(dump->context);
     free(dump->frames);
     free(dump->location);
+    free(dump->caller);
     free(dump->line);
     free(dump->thread);
     free(dump->share);

@@ -57,8 +57,9 @@ struct hs_dump_location {
     uint32_t first_line, line_count;
 };
 
+// Its frames are to be read with hs_dump__walk.
 struct hs_dump_context {
-    uint32_t first, depth; // frames[first]: the innermost
+    uint32_t first, depth; // frames[first]: the innermost; where the dump has callers: it is location `first`
     struct hs_dump_counts counts;
 };
 
@@ -107,6 +108,9 @@ struct hs_dump {
     size_t frame_count;
     struct hs_dump_location *location;
     size_t location_count;
+    // In place of frames, where a location is one of a tree of stacks: by location the one that called it, HS_DUMP_NONE
+    // of the outermost.
+    uint32_t *caller;
     struct hs_dump_line *line;
     size_t line_count;
     struct hs_dump_thread *thread;
@@ -140,6 +144,28 @@ int hs_dump__open(const char *path, struct hs_dump **dump, struct hs_error *erro
 int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **dump,
                    struct hs_error *error);
 void hs_dump__close(struct hs_dump *dump);
+
+// Along the locations of a context, innermost first.
+struct hs_dump_walk {
+    const struct hs_dump *dump;
+    uint32_t at, end; // frames; where the dump has callers: `at` is the next location
+};
+
+static inline struct hs_dump_walk hs_dump__walk(const struct hs_dump *dump, const struct hs_dump_context *context)
+{
+    return (struct hs_dump_walk){dump, context->first, context->first + context->depth};
+}
+
+// False: there are no more.
+static inline bool hs_dump_walk__next(struct hs_dump_walk *walk, uint32_t *location)
+{
+    const struct hs_dump *dump = walk->dump;
+    if (walk->at == (dump->caller ? HS_DUMP_NONE : walk->end))
+        return false;
+    *location = dump->caller ? walk->at : dump->frames[walk->at];
+    walk->at = dump->caller ? dump->caller[walk->at] : walk->at + 1;
+    return true;
+}
 
 // How much memory these counts of the dump stand for: each pair divided by the probability with which blocks of its
 // average size are sampled.

@@ -4,6 +4,7 @@
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
+#include "host/export/grow.h"
 #include "host/store/id_map.h"
 #include "host/store/tables.h"
 #include "host/symbols/strings.h"
@@ -97,23 +98,47 @@ static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint
     return node;
 }
 
+struct path {
+    uint32_t *location; // innermost first
+    size_t count, room;
+};
+
+static int read_path(struct path *path, const struct hs_dump *dump, const struct hs_dump_context *context)
+{
+    struct hs_dump_walk walk = hs_dump__walk(dump, context);
+    uint32_t location;
+    path->count = 0;
+    while (hs_dump_walk__next(&walk, &location)) {
+        if (hs_grow((void **)&path->location, &path->room, path->count, sizeof(*path->location)))
+            return -ENOMEM;
+        path->location[path->count++] = location;
+    }
+    return 0;
+}
+
+static int add_context(struct tree *tree, struct hs_dump_view *view, unsigned which, size_t context, struct path *path)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    uint32_t node = 0;
+    int result = read_path(path, dump, &dump->context[context]);
+    for (size_t k = path->count; !result && k-- > 0;) {
+        node = node_of(tree, view, node, (uint64_t)which << 32 | path->location[k]);
+        result = node ? 0 : -ENOMEM;
+    }
+    view->nodes[which][context] = node;
+    return result;
+}
+
 static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which)
 {
     const struct hs_dump *dump = view->dumps[which];
+    struct path path = {0};
     view->nodes[which] = calloc(dump->context_count + 1, sizeof(uint32_t));
-    if (!view->nodes[which])
-        return -ENOMEM;
-    for (size_t i = 0; i < dump->context_count; i++) {
-        const struct hs_dump_context *context = &dump->context[i];
-        uint32_t node = 0;
-        for (uint32_t k = context->depth; k-- > 0;) {
-            node = node_of(tree, view, node, (uint64_t)which << 32 | dump->frames[context->first + k]);
-            if (!node)
-                return -ENOMEM;
-        }
-        view->nodes[which][i] = node;
-    }
-    return 0;
+    int result = view->nodes[which] ? 0 : -ENOMEM;
+    for (size_t i = 0; !result && i < dump->context_count; i++)
+        result = add_context(tree, view, which, i, &path);
+    free(path.location);
+    return result;
 }
 
 // ---- where locations lie -------------------------------------------------------------------------------------------

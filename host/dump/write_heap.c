@@ -121,9 +121,11 @@ static struct addresses find_addresses(const struct hs_dump *dump)
 
 static void print_stack(FILE *out, const struct addresses *addresses, const struct hs_dump_context *context)
 {
+    struct hs_dump_walk walk = hs_dump__walk(addresses->dump, context);
+    uint32_t location;
     putc('@', out);
-    for (uint32_t i = 0; i < context->depth; i++)
-        fprintf(out, " 0x%" PRIx64, address_of(addresses, addresses->dump->frames[context->first + i]) + (i > 0));
+    for (unsigned outer = 0; hs_dump_walk__next(&walk, &location); outer = 1)
+        fprintf(out, " 0x%" PRIx64, address_of(addresses, location) + outer);
 }
 
 // A line is a line, whatever a name holds.

@@ -42,9 +42,14 @@ static const struct {
          "resident_space"},
 };
 
+// Bytes that are compressed at once.
+#define PART (64u << 10)
+
 struct writing {
+    FILE *out;
     const struct hs_dump *dump;
-    struct hs_buffer profile; // all but the strings
+    z_stream stream;
+    struct hs_buffer profile; // what of it is not compressed yet, without the strings
     struct hs_buffer texts;
     struct hs_buffer scratch[2];
     struct hs_strings *strings;
@@ -52,7 +57,40 @@ struct writing {
     struct hs_id_map function_of; // by name and file
     uint32_t string_count;
     uint8_t *used; // by location
+    bool failed;
 };
+
+// ---- compression ---------------------------------------------------------------------------------------------------
+
+static void pack(struct writing *writing, struct hs_buffer *part, int flush)
+{
+    uint8_t bytes[PART];
+    z_stream *stream = &writing->stream;
+    const uint8_t *at = part->bytes;
+    size_t left = part->count;
+    do {
+        uInt taken = left < 1u << 30 ? (uInt)left : 1u << 30;
+        stream->next_in = (Bytef *)(uintptr_t)at;
+        stream->avail_in = taken;
+        at += taken;
+        left -= taken;
+        do {
+            stream->next_out = bytes;
+            stream->avail_out = sizeof(bytes);
+            writing->failed |= deflate(stream, left ? Z_NO_FLUSH : flush) == Z_STREAM_ERROR;
+            fwrite(bytes, 1, sizeof(bytes) - stream->avail_out, writing->out);
+        } while (!stream->avail_out && !writing->failed);
+    } while (left);
+    writing->failed |= part->failed;
+    part->count = 0;
+}
+
+static void end_message(struct writing *writing, uint32_t field, struct hs_buffer *message)
+{
+    hs_buffer__put_message(&writing->profile, field, message);
+    if (writing->profile.count >= PART)
+        pack(writing, &writing->profile, Z_NO_FLUSH);
+}
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -76,9 +114,9 @@ static uint64_t string(struct writing *writing, const char *text)
     if (known != UINT32_MAX)
         return known;
     if (!kept || hs_id_map__set(&writing->string_of, (uintptr_t)kept, writing->string_count))
-        writing->profile.failed = true;
+        writing->failed = true;
     char *copy = sound(text, strlen(text));
-    writing->texts.failed |= !copy;
+    writing->failed |= !copy;
     hs_buffer__put_bytes_field(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
     free(copy);
     return writing->string_count++;
@@ -89,7 +127,7 @@ static void put_type(struct writing *writing, uint32_t field, const char *type, 
     struct hs_buffer *message = &writing->scratch[0];
     hs_buffer__put_field(message, 1, string(writing, type));
     hs_buffer__put_field(message, 2, string(writing, unit));
-    hs_buffer__put_message(&writing->profile, field, message);
+    end_message(writing, field, message);
 }
 
 static void put_sample(struct writing *writing, const struct hs_dump_context *context)
@@ -99,8 +137,9 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
     const double values[] = {estimate.all_blocks, estimate.all_bytes, estimate.live_blocks, estimate.live_bytes};
     struct hs_buffer *message = &writing->scratch[0];
     struct hs_buffer *packed = &writing->scratch[1];
-    for (uint32_t i = 0; i < context->depth; i++) {
-        uint32_t location = dump->frames[context->first + i];
+    struct hs_dump_walk walk = hs_dump__walk(dump, context);
+    uint32_t location;
+    while (hs_dump_walk__next(&walk, &location)) {
         writing->used[location] = 1;
         hs_buffer__put_number(packed, location + 1);
     }
@@ -108,7 +147,7 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
     for (unsigned i = dump->has_all ? 0 : 2; i < VALUES && value_types[dump->events].value[i].type; i++)
         hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
     hs_buffer__put_message(message, 2, packed);
-    hs_buffer__put_message(&writing->profile, 2, message);
+    end_message(writing, 2, message);
 }
 
 // Only what a location lies in. Readers look for names themselves where a mapping says that it has none.
@@ -127,7 +166,7 @@ static void put_mapping(struct writing *writing, uint32_t index, bool named)
     hs_buffer__put_field(message, 6, string(writing, id));
     for (uint32_t field = 7; named && field <= 10; field++)
         hs_buffer__put_field(message, field, 1);
-    hs_buffer__put_message(&writing->profile, 3, message);
+    end_message(writing, 3, message);
 }
 
 static uint64_t function(struct writing *writing, const struct hs_dump_line *line)
@@ -139,13 +178,13 @@ static uint64_t function(struct writing *writing, const struct hs_dump_line *lin
         return known + 1;
     known = (uint32_t)writing->function_of.count;
     if (hs_id_map__set(&writing->function_of, name << 32 | file, known))
-        writing->profile.failed = true;
+        writing->failed = true;
     struct hs_buffer *message = &writing->scratch[1];
     hs_buffer__put_field(message, 1, known + 1);
     hs_buffer__put_field(message, 2, name);
     hs_buffer__put_field(message, 3, name);
     hs_buffer__put_field(message, 4, file);
-    hs_buffer__put_message(&writing->profile, 5, message);
+    end_message(writing, 5, message);
     return known + 1;
 }
 
@@ -166,7 +205,7 @@ static void put_location(struct writing *writing, uint32_t index)
         hs_buffer__put_field(entry, 2, line->line);
         hs_buffer__put_message(message, 4, entry);
     }
-    hs_buffer__put_message(&writing->profile, 4, message);
+    end_message(writing, 4, message);
 }
 
 static void put_tables(struct writing *writing)
@@ -174,7 +213,7 @@ static void put_tables(struct writing *writing)
     enum { MAPPED = 1, NAMED = 2 };
     const struct hs_dump *dump = writing->dump;
     uint8_t *marks = calloc(dump->mapping_count + 1, 1);
-    writing->profile.failed |= !marks;
+    writing->failed |= !marks;
     for (uint32_t i = 0; i < dump->location_count; i++) {
         if (!writing->used[i])
             continue;
@@ -226,56 +265,27 @@ static void put_profile(struct writing *writing)
     hs_buffer__put_field(&writing->profile, 14, string(writing, value_types[dump->events].shown_first));
 }
 
-// ---- compression ---------------------------------------------------------------------------------------------------
-
-static int pack(FILE *out, z_stream *stream, const struct hs_buffer *message, int flush)
+static int write_packed(struct writing *writing)
 {
-    uint8_t bytes[1 << 16];
-    size_t left = message->count;
-    const uint8_t *at = message->bytes;
-    int status = Z_OK;
-    do {
-        uInt part = left < 1u << 30 ? (uInt)left : 1u << 30;
-        stream->next_in = (Bytef *)(uintptr_t)at;
-        stream->avail_in = part;
-        at += part;
-        left -= part;
-        do {
-            stream->next_out = bytes;
-            stream->avail_out = sizeof(bytes);
-            status = deflate(stream, left ? Z_NO_FLUSH : flush);
-            fwrite(bytes, 1, sizeof(bytes) - stream->avail_out, out);
-        } while (!stream->avail_out && status != Z_STREAM_ERROR);
-    } while (left);
-    return status == Z_STREAM_ERROR ? -ENOMEM : 0;
-}
-
-static int write_packed(FILE *out, const struct writing *writing)
-{
-    z_stream stream = {0};
-    if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&writing->stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return -ENOMEM;
-    int result = pack(out, &stream, &writing->profile, Z_NO_FLUSH);
-    if (!result)
-        result = pack(out, &stream, &writing->texts, Z_FINISH);
-    deflateEnd(&stream);
-    return result;
+    put_profile(writing);
+    pack(writing, &writing->profile, Z_NO_FLUSH);
+    pack(writing, &writing->texts, Z_FINISH);
+    deflateEnd(&writing->stream);
+    return writing->failed ? -ENOMEM : 0;
 }
 
 int hs_dump_write__pprof(FILE *out, const struct hs_dump *dump)
 {
-    struct writing writing = {.dump = dump};
+    struct writing writing = {.out = out, .dump = dump};
     writing.strings = hs_strings__create();
     writing.used = calloc(dump->location_count + 1, 1);
-    int result = writing.strings && writing.used ? 0 : -ENOMEM;
-    if (!result)
-        put_profile(&writing);
-    if (!result)
-        result = writing.profile.failed || writing.texts.failed ? -ENOMEM : write_packed(out, &writing);
-    free(writing.profile.bytes);
-    free(writing.texts.bytes);
-    free(writing.scratch[0].bytes);
-    free(writing.scratch[1].bytes);
+    int result = writing.strings && writing.used ? write_packed(&writing) : -ENOMEM;
+    hs_buffer__free(&writing.profile);
+    hs_buffer__free(&writing.texts);
+    hs_buffer__free(&writing.scratch[0]);
+    hs_buffer__free(&writing.scratch[1]);
     free(writing.used);
     hs_strings__destroy(writing.strings);
     hs_id_map__free(&writing.string_of);

@@ -13,8 +13,7 @@
 #define SHORT_LIFETIME 1000 // ns: what dh_view calls short-lived
 
 struct point {
-    struct hs_total sum;
-    uint64_t lifetimes;
+    uint64_t unfreed_lifetimes;
     uint64_t bytes, blocks; // while events go by
     uint64_t most_bytes, most_blocks;
 };
@@ -44,42 +43,63 @@ static int measure(void *context, const struct hs_store *store, struct hs_row_ev
         point->most_blocks = point->blocks;
     }
     if (hs_row__free_time(with->columns, event->row) == HS_NEVER)
-        point->lifetimes = hs_lifetimes__add(point->lifetimes, with->end - event->time);
+        point->unfreed_lifetimes = hs_lifetimes__add(point->unfreed_lifetimes, with->end - event->time);
     return 0;
 }
 
-static void add_totals(struct point *points, const struct hs_stack_groups *groups, const struct hs_subject *subject)
+static struct hs_total add_up(const struct hs_stack_groups *groups, const struct hs_stack_group *group,
+                              const struct hs_subject *subject)
 {
-    for (size_t i = 0; i < subject->totals.count; i++) {
-        const struct hs_total *total = &subject->totals.total[i];
-        struct point *point = &points[hs_stack_groups__of(groups, total->stack)];
-        point->sum.allocated_bytes += total->allocated_bytes;
-        point->sum.allocated_count += total->allocated_count;
-        point->sum.peak_bytes += total->peak_bytes;
-        point->sum.peak_count += total->peak_count;
-        point->sum.live_bytes += total->live_bytes;
-        point->sum.live_count += total->live_count;
-        point->lifetimes = hs_lifetimes__add(point->lifetimes, total->lifetime_sum);
+    struct hs_total sum = {0};
+    for (size_t i = group[0].first; i < group[1].first; i++) {
+        const struct hs_total *total = &subject->totals.total[groups->totals[i]];
+        sum.allocated_bytes += total->allocated_bytes;
+        sum.allocated_count += total->allocated_count;
+        sum.peak_bytes += total->peak_bytes;
+        sum.peak_count += total->peak_count;
+        sum.live_bytes += total->live_bytes;
+        sum.live_count += total->live_count;
+        sum.lifetime_sum = hs_lifetimes__add(sum.lifetime_sum, total->lifetime_sum);
     }
+    return sum;
 }
 
-static void write_point(struct hs_json *json, const struct point *point, const struct hs_stack_group *group)
+static void write_point(struct hs_json *json, const struct point *point, const struct hs_total *sum,
+                        const uint32_t *frame, size_t frames)
 {
     hs_json__open_object(json, NULL);
-    hs_json__number(json, "tb", point->sum.allocated_bytes);
-    hs_json__number(json, "tbk", point->sum.allocated_count);
-    hs_json__number(json, "tl", point->lifetimes);
+    hs_json__number(json, "tb", sum->allocated_bytes);
+    hs_json__number(json, "tbk", sum->allocated_count);
+    hs_json__number(json, "tl", hs_lifetimes__add(sum->lifetime_sum, point->unfreed_lifetimes));
     hs_json__number(json, "mb", point->most_bytes);
     hs_json__number(json, "mbk", point->most_blocks);
-    hs_json__number(json, "gb", point->sum.peak_bytes);
-    hs_json__number(json, "gbk", point->sum.peak_count);
-    hs_json__number(json, "eb", point->sum.live_bytes);
-    hs_json__number(json, "ebk", point->sum.live_count);
+    hs_json__number(json, "gb", sum->peak_bytes);
+    hs_json__number(json, "gbk", sum->peak_count);
+    hs_json__number(json, "eb", sum->live_bytes);
+    hs_json__number(json, "ebk", sum->live_count);
     hs_json__open_array(json, "fs");
-    for (uint32_t i = 0; i < group->count; i++)
-        hs_json__number(json, NULL, group->frame[i] + 1);
+    for (size_t i = 0; i < frames; i++)
+        hs_json__number(json, NULL, frame[i] + 1);
     hs_json__close_array(json);
     hs_json__close_object(json);
+}
+
+static int write_points(struct hs_json *json, const struct hs_subject *subject, const struct hs_stack_table *table,
+                        const struct hs_stack_groups *groups, const struct point *point)
+{
+    struct hs_frame_numbers frames = {NULL, 0};
+    int result = 0;
+    hs_json__open_array(json, "pps");
+    for (size_t i = 0; !result && i < groups->count; i++) {
+        struct hs_total sum = add_up(groups, &groups->group[i], subject);
+        size_t count = hs_stack_table__whole(table, groups->group[i].stack, &frames);
+        result = count == SIZE_MAX ? -ENOMEM : 0;
+        if (!result)
+            write_point(json, &point[i], &sum, frames.number, count);
+    }
+    hs_json__close_array(json);
+    free(frames.number);
+    return result;
 }
 
 static void write_frames(struct hs_json *json, const struct hs_stack_table *table)
@@ -113,19 +133,17 @@ static void write_head(struct hs_json *json, const struct hs_subject *subject)
     hs_json__number(json, "tg", summary->peak_time);
 }
 
-static void write_file(FILE *out, const struct hs_subject *subject, const struct hs_stack_table *table,
-                       const struct hs_stack_groups *groups, const struct point *point)
+static int write_file(FILE *out, const struct hs_subject *subject, const struct hs_stack_table *table,
+                      const struct hs_stack_groups *groups, const struct point *point)
 {
     struct hs_json json;
     hs_json__start(&json, out, true);
     hs_json__open_object(&json, NULL);
     write_head(&json, subject);
-    hs_json__open_array(&json, "pps");
-    for (size_t i = 0; i < groups->count; i++)
-        write_point(&json, &point[i], &groups->group[i]);
-    hs_json__close_array(&json);
+    int result = write_points(&json, subject, table, groups, point);
     write_frames(&json, table);
     hs_json__close_object(&json);
+    return result;
 }
 
 int hs_export__dhat(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
@@ -142,11 +160,10 @@ int hs_export__dhat(FILE *out, const struct hs_subject *subject, const struct hs
     if (!result) {
         struct measuring with = {hs_store__columns(subject->store), &groups, point,
                                  hs_store__summary(subject->store)->end_time};
-        add_totals(point, &groups, subject);
         result = hs_query__events(subject->store, subject->filter, options->control, measure, &with, NULL);
     }
     if (!result)
-        write_file(out, subject, &table, &groups, point);
+        result = write_file(out, subject, &table, &groups, point);
     free(point);
     hs_stack_groups__free(&groups);
     hs_stack_table__free(&table);

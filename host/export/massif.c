@@ -45,16 +45,23 @@ static int compare_parts(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-// Splits a run of groups by their frame at `depth`. Groups that end before it belong to none of the parts.
+// The group's frame at `depth`; UINT32_MAX: it ends before.
+static uint32_t frame_of(const struct writing *writing, size_t group, uint32_t depth)
+{
+    uint32_t frame[DEEPEST];
+    size_t count = hs_stack_table__stack(writing->table, writing->groups->group[group].stack, frame, DEEPEST);
+    return depth < count ? frame[depth] : UINT32_MAX;
+}
+
+// Splits a run of groups, which share what is further in, by their frame at `depth`. A group that ends before it is the
+// first of them, and belongs to none of the parts.
 static size_t split(const struct writing *writing, size_t first, size_t end, uint32_t depth, struct part *part)
 {
     size_t count = 0;
+    if (first < end && frame_of(writing, first, depth) == UINT32_MAX)
+        first++;
     for (size_t i = first; i < end; i++) {
-        const struct hs_stack_group *group = &writing->groups->group[i];
-        if (group->count <= depth)
-            continue;
-        bool same = count && writing->groups->group[part[count - 1].first].frame[depth] == group->frame[depth];
-        if (!same)
+        if (i == first || writing->groups->group[i].shared <= depth)
             part[count++] = (struct part){.first = i};
         part[count - 1].end = i + 1;
         part[count - 1].bytes += writing->bytes[i];
@@ -81,7 +88,7 @@ static int write_level(const struct writing *writing, const struct part *of, uin
     int result = 0;
     for (size_t i = 0; !result && i < shown; i++) {
         char text[4096];
-        uint32_t frame = writing->groups->group[part[i].first].frame[depth];
+        uint32_t frame = frame_of(writing, part[i].first, depth);
         hs_frame__valgrind_text(text, sizeof(text), writing->table->frame[frame]);
         text[strcspn(text, "\r\n")] = '\0';
         result = write_level(writing, &part[i], depth + 1, text);

@@ -1,86 +1,215 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/export/stack_groups.h"
 
+#include "host/export/grow.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+// A stack on its way into the order: a cursor that moves outwards as far as others read the same.
 struct entry {
-    uint64_t offset; // of its frames
-    uint32_t count, stack;
+    uint32_t total; // place in the totals
+    uint32_t node, place;
+    uint32_t frame; // number of the frame there + 1; 0: the stack has ended
+};
+
+// Entries that read the same up to their cursors, which are at that depth.
+struct run {
+    size_t first, count;
+    uint32_t depth;
 };
 
 struct sorting {
-    const uint32_t *frames;
+    const struct hs_stack_table *table;
+    struct entry *entry;
+    uint32_t *shared; // by place in the order: frames in common with the entry before; SAME: all
+    uint32_t most;
+    uint64_t random;
+    struct run *run; // to be sorted
+    size_t runs, room;
 };
 
-static int compare(const void *left, const void *right, void *context)
+#define SAME UINT32_MAX
+
+// ---- cursors -------------------------------------------------------------------------------------------------------
+
+static uint32_t frame_at(const struct hs_stack_table *table, uint32_t node, uint32_t place)
 {
-    const struct entry *a = left, *b = right;
-    const struct sorting *sorting = context;
-    uint32_t shorter = a->count < b->count ? a->count : b->count;
-    for (uint32_t i = 0; i < shorter; i++) {
-        uint32_t x = sorting->frames[a->offset + i], y = sorting->frames[b->offset + i];
-        if (x != y)
-            return x < y ? -1 : 1;
-    }
-    return (a->count > b->count) - (a->count < b->count);
+    uint32_t count;
+    const uint32_t *number = hs_stack_table__node(table, node, &count);
+    return place < count ? number[place] + 1 : 0;
 }
 
-// Returns the number of frames that all stacks have together.
-static uint64_t measure(const struct hs_stack_table *table, const struct hs_subject *subject, uint32_t most,
-                        struct entry *entry)
+// Reads the frame at the cursor, which may be behind the last one of its node.
+static void read_frame(const struct hs_stack_table *table, struct entry *entry)
 {
-    uint64_t sum = 0;
+    entry->frame = frame_at(table, entry->node, entry->place);
+    while (!entry->frame && (entry->node = hs_trace_symbols__parent(table->symbols, entry->node))) {
+        entry->place = 0;
+        entry->frame = frame_at(table, entry->node, 0);
+    }
+}
+
+// Returns whether they may still differ: entries that meet at one node have the rest in common.
+static bool move_run_outwards(const struct sorting *sorting, const struct run *run)
+{
+    struct entry *entry = sorting->entry + run->first;
+    bool differ = false;
+    if (!entry->frame)
+        return false;
+    for (size_t i = 0; i < run->count; i++) {
+        entry[i].place++;
+        read_frame(sorting->table, &entry[i]);
+        differ = differ || entry[i].node != entry[0].node || entry[i].place != entry[0].place;
+    }
+    return differ;
+}
+
+// ---- the order -----------------------------------------------------------------------------------------------------
+
+static uint32_t middle_of(uint32_t a, uint32_t b, uint32_t c)
+{
+    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+}
+
+static void exchange(struct entry *a, struct entry *b)
+{
+    struct entry kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static uint32_t some_frame(struct sorting *sorting, const struct run *run)
+{
+    sorting->random = sorting->random * 6364136223846793005u + 1442695040888963407u;
+    return sorting->entry[run->first + (sorting->random >> 32) % run->count].frame;
+}
+
+// Parts a run into those before a frame of it, with it, and behind it; sets how many are in the first two. Which frame
+// is left to chance: no order of the stacks makes it slow.
+static void part(struct sorting *sorting, const struct run *run, size_t *before, size_t *with)
+{
+    const uint32_t frame = middle_of(some_frame(sorting, run), some_frame(sorting, run), some_frame(sorting, run));
+    struct entry *entry = sorting->entry + run->first;
+    size_t low = 0, high = run->count;
+    for (size_t i = 0; i < high;) {
+        if (entry[i].frame < frame)
+            exchange(&entry[low++], &entry[i++]);
+        else if (entry[i].frame > frame)
+            exchange(&entry[--high], &entry[i]);
+        else
+            i++;
+    }
+    *before = low;
+    *with = high - low;
+}
+
+static int push(struct sorting *sorting, struct run run)
+{
+    if (run.count < 2 || run.depth >= sorting->most)
+        return 0;
+    if (hs_grow((void **)&sorting->run, &sorting->room, sorting->runs, sizeof(*sorting->run)))
+        return -ENOMEM;
+    sorting->run[sorting->runs++] = run;
+    return 0;
+}
+
+// Quicksort by the frames at the run's depth; those with the same one go on with the next frame.
+static int sort_run(struct sorting *sorting, struct run run)
+{
+    size_t before, with;
+    part(sorting, &run, &before, &with);
+    struct run equal = {run.first + before, with, run.depth};
+    struct run behind = {equal.first + with, run.count - before - with, run.depth};
+    if (before)
+        sorting->shared[equal.first] = run.depth;
+    if (behind.count)
+        sorting->shared[behind.first] = run.depth;
+    int result = push(sorting, (struct run){run.first, before, run.depth});
+    if (!result)
+        result = push(sorting, behind);
+    equal.depth++;
+    if (!result && with > 1 && equal.depth < sorting->most && move_run_outwards(sorting, &equal))
+        result = push(sorting, equal);
+    return result;
+}
+
+static int sort(struct sorting *sorting, size_t count)
+{
+    int result = push(sorting, (struct run){.count = count});
+    while (!result && sorting->runs)
+        result = sort_run(sorting, sorting->run[--sorting->runs]);
+    free(sorting->run);
+    return result;
+}
+
+// ---- groups --------------------------------------------------------------------------------------------------------
+
+static void start(const struct sorting *sorting, const struct hs_subject *subject)
+{
     for (size_t i = 0; i < subject->totals.count; i++) {
-        uint32_t stack = subject->totals.total[i].stack;
-        size_t count = hs_stack_table__stack(table, stack, NULL, 0);
-        entry[i] = (struct entry){sum, count < most ? (uint32_t)count : most, stack};
-        sum += entry[i].count;
+        struct entry *entry = &sorting->entry[i];
+        *entry = (struct entry){.total = (uint32_t)i, .node = subject->totals.total[i].stack};
+        sorting->shared[i] = SAME;
+        read_frame(sorting->table, entry);
     }
-    return sum;
+    sorting->shared[0] = 0;
 }
 
-static void make_groups(struct hs_stack_groups *groups, const struct entry *entry, size_t count,
-                        struct sorting *sorting)
+static int make_groups(struct hs_stack_groups *groups, const struct sorting *sorting, const struct hs_subject *subject)
 {
+    const size_t count = subject->totals.count;
+    size_t groups_there = 0;
+    for (size_t i = 0; i < count; i++)
+        groups_there += sorting->shared[i] != SAME;
+    groups->group = calloc(groups_there + 1, sizeof(*groups->group));
+    if (!groups->group)
+        return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        if (!i || compare(&entry[i - 1], &entry[i], sorting))
-            groups->group[groups->count++] = (struct hs_stack_group){groups->frames + entry[i].offset, entry[i].count};
-        if (entry[i].stack < groups->stack_count)
-            groups->of_stack[entry[i].stack] = (uint32_t)groups->count - 1;
+        uint32_t total = sorting->entry[i].total, stack = subject->totals.total[total].stack;
+        if (sorting->shared[i] != SAME)
+            groups->group[groups->count++] = (struct hs_stack_group){stack, sorting->shared[i], (uint32_t)i};
+        groups->totals[i] = total;
+        if (stack < groups->stack_count)
+            groups->of_stack[stack] = (uint32_t)groups->count - 1;
     }
+    groups->group[groups->count].first = (uint32_t)count;
+    return 0;
+}
+
+static int sort_and_group(struct hs_stack_groups *groups, struct sorting *sorting, const struct hs_subject *subject)
+{
+    const size_t count = subject->totals.count;
+    sorting->entry = malloc((count + 1) * sizeof(*sorting->entry));
+    sorting->shared = malloc((count + 1) * sizeof(*sorting->shared));
+    if (!sorting->entry || !sorting->shared)
+        return -ENOMEM;
+    start(sorting, subject);
+    int result = sort(sorting, count);
+    return result ? result : make_groups(groups, sorting, subject);
 }
 
 int hs_stack_groups__build(struct hs_stack_groups *groups, const struct hs_stack_table *table,
                            const struct hs_subject *subject, uint32_t most)
 {
-    size_t count = subject->totals.count;
+    struct sorting sorting = {.table = table, .most = most};
     *groups = (struct hs_stack_groups){.stack_count = table->node_count ? table->node_count : 1};
-    struct entry *entry = calloc(count + 1, sizeof(*entry));
-    uint64_t frames = entry ? measure(table, subject, most, entry) : 0;
-    groups->group = calloc(count + 1, sizeof(*groups->group));
+    groups->totals = calloc(subject->totals.count + 1, sizeof(*groups->totals));
     groups->of_stack = calloc(groups->stack_count, sizeof(*groups->of_stack));
-    groups->frames = calloc(frames + 1, sizeof(*groups->frames));
-    if (!entry || !groups->group || !groups->of_stack || !groups->frames) {
-        free(entry);
+    int result = groups->totals && groups->of_stack ? sort_and_group(groups, &sorting, subject) : -ENOMEM;
+    free(sorting.entry);
+    free(sorting.shared);
+    if (result)
         hs_stack_groups__free(groups);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++)
-        hs_stack_table__stack(table, entry[i].stack, groups->frames + entry[i].offset, entry[i].count);
-    struct sorting sorting = {groups->frames};
-    qsort_r(entry, count, sizeof(*entry), compare, &sorting);
-    make_groups(groups, entry, count, &sorting);
-    free(entry);
-    return 0;
+    return result;
 }
 
 void hs_stack_groups__free(struct hs_stack_groups *groups)
 {
     free(groups->group);
+    free(groups->totals);
     free(groups->of_stack);
-    free(groups->frames);
     *groups = (struct hs_stack_groups){0};
 }
 

@@ -8,16 +8,17 @@
 #include "host/export/stack_table.h"
 
 struct hs_stack_group {
-    const uint32_t *frame; // numbers in the table, innermost first
-    uint32_t count;
+    uint32_t stack;  // one of them: its frames are those of all
+    uint32_t shared; // inner frames that it has in common with the group before it
+    uint32_t first;  // of its stacks in `totals`; they end where the next group's begin
 };
 
 struct hs_stack_groups {
-    struct hs_stack_group *group;
+    struct hs_stack_group *group; // and one more behind the last
     size_t count;
+    uint32_t *totals;   // places in the subject's totals, by group
     uint32_t *of_stack; // by stack id: number of its group
     size_t stack_count;
-    uint32_t *frames; // private
 };
 
 // Frames further out than `most` make no difference. Returns 0 or -ENOMEM.

@@ -46,18 +46,39 @@ static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame,
     return hs_id_map__set(&table->known, hash, *number);
 }
 
+static int add_number(struct hs_stack_table *table, uint32_t number)
+{
+    if (hs_grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
+        return -ENOMEM;
+    table->number[table->number_count++] = number;
+    return 0;
+}
+
+static int add_list(struct hs_stack_table *table, const struct hs_frames *frames)
+{
+    int result = add_number(table, frames->count);
+    for (uint32_t i = 0; !result && i < frames->count; i++) {
+        uint32_t number;
+        result = add_frame(table, &frames->frame[i], &number);
+        if (!result)
+            result = add_number(table, number);
+    }
+    return result;
+}
+
 static int add_node(struct hs_stack_table *table, uint32_t node)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(table->symbols, node);
-    table->first[node] = (uint32_t)table->number_count + 1;
-    for (uint32_t i = 0; i < frames->count; i++) {
-        if (hs_grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
-            return -ENOMEM;
-        int result = add_frame(table, &frames->frame[i], &table->number[table->number_count]);
+    uint32_t list = hs_id_map__find(&table->list_of, (uintptr_t)frames);
+    if (list == UINT32_MAX) {
+        list = (uint32_t)table->number_count;
+        int result = add_list(table, frames);
+        if (!result)
+            result = hs_id_map__set(&table->list_of, (uintptr_t)frames, list);
         if (result)
             return result;
-        table->number_count++;
     }
+    table->list[node] = list + 1;
     return 0;
 }
 
@@ -65,11 +86,11 @@ int hs_stack_table__build(struct hs_stack_table *table, const struct hs_subject 
 {
     *table = (struct hs_stack_table){.symbols = subject->symbols};
     hs_store__nodes(subject->store, &table->node_count);
-    table->first = calloc(table->node_count + 1, sizeof(*table->first));
-    int result = table->first ? add_frame(table, &no_stack, &table->no_stack) : -ENOMEM;
+    table->list = calloc(table->node_count + 1, sizeof(*table->list));
+    int result = table->list ? add_frame(table, &no_stack, &table->no_stack) : -ENOMEM;
     for (size_t i = 0; !result && i < subject->totals.count; i++) {
         uint32_t node = subject->totals.total[i].stack;
-        while (!result && node && node < table->node_count && !table->first[node]) {
+        while (!result && node && node < table->node_count && !table->list[node]) {
             result = add_node(table, node);
             node = hs_trace_symbols__parent(table->symbols, node);
         }
@@ -82,8 +103,9 @@ int hs_stack_table__build(struct hs_stack_table *table, const struct hs_subject 
 void hs_stack_table__free(struct hs_stack_table *table)
 {
     hs_id_map__free(&table->known);
+    hs_id_map__free(&table->list_of);
     free((void *)(uintptr_t)table->frame);
-    free(table->first);
+    free(table->list);
     free(table->number);
     free(table->next);
     *table = (struct hs_stack_table){0};
@@ -91,12 +113,13 @@ void hs_stack_table__free(struct hs_stack_table *table)
 
 const uint32_t *hs_stack_table__node(const struct hs_stack_table *table, uint32_t node, uint32_t *count)
 {
-    if (!node || node >= table->node_count || !table->first[node]) {
+    if (!node || node >= table->node_count || !table->list[node]) {
         *count = 1;
         return &table->no_stack;
     }
-    *count = hs_trace_symbols__node(table->symbols, node)->count;
-    return &table->number[table->first[node] - 1];
+    const uint32_t *list = &table->number[table->list[node] - 1];
+    *count = list[0];
+    return list + 1;
 }
 
 size_t hs_stack_table__stack(const struct hs_stack_table *table, uint32_t stack, uint32_t *to, size_t most)

@@ -13,9 +13,10 @@ struct hs_stack_table {
     size_t frame_count;
     size_t node_count; // of the store
     // private
-    uint32_t *first;  // by node: where its frames begin in `number`, + 1
-    uint32_t *number; // of the frames of the nodes, innermost first
+    uint32_t *list;   // by node: where its list is in `number`, + 1; nodes with the same frames share it
+    uint32_t *number; // lists of frames, innermost first, behind how many they are
     size_t number_count, number_room, frame_room;
+    struct hs_id_map list_of; // by address of the frames
     struct hs_id_map known;
     uint32_t *next; // by frame: the next one of the same hash + 1
     uint32_t no_stack;

@@ -75,6 +75,7 @@ static int write_block(void *context, struct staged *staged)
     hs_packed_writer__add(&builder->stack, staged->stack, count);
     hs_packed_writer__add(&builder->stream, staged->stream, count);
     hs_packed_writer__add(&builder->detail, staged->detail, count);
+    ends__spill(&builder->ends, staged->retired);
     return builder->time.failed;
 }
 
@@ -83,6 +84,7 @@ static int write_block(void *context, struct staged *staged)
 int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns)
 {
     builder->directory_fd = directory_fd;
+    ends__create(&builder->ends, directory_fd);
     builder->summary = summary;
     builder->block_allowance.left = HS_ALLOWANCE_LARGE;
     builder->map_allowance.left = HS_ALLOWANCE_MAPS;
@@ -118,10 +120,7 @@ void builder__free(struct builder *builder)
     hs_clock_map__free(&builder->clock);
     timeline__free(&builder->timeline);
     stack_peaks__free(&builder->stack_peaks);
-    hs_growing__free(&builder->ends.time);
-    hs_growing__free(&builder->ends.stack);
-    hs_growing__free(&builder->ends.stream);
-    hs_growing__free(&builder->ends.state);
+    ends__free(&builder->ends);
     free(builder->streams.data);
     free(builder->zones.data);
     free(builder->links.data);
@@ -137,24 +136,13 @@ void builder__free(struct builder *builder)
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-int builder__make_room(struct builder *builder)
+// Growing moves what the other thread may be reading.
+static int make_room(struct builder *builder)
 {
     if (builder->rows >= HS_NO_ROW - 1)
         return -EOVERFLOW;
-    uint64_t room = builder->room ? 2 * builder->room : HS_ZONE_ROWS;
-    struct {
-        struct hs_growing *memory;
-        size_t element;
-    } const parts[] = {{&builder->ends.time, sizeof(uint64_t)},
-                       {&builder->ends.stack, sizeof(uint32_t)},
-                       {&builder->ends.stream, sizeof(uint32_t)},
-                       {&builder->ends.state, sizeof(uint8_t)}};
-    int failed = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !failed; i++)
-        failed = hs_growing__reserve(parts[i].memory, room * parts[i].element);
-    if (!failed)
-        builder->room = room;
-    return failed;
+    int failed = write_behind__finish(builder->behind);
+    return failed ? failed : ends__make_room(&builder->ends);
 }
 
 // ---- the word of a live row ----------------------------------------------------------------------------------------
@@ -202,7 +190,7 @@ static inline uint64_t live_word(struct builder *builder, const struct new_row *
 
 bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack)
 {
-    return (end_times(builder)[row] = live_word(builder, as, slack)) != 0;
+    return (ends__times(&builder->ends)[row] = live_word(builder, as, slack)) != 0;
 }
 
 static inline uint64_t low_bits(uint64_t word, unsigned bits)
@@ -232,19 +220,23 @@ static inline struct known_block live_block(const struct builder *builder, uint6
 
 // ---- adding and ending rows ----------------------------------------------------------------------------------------
 
-// Hands the staged rows over.
+// Hands the staged rows over, and the regions that are retired.
 static int hand_over(struct builder *builder)
 {
     struct staged *staged = builder->staged;
     builder->staged = NULL;
     if (!staged)
         return 0;
+    staged->retired = builder->retired;
+    builder->retired = NULL;
     staged->count = (size_t)(builder->rows - staged->first);
     return write_behind__hand_over(builder->behind, staged);
 }
 
 static int start_block(struct builder *builder)
 {
+    if (ends__begins_region(builder->rows) && !builder->retired)
+        builder->retired = ends__retire(&builder->ends, builder->rows);
     int failed = hand_over(builder);
     builder->staged = failed ? NULL : write_behind__empty_block(builder->behind);
     if (!builder->staged)
@@ -274,8 +266,8 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
         if (failed)
             return failed;
     }
-    if (builder->rows == builder->room) {
-        int failed = builder__make_room(builder);
+    if (builder->rows == builder->ends.room) {
+        int failed = make_room(builder);
         if (failed)
             return failed;
     }
@@ -289,9 +281,9 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
     staged->stack[place] = row->stack;
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
-    states(builder)[number] = row->kind;
+    ends__states(&builder->ends)[number] = row->kind;
     uint64_t word = live_word(builder, row, slack);
-    end_times(builder)[number] = word;
+    ends__times(&builder->ends)[number] = word;
     return word ? (int64_t)number : -ENOMEM;
 }
 
@@ -337,19 +329,35 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
+static __attribute__((noinline)) struct known_block end_late_row(struct builder *builder, uint32_t row, uint32_t stream,
+                                                                 uint32_t stack, uint8_t flags)
+{
+    struct late_row *late = ends__late_row(&builder->ends, row);
+    if (!late || !(late->time & ROW_IS_LIVE))
+        return (struct known_block){0};
+    const struct known_block block = live_block(builder, late->time);
+    late->time = builder->now;
+    late->stack = stack;
+    late->stream = stream ^ block.stream;
+    late->state |= (uint8_t)(flags << 3);
+    return block;
+}
+
 // Ends a row now and returns what it was.
 static inline struct known_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
                                          uint8_t flags)
 {
-    uint64_t *time = &end_times(builder)[row];
+    uint64_t *time = &ends__times(&builder->ends)[row];
+    if (__builtin_expect(!(*time & ROW_IS_LIVE), 0))
+        return end_late_row(builder, row, stream, stack, flags);
     const struct known_block block = live_block(builder, *time);
     *time = builder->now;
     if (stack)
-        end_stacks(builder)[row] = stack;
+        ends__stacks(&builder->ends)[row] = stack;
     if (stream != block.stream)
-        end_streams(builder)[row] = stream ^ block.stream;
+        ends__streams(&builder->ends)[row] = stream ^ block.stream;
     if (flags)
-        states(builder)[row] |= (uint8_t)(flags << 3);
+        ends__states(&builder->ends)[row] |= (uint8_t)(flags << 3);
     return block;
 }
 
@@ -359,6 +367,12 @@ void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream
     builder->map_total.bytes -= block.size;
     builder->map_total.usable -= block.size + block.slack;
     builder->map_total.count--;
+}
+
+static uint32_t stream_of_live(const struct builder *builder, uint32_t row)
+{
+    const struct late_row *late = ends__late_row(&builder->ends, row);
+    return live_block(builder, late ? late->time : ends__times(&builder->ends)[row]).stream;
 }
 
 // Returns the block's size.
@@ -451,8 +465,8 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
     if (__builtin_expect(entry->row_plus_1, 0)) {
         builder->summary->missed_frees++;
-        uint32_t row = entry->row_plus_1 - 1, stream = live_block(builder, end_times(builder)[row]).stream;
-        end_block(builder, row, space, stream, 0, HS_ROW_MISSED_FREE);
+        uint32_t row = entry->row_plus_1 - 1;
+        end_block(builder, row, space, stream_of_live(builder, row), 0, HS_ROW_MISSED_FREE);
     } else {
         builder->live.count++;
     }
@@ -509,7 +523,7 @@ static inline int free_block(struct builder *builder, struct stream_state *state
     const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, 0);
     builder->summary->frees++;
     if (removed.row_plus_1 && removed.row_plus_1 == state->last_row_plus_1) {
-        states(builder)[removed.row_plus_1 - 1] |= HS_ROW_TEMPORARY << 3;
+        ends__add_to_state(&builder->ends, removed.row_plus_1 - 1, HS_ROW_TEMPORARY << 3);
         builder->summary->temporary_count++;
         builder->summary->temporary_bytes += removed.size;
     }
@@ -700,7 +714,7 @@ static void convert_times(struct builder *builder, struct hs_step *steps, size_t
 static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
 {
     const struct hs_live_entry *entries = builder->live.entry;
-    const uint64_t *ends = end_times(builder);
+    const uint64_t *ends = ends__times(&builder->ends);
     const struct live_bits bits = builder->live_bits;
     uint64_t ending[HS_STEPS];
     uint8_t free[HS_STEPS];

@@ -8,7 +8,7 @@
 #include "format/event.h"
 #include "host/import/array.h"
 #include "host/import/clock_map.h"
-#include "host/import/growing.h"
+#include "host/import/ends.h"
 #include "host/import/live_map.h"
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
@@ -57,22 +57,10 @@ struct known_block {
     uint32_t slack, stack, stream;
 };
 
-// How rows ended, by row; in memory, as it is written all over. Most frees come without a stack and from the thread
-// that allocated: what is 0 is not written, and what is never written takes no memory.
-struct ends {
-    struct hs_growing time;   // uint64_t; while the row is live, struct known_block in a word, with ROW_IS_LIVE
-    struct hs_growing stack;  // uint32_t: that freed it
-    struct hs_growing stream; // uint32_t: that freed it, exclusive or with the row's stream
-    struct hs_growing state;  // uint8_t
-};
-
 // How many bits of the word of a live row each has, in this order: slack in the lowest.
 struct live_bits {
     unsigned slack, stream, stack, size;
 };
-
-#define ROW_IS_LIVE ((uint64_t)1 << 63)
-#define LAST_TIME   (ROW_IS_LIVE - 2) // later ones are damage
 
 struct builder {
 #define HS_WRITER(name) struct hs_packed_writer name;
@@ -80,9 +68,10 @@ struct builder {
 #undef HS_WRITER
     struct staged *staged; // the rows of the block in progress, from the first row on
     struct write_behind *behind;
-    struct ends ends;
+    struct ends ends;            // the word of a live row is a struct known_block in `live_bits`
+    struct ends_region *retired; // to be spilled behind the block in progress
     struct live_bits live_bits;
-    uint64_t rows, room; // room: rows that `ends` has space for
+    uint64_t rows;
     int directory_fd;
 
     struct hs_clock_map clock;
@@ -134,8 +123,6 @@ struct allowed_size {
 struct allowed_size builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable);
 // Appends a row that starts now. Returns its number or a negative errno.
 int64_t builder__add_row(struct builder *builder, const struct new_row *row);
-// Twice the room for rows.
-int builder__make_room(struct builder *builder);
 // False without memory.
 bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack);
 int builder__widen_zone(struct builder *builder, const struct staged *staged);
@@ -163,26 +150,10 @@ int timeline__continue(struct timeline *timeline, uint64_t interval, const struc
 int timeline__finish(struct builder *builder, struct hs_store_head *head);
 void timeline__free(struct timeline *timeline);
 
-static inline uint64_t *end_times(struct builder *builder)
-{
-    return builder->ends.time.data;
-}
 // When a row ended: HS_NEVER while it is live.
 static inline uint64_t end_of_row(uint64_t time)
 {
     return time & ROW_IS_LIVE ? HS_NEVER : time;
-}
-static inline uint32_t *end_stacks(struct builder *builder)
-{
-    return builder->ends.stack.data;
-}
-static inline uint32_t *end_streams(struct builder *builder)
-{
-    return builder->ends.stream.data;
-}
-static inline uint8_t *states(struct builder *builder)
-{
-    return builder->ends.state.data;
 }
 static inline uint32_t slack_of(uint64_t size, uint64_t usable)
 {

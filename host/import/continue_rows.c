@@ -43,7 +43,7 @@ static int continue_live_row(struct builder *builder, const struct staged *stage
                                 .stack = (uint32_t)staged->stack[place],
                                 .stream = (uint32_t)staged->stream[place]};
     uint64_t number = staged->first + place;
-    uint8_t kind = hs_row__kind_of_state(states(builder)[number]);
+    uint8_t kind = hs_row__kind_of_state(ends__states(&builder->ends)[number]);
     enum hs_domain domain = hs_kind_domain(kind);
     if (!builder__mark_live(builder, number, &row, (uint32_t)staged->slack[place]))
         return -ENOMEM;
@@ -70,23 +70,31 @@ static int continue_live_row(struct builder *builder, const struct staged *stage
 // were there at the peak is said anew.
 static int continue_ends(struct builder *builder, const struct staged *staged, const struct ended_block *ended)
 {
+    const struct ends *ends = &builder->ends;
     int failed = 0;
     for (size_t i = 0; i < staged->count && !failed; i++) {
         uint64_t row = staged->first + i, end = hs_row__stored_free_time(ended->time[i], staged->time[0]);
         bool live = end > builder->now;
         uint64_t flags = live ? HS_ROW_SPLIT : (uint64_t)~HS_ROW_AT_PEAK;
-        states(builder)[row] = (uint8_t)(ended->state[i] & (flags << 3 | 7));
+        ends__states(ends)[row] = (uint8_t)(ended->state[i] & (flags << 3 | 7));
         if (live) {
             failed = continue_live_row(builder, staged, i);
             continue;
         }
-        end_times(builder)[row] = end;
+        ends__times(ends)[row] = end;
         if (ended->stack[i])
-            end_stacks(builder)[row] = (uint32_t)ended->stack[i];
+            ends__stacks(ends)[row] = (uint32_t)ended->stack[i];
         if (ended->stream[i])
-            end_streams(builder)[row] = (uint32_t)ended->stream[i];
+            ends__streams(ends)[row] = (uint32_t)ended->stream[i];
     }
     return failed;
+}
+
+static void leave_behind(const struct hs_columns *columns, uint64_t number)
+{
+#define LEAVE(name) hs_packed__leave_behind(&columns->name, number);
+    HS_STORE_COLUMNS(LEAVE)
+#undef LEAVE
 }
 
 static int continue_block(struct builder *builder, const struct hs_columns *columns, uint64_t number,
@@ -116,8 +124,7 @@ static void continue_tags(struct builder *builder, const struct hs_columns *colu
     const uint64_t full = rest ? builder->rows - builder->rows % HS_PACKED_BLOCK : builder->rows;
     const struct hs_link *links = builder->links.data;
     for (size_t i = 0; i < builder->links.count; i++) {
-        uint64_t word = end_times(builder)[links[i].row];
-        if (!(word & ROW_IS_LIVE))
+        if (!(ends__time_at(&builder->ends, links[i].row) & ROW_IS_LIVE))
             continue;
         const uint32_t row = links[i].row;
         uint64_t address = row < full ? hs_row__address(columns, row) : rest[row - full].address;
@@ -164,11 +171,17 @@ int builder__continue(struct builder *builder, const struct hs_columns *columns,
     struct staged *staged = write_behind__empty_block(builder->behind);
     struct ended_block *ended = malloc(sizeof *ended);
     int failed = staged && ended ? continue_pools(builder) : -ENOMEM;
-    while (builder->room < rows && !failed)
-        failed = builder__make_room(builder);
+    while (builder->ends.room < rows && !failed)
+        failed = ends__make_room(&builder->ends);
     builder->rows = rows;
-    for (uint64_t first = 0; first < rows && !failed; first += HS_PACKED_BLOCK)
+    for (uint64_t first = 0; first < rows && !failed; first += HS_PACKED_BLOCK) {
+        if (ends__begins_region(first))
+            ends__spill(&builder->ends, ends__retire(&builder->ends, first));
         failed = continue_block(builder, columns, first / HS_PACKED_BLOCK, rest, staged, ended);
+        leave_behind(columns, first / HS_PACKED_BLOCK);
+    }
+    if (!failed)
+        failed = ends__settle(&builder->ends);
     if (!failed)
         failed = continue_files(builder, columns);
     if (!failed)

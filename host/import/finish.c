@@ -56,7 +56,9 @@ static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
 static void add_ends(struct builder *builder, struct reading *reading, uint64_t first, size_t count)
 {
     struct hs_zone *zone = zone_of(builder, first);
-    const uint64_t *ended = end_times(builder) + first, *time = reading->time;
+    const uint64_t *time = reading->time;
+    uint64_t *ended = reading->ends;
+    ends__read_block(&builder->ends, ENDS_TIME, first / HS_PACKED_BLOCK, count, ended);
     uint64_t free_min = zone->free_min, free_max = zone->free_max;
     uint64_t lifetime_min = zone->lifetime_min, lifetime_max = zone->lifetime_max;
     for (size_t i = 0; i < count; i++) {
@@ -66,48 +68,56 @@ static void add_ends(struct builder *builder, struct reading *reading, uint64_t 
         free_max = most(free_max, end);
         lifetime_min = least(lifetime_min, never ? UINT64_MAX : end - time[i]);
         lifetime_max = most(lifetime_max, never ? 0 : end - time[i]);
-        reading->ends[i] = never ? 0 : end - time[0] + 1;
+        ended[i] = never ? 0 : end - time[0] + 1;
     }
     zone->free_min = free_min;
     zone->free_max = free_max;
     zone->lifetime_min = lifetime_min;
     zone->lifetime_max = lifetime_max;
-    hs_packed_writer__add(&builder->free_time, reading->ends, count);
+    hs_packed_writer__add(&builder->free_time, ended, count);
 }
 
-static void add_states(struct builder *builder, uint64_t *values, uint64_t first, size_t count)
+// Rows that ended in the nanosecond of the peak are known by number, in their order.
+static void mark_noted_rows(const struct builder *builder, uint64_t first, size_t count, size_t *noted, uint64_t *state)
 {
-    const uint64_t *ended = end_times(builder) + first;
+    const uint32_t *row = builder->at_peak.data;
+    for (; *noted < builder->at_peak.count && row[*noted] < first + count; ++*noted)
+        state[row[*noted] - first] |= HS_ROW_AT_PEAK << 3;
+}
+
+static void add_states(struct builder *builder, uint64_t first, size_t count, size_t *noted)
+{
+    uint64_t ended[HS_PACKED_BLOCK], state[HS_PACKED_BLOCK];
     const uint64_t peak_time = builder->summary->peak_time;
-    const uint8_t *state = states(builder) + first;
     uint32_t kinds = 0, flags = 0;
+    ends__read_block(&builder->ends, ENDS_TIME, first / HS_PACKED_BLOCK, count, ended);
+    ends__read_block(&builder->ends, ENDS_STATE, first / HS_PACKED_BLOCK, count, state);
+    mark_noted_rows(builder, first, count, noted, state);
     for (size_t i = 0; i < count; i++) {
-        uint64_t word = state[i];
-        uint8_t kind = word & 7;
+        uint8_t kind = state[i] & 7;
         if (first + i < builder->peak_rows && end_of_row(ended[i]) > peak_time &&
             hs_kind_domain(kind) == HS_DOMAIN_HEAP)
-            word |= HS_ROW_AT_PEAK << 3;
+            state[i] |= HS_ROW_AT_PEAK << 3;
         kinds |= 1u << kind;
-        flags |= (uint32_t)(word >> 3);
-        values[i] = word;
+        flags |= (uint32_t)(state[i] >> 3);
     }
     zone_of(builder, first)->kinds |= kinds;
     zone_of(builder, first)->flags |= flags;
-    hs_packed_writer__add(&builder->state, values, count);
+    hs_packed_writer__add(&builder->state, state, count);
 }
 
-static void add_numbers(struct hs_packed_writer *writer, const uint32_t *number, uint64_t *values, size_t count)
+static void add_numbers(struct builder *builder, enum ends_column column, struct hs_packed_writer *writer,
+                        uint64_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        values[i] = number[i];
+    uint64_t values[HS_PACKED_BLOCK];
+    ends__read_block(&builder->ends, column, first / HS_PACKED_BLOCK, count, values);
     hs_packed_writer__add(writer, values, count);
 }
 
-static void note_rows_at_peak(struct builder *builder)
+static int compare_rows(const void *left, const void *right)
 {
-    const uint32_t *at_peak = builder->at_peak.data;
-    for (size_t i = 0; i < builder->at_peak.count; i++)
-        states(builder)[at_peak[i]] |= HS_ROW_AT_PEAK << 3;
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
 }
 
 // What needs no times, beside what does. Of the zones it touches kinds and flags alone.
@@ -122,12 +132,12 @@ static void *build_others(void *argument)
 {
     struct others *others = argument;
     struct builder *builder = others->builder;
-    uint64_t values[HS_PACKED_BLOCK];
+    size_t noted = 0;
     for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
         size_t count = (size_t)least(builder->rows - first, HS_PACKED_BLOCK);
-        add_states(builder, values, first, count);
-        add_numbers(&builder->free_stack, end_stacks(builder) + first, values, count);
-        add_numbers(&builder->free_stream, end_streams(builder) + first, values, count);
+        add_states(builder, first, count, &noted);
+        add_numbers(builder, ENDS_STACK, &builder->free_stack, first, count);
+        add_numbers(builder, ENDS_STREAM, &builder->free_stream, first, count);
     }
     others->failed = stack_peaks__write(&builder->stack_peaks, builder->directory_fd);
     return NULL;
@@ -136,7 +146,8 @@ static void *build_others(void *argument)
 static void start_others(struct others *others, struct builder *builder)
 {
     *others = (struct others){.builder = builder};
-    note_rows_at_peak(builder);
+    if (builder->at_peak.count)
+        qsort(builder->at_peak.data, builder->at_peak.count, sizeof(uint32_t), compare_rows);
     // For few rows it is not worth it.
     others->threaded = builder->rows > HS_ZONE_ROWS && !pthread_create(&others->thread, NULL, build_others, others);
     if (!others->threaded)
@@ -157,6 +168,7 @@ static int build_ends(struct builder *builder, struct reading *reading)
         size_t count = hs_packed__read_block(&reading->columns.time, first / HS_PACKED_BLOCK, reading->time);
         add_ends(builder, reading, first, count);
         hs_packed__leave_behind(&reading->columns.time, first / HS_PACKED_BLOCK);
+        ends__leave_behind(&builder->ends, first / HS_PACKED_BLOCK);
     }
     return failed;
 }
@@ -173,7 +185,7 @@ static int finish_chains(struct builder *builder, struct reading *reading)
         chain[i].first_time = hs_row__time(columns, chain[i].first);
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
-        chain[i].free_time = end_of_row(end_times(builder)[chain[i].last]);
+        chain[i].free_time = end_of_row(ends__time_at(&builder->ends, chain[i].last));
         if (i % LEAVE_CHAINS == 0) {
             hs_packed__leave(&columns->time, 0, UINT64_MAX);
             hs_packed__leave(&columns->size, 0, UINT64_MAX);
@@ -230,6 +242,8 @@ int builder__finish_rows(struct builder *builder, struct hs_store_head *head)
     struct reading *reading = calloc(1, sizeof *reading);
     struct others others;
     int failed = finish_starts(builder);
+    if (!failed)
+        failed = ends__settle(&builder->ends);
     if (failed || !reading) {
         free(reading);
         return failed ? failed : -ENOMEM;

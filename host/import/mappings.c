@@ -88,7 +88,7 @@ static int64_t add_rest(struct builder *builder, const struct live_mapping *of, 
                                  .kind = of->kind};
     int64_t number = add_mapping(builder, &rest, end);
     if (number >= 0)
-        states(builder)[number] |= HS_ROW_SPLIT << 3;
+        ends__add_to_state(&builder->ends, (uint64_t)number, HS_ROW_SPLIT << 3);
     return number;
 }
 

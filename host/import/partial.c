@@ -32,36 +32,33 @@ static uint16_t count_live(const uint64_t *ended, size_t count)
     return (uint16_t)live;
 }
 
-static void widen(uint64_t *to, const uint32_t *from, size_t count)
+static void write_block(struct hs_partial *partial, struct builder *builder, uint64_t number, uint64_t *ended,
+                        size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] = from[i];
-}
-
-static void write_block(struct hs_partial *partial, struct builder *builder, uint64_t number, size_t count)
-{
-    uint64_t values[HS_PACKED_BLOCK], first = number * HS_PACKED_BLOCK;
+    uint64_t values[HS_PACKED_BLOCK];
+    struct {
+        enum ends_column column;
+        struct hs_packed_writer *to;
+    } const others[] = {
+        {ENDS_STACK, &partial->free_stack}, {ENDS_STREAM, &partial->free_stream}, {ENDS_STATE, &partial->state}};
     // Time never goes back: its first one is the block's least.
     const uint64_t first_time =
         number < builder->time.blocks ? builder->time.block[number].base : builder->staged->time[0];
-    const uint64_t *ended = end_times(builder) + first;
     for (size_t i = 0; i < count; i++)
-        values[i] = ended[i] & ROW_IS_LIVE ? 0 : ended[i] - first_time + 1;
-    hs_packed_writer__replace(&partial->free_time, number, values, count);
-    widen(values, end_stacks(builder) + first, count);
-    hs_packed_writer__replace(&partial->free_stack, number, values, count);
-    widen(values, end_streams(builder) + first, count);
-    hs_packed_writer__replace(&partial->free_stream, number, values, count);
-    for (size_t i = 0; i < count; i++)
-        values[i] = states(builder)[first + i];
-    hs_packed_writer__replace(&partial->state, number, values, count);
+        ended[i] = ended[i] & ROW_IS_LIVE ? 0 : ended[i] - first_time + 1;
+    hs_packed_writer__replace(&partial->free_time, number, ended, count);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        ends__read_block(&builder->ends, others[i].column, number, count, values);
+        hs_packed_writer__replace(others[i].to, number, values, count);
+    }
 }
 
 // A row that is live may end, and nothing else changes: where as many are live as before nothing did.
 static int write_ends(struct hs_partial *partial, struct builder *builder)
 {
+    uint64_t ended[HS_PACKED_BLOCK];
     for (uint64_t number = 0; number * HS_PACKED_BLOCK < builder->rows; number++) {
-        uint64_t first = number * HS_PACKED_BLOCK, left = builder->rows - first;
+        uint64_t left = builder->rows - number * HS_PACKED_BLOCK;
         size_t count = left < HS_PACKED_BLOCK ? (size_t)left : HS_PACKED_BLOCK;
         bool is_new = number >= partial->live.count;
         uint16_t *before =
@@ -70,9 +67,10 @@ static int write_ends(struct hs_partial *partial, struct builder *builder)
             return -ENOMEM;
         if (!is_new && !*before)
             continue;
-        uint16_t live = count_live(end_times(builder) + first, count);
+        ends__read_block(&builder->ends, ENDS_TIME, number, count, ended);
+        uint16_t live = count_live(ended, count);
         if (is_new || live != *before)
-            write_block(partial, builder, number, count);
+            write_block(partial, builder, number, ended, count);
         *before = count < HS_PACKED_BLOCK ? NOT_FULL : live;
     }
     return 0;
@@ -104,6 +102,8 @@ int hs_partial__keep(struct hs_partial *partial, struct builder *builder, const 
     // A block that is full is handed over with the next row.
     bool full = builder->rows % HS_PACKED_BLOCK == 0;
     int failed = full ? builder__write_rest(builder) : write_behind__finish(builder->behind);
+    if (!failed)
+        failed = ends__settle(&builder->ends);
     if (!failed)
         failed = start(partial, builder->directory_fd);
     if (!failed)

@@ -324,6 +324,7 @@ int hs_import__run(const struct hs_trace *trace, const struct hs_import_options 
 #define NO_FILE(name) import->builder.name.fd = -1;
     HS_STORE_COLUMNS(NO_FILE)
 #undef NO_FILE
+    import->builder.ends.file.fd = -1;
     int failed = run(import, directory_fd);
     hs_partial__end(&import->partial, directory_fd, failed != 0);
     tables__free(&import->tables);

@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What of the rows is known when they start.
+// What of the rows is known when they start, and regions of earlier rows to be written behind them.
+struct ends_region;
 struct staged {
     uint64_t first; // row
     size_t count;
     struct staged *next; // to write, or to be used again
+    struct ends_region *retired;
     uint64_t time[HS_PACKED_BLOCK], address[HS_PACKED_BLOCK], size[HS_PACKED_BLOCK], slack[HS_PACKED_BLOCK],
         stack[HS_PACKED_BLOCK], stream[HS_PACKED_BLOCK], detail[HS_PACKED_BLOCK];
 };

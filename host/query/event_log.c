@@ -222,6 +222,7 @@ static int write_events(struct writing *writing)
         failed = is_cancelled(writing) ? -ECANCELED : hs_stepping__read(&stepping, 0, zone);
         if (!failed)
             failed = write_zone(writing, stepping.steps[0]);
+        hs_columns__leave_behind(stepping.columns, (zone + 1) * (HS_ZONE_ROWS / HS_PACKED_BLOCK) - 1);
         if (zone % LEAVE_ZONES == 0)
             hs_packed__leave(&writing->log->dictionary->of_row, 0, UINT64_MAX);
     }

@@ -2,10 +2,17 @@
 #include "host/query/events.h"
 
 #include "host/query/pending.h"
+#include "host/query/scan.h"
+
+// Frees between two times that the columns are left: their rows lie anywhere behind the row at hand.
+#define LEAVE_AFTER 2000000u
 
 struct walk {
     struct hs_pending pending;
     const struct hs_columns *columns;
+    const struct hs_query_control *control;
+    uint64_t row;   // at hand
+    uint64_t frees; // so far
     hs_event_visitor visit;
     void *context;
 };
@@ -14,6 +21,8 @@ static int visit_first(struct walk *walk, const struct hs_store *store, const st
 {
     struct hs_row_event event = {.row = item->row, .time = item->time, .is_free = true, .tag = item->tag};
     int result = hs_pending__drop_first(&walk->pending);
+    if (++walk->frees % LEAVE_AFTER == 0)
+        hs_scan__leave_behind(store, walk->control, walk->row / HS_ZONE_ROWS);
     return result ? result : walk->visit(walk->context, store, &event);
 }
 
@@ -23,6 +32,7 @@ static int visit_row(void *context, const struct hs_store *store, uint64_t row)
     struct hs_row_event event = {.row = row, .time = hs_row__time(walk->columns, row)};
     struct hs_pending_item item;
     int result = 0;
+    walk->row = row;
     while (!result && hs_pending__first(&walk->pending, &item) &&
            (item.time < event.time || (item.time == event.time && item.row < row)))
         result = visit_first(walk, store, &item);
@@ -38,7 +48,7 @@ int hs_query__events(const struct hs_store *store, const struct hs_filter *filte
                      const struct hs_query_control *control, hs_event_visitor visit, void *context,
                      struct hs_error *error)
 {
-    struct walk walk = {.columns = hs_store__columns(store), .visit = visit, .context = context};
+    struct walk walk = {.columns = hs_store__columns(store), .control = control, .visit = visit, .context = context};
     struct hs_pending_item item;
     hs_pending__start(&walk.pending, HS_PENDING_LIMIT);
     int result = hs_query__each(store, filter, control, visit_row, &walk, error);

@@ -79,6 +79,9 @@ struct hs_query_control {
     const struct hs_cells *cells; // sums made beforehand (host/query/cells.h), of this or another store; may be NULL
     const struct hs_ranking *lifetimes; // the list by lifetime (host/query/ranking.h), of the cells' store; may be NULL
     const struct hs_event_log *events;  // (host/query/event_log.h) of this or another store; may be NULL
+    // The columns are not kept resident behind who reads them: of one who asks about a large trace once. What is asked
+    // of them again costs faults.
+    bool leaves_columns;
 };
 
 // ---- per-stack totals ----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
 
-#include "host/query/leave.h"
+#include "host/query/block.h"
 #include "host/query/turns.h"
 
 #include <errno.h>
@@ -46,6 +46,17 @@ static int check_cancel(const struct hs_scan *scan)
     return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) ? -ECANCELED : 0;
 }
 
+// Zones that are left at once, and those that stay: most blocks are freed soon, and then looked at once more. In all a
+// few tens of MB.
+#define LEFT_AT_ONCE 32
+#define STAYING      32
+
+void hs_scan__leave_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone)
+{
+    if (control && control->leaves_columns && zone >= STAYING)
+        hs_columns__leave(hs_store__columns(store), (zone - STAYING) * (HS_ZONE_ROWS / HS_PACKED_BLOCK));
+}
+
 static int do_zone(struct pool *pool, unsigned worker, size_t zone)
 {
     const struct hs_scan *scan = pool->scan;
@@ -56,9 +67,7 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     if (scan->filter &&
         !hs_filter__zone_may_match(scan->filter, &pool->zones[zone], hs_store__summary(scan->store)->end_time))
         return 0;
-    result = scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
-    hs_columns__leave_behind(hs_store__columns(scan->store), end / HS_PACKED_BLOCK - 1);
-    return result;
+    return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
 }
 
 static uint64_t used_by_thread(void)
@@ -119,6 +128,8 @@ static void work(struct pool *pool, unsigned worker)
         int result = do_zone(pool, worker, zone), none = 0;
         if (result)
             atomic_compare_exchange_strong(&pool->result, &none, result);
+        if (zone % LEFT_AT_ONCE == 0)
+            hs_scan__leave_behind(pool->scan->store, pool->scan->control, zone);
         uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;
         end_long_turn(pool, &turn);
         if (worker == 0)

@@ -23,6 +23,9 @@ struct hs_scan {
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error);
 
+// Of who reads the columns and has come to this zone: leaves what is well behind it, where the control says so.
+void hs_scan__leave_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone);
+
 // A filter that is not given means the heap.
 static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter *filter, struct hs_filter *heap)
 {

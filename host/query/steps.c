@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/steps.h"
 
-#include "host/query/leave.h"
 #include "host/query/scan.h"
 
 #include <stdlib.h>
@@ -178,7 +177,6 @@ int hs_stepping__read(struct hs_stepping *stepping, unsigned worker, size_t zone
          block++)
         if (hs_matcher__match(matcher, block))
             add_block(stepping, matcher, steps, last_end);
-    hs_columns__leave_behind(stepping->columns, (zone + 1) * blocks - 1);
     for (unsigned w = 0; w < stepping->workers; w++)
         add_earlier(stepping, &stepping->later[w].zone[zone], steps);
     hs_time_index__make(&steps->index, steps->time, steps->count);

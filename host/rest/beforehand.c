@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/beforehand.h"
 
-#include "host/query/leave.h"
+#include "host/query/block.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -60,12 +60,12 @@ static void *make(void *argument)
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!hs_cells__make(&cells, beforehand->store, &control, NULL))
         __atomic_store_n(&beforehand->cells, cells, __ATOMIC_RELEASE);
-    hs_columns__leave(hs_store__columns(beforehand->store));
+    hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     make_log(beforehand, &control);
-    hs_columns__leave(hs_store__columns(beforehand->store));
+    hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         make_list(beforehand, keys[i], &control);
-        hs_columns__leave(hs_store__columns(beforehand->store));
+        hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     }
     return NULL;
 }

@@ -2,7 +2,7 @@
 #include "host/rest/traces.h"
 
 #include "host/import/import.h"
-#include "host/query/leave.h"
+#include "host/query/block.h"
 #include "host/query/totals_table.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
@@ -128,7 +128,7 @@ void hs_rest_state__trim(const struct hs_rest_state *state)
 {
     if (resident_of_files() <= MOST_RESIDENT)
         return;
-    hs_columns__leave(hs_store__columns(state->store));
+    hs_columns__leave(hs_store__columns(state->store), UINT64_MAX);
     hs_beforehand__leave(state->beforehand);
 }
 

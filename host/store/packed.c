@@ -214,6 +214,15 @@ int hs_packed__open_part(struct hs_packed *packed, int directory_fd, const char 
     return failed;
 }
 
+int hs_packed__open_written(struct hs_packed *packed, const struct hs_packed_writer *writer)
+{
+    *packed = (struct hs_packed){.block = writer->block, .count = writer->count};
+    int failed = map_part(packed, writer->fd, writer->written);
+    if (failed)
+        hs_packed__close(packed);
+    return failed;
+}
+
 int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count)
 {
     struct stat status;
@@ -238,14 +247,22 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
 
 #define LEAVE_AFTER 512 // blocks: a few MB
 
+// Where the values end: blocks of a part lie elsewhere.
+static uintptr_t end_of_values(const struct hs_packed *packed)
+{
+    const uintptr_t blocks = (uintptr_t)packed->block, begin = (uintptr_t)packed->bytes;
+    return blocks - begin < packed->mapped ? blocks : begin + packed->mapped;
+}
+
 void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end)
 {
     const uint64_t blocks = (packed->count + HS_PACKED_BLOCK - 1) / HS_PACKED_BLOCK;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     if (first >= blocks || first >= end)
         return;
-    uintptr_t from = (uintptr_t)packed->bytes + packed->block[first].offset;
-    uintptr_t to = end < blocks ? (uintptr_t)packed->bytes + packed->block[end].offset : (uintptr_t)packed->block;
+    // Blocks that were written once more lie behind all others.
+    uintptr_t from = (uintptr_t)packed->bytes + (first ? packed->block[first].offset : 0);
+    uintptr_t to = end < blocks ? (uintptr_t)packed->bytes + packed->block[end].offset : end_of_values(packed);
     from &= ~(page - 1);
     if (from < to)
         madvise((void *)from, to - from, MADV_DONTNEED);

@@ -76,6 +76,9 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
 // which stay the caller's. -EBADMSG where they are not in the file.
 int hs_packed__open_part(struct hs_packed *packed, int directory_fd, const char *name,
                          const struct hs_packed_block *blocks, uint64_t count);
+struct hs_packed_writer;
+// The same of what a writer has flushed; its blocks are the writer's until it adds the next one.
+int hs_packed__open_written(struct hs_packed *packed, const struct hs_packed_writer *writer);
 void hs_packed__close(struct hs_packed *packed);
 
 struct hs_packed_writer {

@@ -394,6 +394,7 @@ void hs_store__remove(const char *directory)
         "partial_free_stack",
         "partial_free_stream",
         "partial_state",
+        "ends",
         HS_KEPT_FILE,
         HS_KEPT_UNDER_WAY,
     };

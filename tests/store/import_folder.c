@@ -3,6 +3,7 @@
 
 #include "format/chunk.h"
 #include "format/crc32c.h"
+#include "host/import/ends.h"
 #include "host/import/import.h"
 
 #include <check.h>
@@ -13,8 +14,10 @@
 
 char folder[64], path[128], whole_store[160];
 
+// Rows leave memory after some thousand and not after millions.
 void make_folder(void)
 {
+    ends_limits = (struct ends_limits){.blocks = 1, .live_part = 1};
     strcpy(folder, "/tmp/heapsonde-import-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace.dat", folder);
@@ -34,6 +37,17 @@ void run_shell(const char *format, ...)
 void remove_folder(void)
 {
     run_shell("rm -rf '%s'", folder);
+}
+
+void import_whole(void)
+{
+    const struct hs_import_options whole = {.store = whole_store, .force = true};
+    const struct ends_limits small = ends_limits;
+    struct hs_store *store;
+    ends_limits.blocks = 512; // all rows in memory
+    ck_assert_int_eq(hs_import__open(path, &whole, &store, NULL), 0);
+    ends_limits = small;
+    hs_store__close(store);
 }
 
 void flip_first_events(void)

@@ -15,6 +15,8 @@ extern char folder[64], path[128], whole_store[160];
 void make_folder(void);
 void remove_folder(void);
 void run_shell(const char *format, ...);
+// Into the whole store, with all rows in memory.
+void import_whole(void);
 // The first byte of the trace's first events; done twice, the file is as before.
 void flip_first_events(void);
 // Numbers that make no sense in a left-over, under a right checksum.

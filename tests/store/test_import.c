@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The importer against a model that keeps every block in a list and looks through all of it each time.
+#include "host/import/ends.h"
 #include "host/import/import.h"
 #include "host/query/query.h"
 #include "tests/format/check_random.h"
@@ -330,6 +331,7 @@ static struct hs_store *open_trace(const struct hs_import_options *options)
 
 START_TEST(rows_are_the_models)
 {
+    const struct ends_limits ends_limits_of_imports = ends_limits;
     uint64_t seed = test_seed("rows_are_the_models");
     struct random_state random = {seed};
     for (unsigned round = 0; round < 10; round++) {
@@ -337,7 +339,13 @@ START_TEST(rows_are_the_models)
         struct model model;
         uint8_t pointer = round % 2 ? 4 : 8;
         bool live = round & 4;
-        random_program__make(&program, seed + round, round ? 12000 : 0, 1 + round % 5, round % 3 == 0, pointer);
+        // Some with rows that leave memory.
+        ends_limits = round % 3 == 1 ? (struct ends_limits){.blocks = 1, .live_part = 1} : ends_limits_of_imports;
+        random_program__make(&program, seed + round,
+                             round % 3 == 1 ? 40000
+                             : round        ? 12000
+                                            : 0,
+                             1 + round % 5, round % 3 == 0, pointer);
         random_program__write(&program, path, round & 2 ? HS_BYTE_ORDER_BIG : HS_BYTE_ORDER_LITTLE, pointer, live,
                               round % 2);
         model_run(&model, &program);

@@ -119,14 +119,6 @@ static void record_trace(uint64_t seed, size_t events, uint8_t clock)
     end_recording(&recorder);
 }
 
-static void import_whole(void)
-{
-    const struct hs_import_options whole = {.store = whole_store, .force = true};
-    struct hs_store *store;
-    ck_assert_int_eq(hs_import__open(path, &whole, &store, NULL), 0);
-    hs_store__close(store);
-}
-
 static void expect_whole(void)
 {
     run_shell("diff -r '%s.store' '%s'", path, whole_store);
