@@ -94,17 +94,21 @@ struct hs_filter_scope *hs_filter_scope__create(const struct hs_store *store, st
                                                 pthread_mutex_t *symbols_lock);
 void hs_filter_scope__destroy(struct hs_filter_scope *scope);
 
-// What a stack's group is, from the whole trace; NULL: it has no allocations. Worked out once for all stacks.
+// What a stack's group is, from the whole trace.
 struct hs_group {
     struct hs_total total;   // all allocations of the group, those included that the recorder only summed up
     uint64_t usage_max;      // the most requested bytes it had at once
     uint64_t usage_max_time; // when that was first so
 };
-// Prepares the groups, so that hs_filter_scope__group answers. With `usage`, usage_max and its time are known, which
-// takes a walk over all allocations and frees. Returns 0 or a negative errno.
+// Prepares the groups, so that the following answer. With `usage` it fails where usage_max and its time are not known.
+// Returns 0 or a negative errno.
 int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, const struct hs_query_control *control,
                                     struct hs_error *error);
+// Of one stack; false: it has no allocations.
 bool hs_filter_scope__group(const struct hs_filter_scope *scope, uint32_t stack, struct hs_group *group);
+// All of them in the order of stacks. 0, -ENOMEM, or what is not 0 of `visit`, which ends it.
+typedef int (*hs_group_visitor)(void *context, const struct hs_group *group);
+int hs_filter_scope__each_group(const struct hs_filter_scope *scope, hs_group_visitor visit, void *context);
 
 // ---- resolving -----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 // Conditions on groups: all allocations of the trace that have one stack.
 #include "host/filter/stacks.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct bounds {
@@ -98,11 +100,25 @@ static bool group_matches(const struct conditions *conditions, const struct hs_g
            within(group->usage_max_time, conditions->peak_time) && leaks_match(conditions, total);
 }
 
+struct asking {
+    const struct hs_stack_question *question;
+    struct conditions conditions;
+    uint64_t *matches; // a bit for each stack
+};
+
+static int ask_group(void *context, const struct hs_group *group)
+{
+    const struct asking *asking = context;
+    const uint32_t stack = group->total.stack;
+    if (stack < asking->question->stacks && group_matches(&asking->conditions, group))
+        asking->matches[stack / 64] |= (uint64_t)1 << (stack % 64);
+    return 0;
+}
+
 int hs_stack_question__ask_groups(struct hs_stack_question *question, hs_time_of time_of, const void *context,
                                   struct hs_error *error)
 {
-    struct conditions conditions;
-    struct hs_group group;
+    struct asking asking = {.question = question};
     if (!asks_groups(question))
         return 0;
     int result = hs_stack_question__begin(question, error);
@@ -110,10 +126,12 @@ int hs_stack_question__ask_groups(struct hs_stack_question *question, hs_time_of
         result = hs_filter_scope__prepare_groups(question->scope, asks_peaks(question), question->control, error);
     if (result)
         return result;
-    read_conditions(question, time_of, context, &conditions);
-    for (size_t stack = 0; stack < question->stacks; stack++) {
-        if (!hs_filter_scope__group(question->scope, (uint32_t)stack, &group) || !group_matches(&conditions, &group))
-            hs_stack_question__remove(question, stack);
-    }
-    return 0;
+    const size_t words = question->stacks / 64 + 1;
+    read_conditions(question, time_of, context, &asking.conditions);
+    asking.matches = calloc(words, sizeof(*asking.matches));
+    result = asking.matches ? hs_filter_scope__each_group(question->scope, ask_group, &asking) : -ENOMEM;
+    for (size_t i = 0; !result && i < words; i++)
+        question->words[i] &= asking.matches[i];
+    free(asking.matches);
+    return result ? hs_error__set(error, -result, "filter: out of memory") : 0;
 }

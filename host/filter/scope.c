@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/scope.h"
 
+#include "host/query/scan.h"
+#include "host/query/totals_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,6 @@ void hs_filter_scope__destroy(struct hs_filter_scope *scope)
         return;
     hs_names__free(&scope->names);
     hs_totals__free(&scope->groups);
-    hs_stack_peaks__free(&scope->peaks);
     pthread_mutex_destroy(&scope->mutex);
     free(scope);
 }
@@ -48,16 +50,14 @@ int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, c
                                     struct hs_error *error)
 {
     int result = 0;
+    if (usage && hs_store__summary(scope->store)->has_sums)
+        return hs_query__refuse_sums(error);
+    if (hs_store__totals(scope->store))
+        return 0;
     pthread_mutex_lock(&scope->mutex);
     if (!scope->has_groups)
         result = hs_query__totals(scope->store, NULL, control, &scope->groups, error);
     scope->has_groups |= !result;
-    // Others read groups meanwhile: they see the whole table or none.
-    if (!result && usage && !scope->ready_peaks) {
-        result = hs_query__stack_peaks(scope->store, control, &scope->peaks, error);
-        if (!result)
-            __atomic_store_n(&scope->ready_peaks, &scope->peaks, __ATOMIC_RELEASE);
-    }
     pthread_mutex_unlock(&scope->mutex);
     return result;
 }
@@ -68,19 +68,60 @@ static int compare_stack(const void *key, const void *element)
     return (stack > other) - (stack < other);
 }
 
+static bool find_total(const struct hs_filter_scope *scope, uint32_t stack, struct hs_total *total)
+{
+    const struct hs_packed *table = hs_store__totals(scope->store);
+    if (table)
+        return hs_totals_table__find(table, stack, total);
+    const struct hs_total *found =
+        scope->groups.count ? bsearch(&stack, scope->groups.total, scope->groups.count, sizeof(*found), compare_stack)
+                            : NULL;
+    if (found)
+        *total = *found;
+    return found;
+}
+
+static void add_usage(const struct hs_filter_scope *scope, struct hs_group *group)
+{
+    if (hs_store__summary(scope->store)->has_sums)
+        return;
+    const struct hs_stack_peak peak = hs_query__stack_peak(scope->store, group->total.stack);
+    group->usage_max = peak.bytes;
+    group->usage_max_time = peak.time;
+}
+
 bool hs_filter_scope__group(const struct hs_filter_scope *scope, uint32_t stack, struct hs_group *group)
 {
     *group = (struct hs_group){.total.stack = stack};
-    const struct hs_total *total =
-        scope->groups.count ? bsearch(&stack, scope->groups.total, scope->groups.count, sizeof(*total), compare_stack)
-                            : NULL;
-    if (!total)
+    if (!find_total(scope, stack, &group->total))
         return false;
-    group->total = *total;
-    const struct hs_stack_peaks *peaks = __atomic_load_n(&scope->ready_peaks, __ATOMIC_ACQUIRE);
-    if (peaks && stack < peaks->count) {
-        group->usage_max = peaks->peak[stack].bytes;
-        group->usage_max_time = peaks->peak[stack].time;
-    }
+    add_usage(scope, group);
     return true;
+}
+
+struct grouping {
+    const struct hs_filter_scope *scope;
+    hs_group_visitor visit;
+    void *context;
+};
+
+static int visit_total(void *context, const struct hs_total *total)
+{
+    const struct grouping *grouping = context;
+    struct hs_group group = {.total = *total};
+    add_usage(grouping->scope, &group);
+    return grouping->visit(grouping->context, &group);
+}
+
+int hs_filter_scope__each_group(const struct hs_filter_scope *scope, hs_group_visitor visit, void *context)
+{
+    struct grouping grouping = {scope, visit, context};
+    const struct hs_packed *table = hs_store__totals(scope->store);
+    const struct hs_set all = {0};
+    int result = 0;
+    if (table)
+        return hs_totals_table__each_total(table, &all, visit_total, &grouping);
+    for (size_t i = 0; i < scope->groups.count && !result; i++)
+        result = visit_total(&grouping, &scope->groups.total[i]);
+    return result;
 }

@@ -14,11 +14,7 @@ struct hs_filter_scope {
     pthread_mutex_t mutex; // while something of the following is made; what is made stays as it is
     bool has_names, has_groups;
     struct hs_names names;
-    struct hs_totals groups;
-    struct hs_stack_peaks peaks;
-    // `peaks`, or NULL until they are whole: stored with release order under the mutex, and read without it by whoever
-    // asked for groups alone.
-    const struct hs_stack_peaks *ready_peaks;
+    struct hs_totals groups; // where the store has no table of them
 };
 
 // Makes the names unless they are there.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/cells.h"
 
+#include "host/query/leave.h"
 #include "host/query/match.h"
 #include "host/query/ranking.h"
 #include "host/query/scan.h"
@@ -202,6 +203,7 @@ static int make_slice(struct making *making, struct hs_slice *slice, struct hs_b
         failed = making->cancel && __atomic_load_n(making->cancel, __ATOMIC_RELAXED)
                      ? -ECANCELED
                      : add_block(table, &making->classed, making->cells->by_streams, block, making->end_time);
+        hs_columns__leave_behind(block->columns, row / HS_PACKED_BLOCK);
     }
     if (failed)
         return failed;

@@ -2,6 +2,7 @@
 #include "host/query/dictionary.h"
 
 #include "host/query/block.h"
+#include "host/query/leave.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
 
@@ -90,6 +91,7 @@ static int add_rows(struct making *making, const struct hs_query_control *contro
     for (uint64_t block = 0; !failed && block * HS_PACKED_BLOCK < rows; block++) {
         hs_block__move_to(&making->block, block);
         failed = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) ? -ECANCELED : add_block(making);
+        hs_columns__leave_behind(making->block.columns, block);
     }
     return failed;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/event_log.h"
 
+#include "host/query/leave.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
@@ -199,6 +200,7 @@ static int note_ends(struct writing *writing, struct hs_stepping *stepping)
                                    : hs_stepping__note(stepping, 0, block * HS_PACKED_BLOCK / HS_ZONE_ROWS,
                                                        block * HS_PACKED_BLOCK + i, end[i]);
         }
+        hs_columns__leave_behind(stepping->columns, block);
     }
     return failed;
 }
@@ -220,6 +222,7 @@ static int write_events(struct writing *writing)
         failed = is_cancelled(writing) ? -ECANCELED : hs_stepping__read(&stepping, 0, zone);
         if (!failed)
             failed = write_zone(writing, stepping.steps[0]);
+        hs_columns__leave_behind(stepping.columns, (zone + 1) * (HS_ZONE_ROWS / HS_PACKED_BLOCK) - 1);
         if (zone % LEAVE_ZONES == 0)
             hs_packed__leave(&writing->log->dictionary->of_row, 0, UINT64_MAX);
     }

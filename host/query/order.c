@@ -99,10 +99,60 @@ static int compare(const void *left, const void *right)
     return hs_keyed_row__is_before(b, a) - hs_keyed_row__is_before(a, b);
 }
 
+static bool rows_ascend(const struct hs_keyed_row *rows, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (rows[i].row < rows[i - 1].row)
+            return false;
+    return true;
+}
+
+enum { DIGIT = 11, DIGITS = 1 << DIGIT };
+
+// Where the rows with each digit begin. False: all have the same.
+static bool find_begins(const struct hs_keyed_row *rows, size_t count, unsigned shift, size_t begin[DIGITS])
+{
+    size_t sum = 0;
+    memset(begin, 0, DIGITS * sizeof(*begin));
+    for (size_t i = 0; i < count; i++)
+        begin[rows[i].key >> shift & (DIGITS - 1)]++;
+    if (begin[rows[0].key >> shift & (DIGITS - 1)] == count)
+        return false;
+    for (size_t digit = 0; digit < DIGITS; digit++) {
+        const size_t here = begin[digit];
+        begin[digit] = sum;
+        sum += here;
+    }
+    return true;
+}
+
+// Digit by digit, from the least on: rows with equal keys stay in their order.
+static void sort_by_digits(struct hs_keyed_row *rows, struct hs_keyed_row *room, size_t count)
+{
+    struct hs_keyed_row *from = rows, *to = room;
+    size_t begin[DIGITS];
+    for (unsigned shift = 0; shift < 64; shift += DIGIT) {
+        if (!find_begins(from, count, shift, begin))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            to[begin[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+        struct hs_keyed_row *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != rows)
+        memcpy(rows, from, count * sizeof(*rows));
+}
+
 void hs_keyed_rows__sort(struct hs_keyed_row *rows, size_t count)
 {
-    if (count)
+    enum { MANY = 8192 };
+    struct hs_keyed_row *room = count >= MANY && rows_ascend(rows, count) ? malloc(count * sizeof(*room)) : NULL;
+    if (room)
+        sort_by_digits(rows, room, count);
+    else if (count)
         qsort(rows, count, sizeof(*rows), compare);
+    free(room);
 }
 
 static void swap(struct hs_keyed_row *a, struct hs_keyed_row *b)

@@ -185,13 +185,8 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
 struct hs_stack_peak {
     uint64_t bytes, time;
 };
-struct hs_stack_peaks {
-    struct hs_stack_peak *peak; // by stack; 0 at 0 when it has no heap rows
-    size_t count;
-};
-int hs_query__stack_peaks(const struct hs_store *store, const struct hs_query_control *control,
-                          struct hs_stack_peaks *peaks, struct hs_error *error);
-void hs_stack_peaks__free(struct hs_stack_peaks *peaks);
+// 0 at 0 when it has no heap rows. A trace of sums does not know it.
+struct hs_stack_peak hs_query__stack_peak(const struct hs_store *store, uint32_t stack);
 
 // Histogram of sizes or lifetimes of the matching rows: bucket n counts values in [2^(n-1), 2^n), bucket 0 the zeros.
 struct hs_histogram {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/ranking.h"
 
+#include "host/query/leave.h"
 #include "host/query/match.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
@@ -108,6 +109,7 @@ static int pass(struct making *making, void (*look)(struct making *making, const
             return -ECANCELED;
         if (hs_matcher__match(making->matcher, block))
             look(making, hs_order__keys(making->matcher, making->ranking->key, room), making->matcher->count);
+        hs_columns__leave_behind(hs_store__columns(making->ranking->store), block);
     }
     return 0;
 }
@@ -292,6 +294,12 @@ void hs_ranking__destroy(struct hs_ranking *ranking)
     free(ranking->least);
     free(ranking->before);
     free(ranking);
+}
+
+void hs_ranking__leave(const struct hs_ranking *ranking)
+{
+    if (ranking->gaps.bytes)
+        hs_packed__leave(&ranking->gaps, 0, UINT64_MAX);
 }
 
 // ---- reading -------------------------------------------------------------------------------------------------------

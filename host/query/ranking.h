@@ -16,6 +16,8 @@ struct hs_ranking;
 int hs_ranking__make(struct hs_ranking **ranking, const struct hs_store *store, enum hs_row_key key,
                      const struct hs_query_control *control, struct hs_error *error);
 void hs_ranking__destroy(struct hs_ranking *ranking);
+// Its pages do not have to stay resident. Others may read it meanwhile.
+void hs_ranking__leave(const struct hs_ranking *ranking);
 
 enum hs_row_key hs_ranking__by(const struct hs_ranking *ranking);
 // Whether what a filter takes for a lifetime is that of the ranking, for all rows.

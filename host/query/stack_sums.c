@@ -3,6 +3,7 @@
 
 #include "host/query/block.h"
 #include "host/query/large_pages.h"
+#include "host/query/leave.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,50 +100,116 @@ static void add_rows(struct stack_sums *sums, const struct addends *addends, siz
     }
 }
 
+static struct addends addends_of(struct hs_block *block)
+{
+    return (struct addends){.time = hs_block__column(block, HS_BLOCK_TIME),
+                            .end = hs_block__column(block, HS_BLOCK_FREE_TIME),
+                            .size = hs_block__column(block, HS_BLOCK_SIZE),
+                            .slack = hs_block__column(block, HS_BLOCK_SLACK),
+                            .stack = hs_block__column(block, HS_BLOCK_STACK),
+                            .state = hs_block__column(block, HS_BLOCK_STATE),
+                            .pointer_size = block->columns->pointer_size};
+}
+
 static void add_block(struct stack_sums *sums, struct hs_block *block)
 {
-    const struct addends addends = {.time = hs_block__column(block, HS_BLOCK_TIME),
-                                    .end = hs_block__column(block, HS_BLOCK_FREE_TIME),
-                                    .size = hs_block__column(block, HS_BLOCK_SIZE),
-                                    .slack = hs_block__column(block, HS_BLOCK_SLACK),
-                                    .stack = hs_block__column(block, HS_BLOCK_STACK),
-                                    .state = hs_block__column(block, HS_BLOCK_STATE),
-                                    .pointer_size = block->columns->pointer_size};
+    const struct addends addends = addends_of(block);
     add_rows(sums, &addends, block->count);
 }
 
-// What was read of a large store does not have to stay resident beside the sums.
-static void leave_behind(const struct hs_columns *columns, uint64_t block)
+// ---- rows that match -----------------------------------------------------------------------------------------------
+
+static uint32_t stack_of(const struct stack_sums *sums, uint64_t stack)
 {
-    const struct hs_packed *column[] = {&columns->time,  &columns->free_time, &columns->size,
-                                        &columns->slack, &columns->stack,     &columns->state};
-    for (size_t i = 0; i < sizeof(column) / sizeof(*column); i++)
-        hs_packed__leave_behind(column[i], block);
+    return stack < sums->stacks ? (uint32_t)stack : 0;
 }
 
-int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
+static void find_matching(struct stack_sums *sums, const struct addends *addends, const struct hs_matcher *matcher,
+                          uint32_t *place)
 {
-    const struct hs_columns *columns = hs_store__columns(store);
-    struct hs_block block;
+    for (size_t n = 0; n < matcher->count; n++) {
+        const size_t ahead = n + AHEAD < matcher->count ? n + AHEAD : n;
+        __builtin_prefetch(&sums->place[stack_of(sums, addends->stack[matcher->place[ahead]])]);
+        const uint32_t stack = stack_of(sums, addends->stack[matcher->place[n]]);
+        place[n] = sums->place[stack] ? sums->place[stack] : new_place(sums, stack);
+    }
+}
+
+static void add_many(struct stack_sums *sums, struct hs_matcher *matcher)
+{
+    uint32_t place[HS_PACKED_BLOCK + AHEAD] = {0};
+    const struct addends addends = addends_of(&matcher->block);
+    find_matching(sums, &addends, matcher, place);
+    for (size_t n = 0; n < matcher->count; n++) {
+        const char *next = (const char *)&sums->sum[place[n + AHEAD]];
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch(next + 64, 1);
+        add_row(&sums->sum[place[n]], &addends, matcher->place[n]);
+    }
+}
+
+static void add_few(struct stack_sums *sums, const struct hs_matcher *matcher)
+{
+    const struct hs_columns *columns = matcher->block.columns;
+    for (size_t n = 0; n < matcher->count; n++) {
+        const uint64_t row = hs_matcher__row(matcher, n);
+        const uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
+        const uint64_t size = hs_row__size(columns, row), slack = hs_packed__at(&columns->slack, row);
+        const uint64_t state = hs_packed__at(&columns->state, row);
+        const struct addends addends = {.time = &time,
+                                        .end = &end,
+                                        .size = &size,
+                                        .slack = &slack,
+                                        .state = &state,
+                                        .pointer_size = columns->pointer_size};
+        const uint32_t stack = stack_of(sums, hs_row__stack(columns, row));
+        add_row(&sums->sum[sums->place[stack] ? sums->place[stack] : new_place(sums, stack)], &addends, 0);
+    }
+}
+
+#define FEW (HS_PACKED_BLOCK / 16)
+
+void stack_sums__add(struct stack_sums *sums, struct hs_matcher *matcher)
+{
+    if (matcher->count > FEW)
+        add_many(sums, matcher);
+    else
+        add_few(sums, matcher);
+}
+
+// ---- a part of the heap --------------------------------------------------------------------------------------------
+
+int stack_sums__start(struct stack_sums *sums, const struct hs_store *store, uint64_t most)
+{
     *sums = (struct stack_sums){0};
     hs_store__nodes(store, &sums->stacks);
     sums->stacks += !sums->stacks;
-    uint64_t most_places = least(end - first, sums->stacks) + 1;
+    const uint64_t places = least(most, sums->stacks) + 1;
     sums->place = hs_large_pages__get(sums->stacks * sizeof *sums->place);
-    sums->sum = hs_large_pages__get(most_places * sizeof *sums->sum);
-    int failed = hs_block__create(&block, columns);
-    if (failed || !sums->place || !sums->sum) {
-        hs_block__free(&block);
+    sums->sum = hs_large_pages__get(places * sizeof *sums->sum);
+    if (!sums->place || !sums->sum) {
         stack_sums__free(sums);
         return -ENOMEM;
     }
     // Written before it is read: a page that was only read is exchanged when it is written, and each time all
     // processors have to hear of it.
     memset(sums->place, 0, sums->stacks * sizeof *sums->place);
+    return 0;
+}
+
+int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
+{
+    const struct hs_columns *columns = hs_store__columns(store);
+    struct hs_block block;
+    int failed = hs_block__create(&block, columns);
+    if (failed || stack_sums__start(sums, store, end - first)) {
+        hs_block__free(&block);
+        return -ENOMEM;
+    }
     for (; first < end; first += HS_PACKED_BLOCK) {
         hs_block__move_to(&block, first / HS_PACKED_BLOCK);
         add_block(sums, &block);
-        leave_behind(columns, first / HS_PACKED_BLOCK);
+        hs_columns__leave_behind(columns, first / HS_PACKED_BLOCK);
     }
     hs_block__free(&block);
     return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The sums of all heap rows by stack, for the table of totals: in one pass over the columns, in as little memory as
-// there are stacks for.
+// The sums of rows by stack: in one pass over the columns, in as little memory as there are stacks for.
 #ifndef HEAPSONDE_QUERY_STACK_SUMS_H
 #define HEAPSONDE_QUERY_STACK_SUMS_H
 
+#include "host/query/match.h"
 #include "host/query/query.h"
 
 // Two cache lines.
@@ -27,10 +27,21 @@ struct stack_sums {
     size_t count;
 };
 
-// Of the rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
+// None yet. There may be as many as `most`. Returns 0 or -ENOMEM.
+int stack_sums__start(struct stack_sums *sums, const struct hs_store *store, uint64_t most);
+// Those rows of the matcher's block that match. Stacks that the store does not have are the empty one.
+void stack_sums__add(struct stack_sums *sums, struct hs_matcher *matcher);
+// Of the heap rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
 int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
 void stack_sums__free(struct stack_sums *sums);
 
+// For the totals of a stack that are asked for soon.
+static inline void stack_sums__fetch(const struct stack_sums *sums, size_t stack)
+{
+    const char *sum = (const char *)&sums->sum[sums->place[stack]];
+    __builtin_prefetch(sum);
+    __builtin_prefetch(sum + 64);
+}
 // The totals of a stack that has a place.
 void stack_sums__total(const struct stack_sums *sums, uint32_t stack, struct hs_total *total);
 

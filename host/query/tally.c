@@ -79,8 +79,10 @@ static int count(struct hs_tally *tally, const struct hs_ranking *ranking, const
         if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
             return -ECANCELED;
         count_block(tally, ranking, block, &stretch);
-        if (block % LEAVE_BLOCKS == 0)
-            hs_packed__leave(&tally->dictionary->of_row, 0, UINT64_MAX);
+        if (block % LEAVE_BLOCKS)
+            continue;
+        hs_packed__leave(&tally->dictionary->of_row, 0, UINT64_MAX);
+        hs_ranking__leave(ranking);
     }
     return 0;
 }
@@ -98,6 +100,7 @@ int hs_tally__make(struct hs_tally **result, const struct hs_ranking *ranking, c
     if (!failed)
         failed = count(tally, ranking, control ? control->cancel : NULL);
     hs_packed__leave(&dictionary->of_row, 0, UINT64_MAX);
+    hs_ranking__leave(ranking);
     if (!failed) {
         *result = tally;
         return 0;

@@ -3,34 +3,32 @@
 #include "host/query/large_pages.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
+#include "host/query/scratch.h"
+#include "host/query/stack_sums.h"
 #include "host/query/totals_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Each worker sums into a table by stack id, found through an index that grows with the ids it meets.
-struct partial {
-    uint32_t *index; // by stack: place in `total` + 1
+// What is known without looking at rows: totals by stack, in the order in which stacks came.
+struct known {
+    uint32_t *index; // by stack: place in `total` + 1; NULL: nothing is
     size_t stacks;
     struct hs_total *total;
     size_t count, capacity;
 };
 
-// What is added of a row.
-struct addend {
-    uint64_t size, usable, time, end;
-    uint8_t flags;
-};
-
 struct context {
     const struct hs_store *store;
-    const struct hs_columns *columns;
     const struct hs_filter *filter;
-    struct partial *partial;
-    struct hs_matcher **matchers;
     size_t stacks;
     const struct hs_cells *cells; // that know all that is asked; NULL: none
+    struct known known;
+    // Of each worker: the rows that it looked at.
+    unsigned workers;
+    struct stack_sums *sums;
+    struct hs_matcher **matchers;
 };
 
 static void start_total(struct hs_total *total, uint32_t stack)
@@ -39,147 +37,46 @@ static void start_total(struct hs_total *total, uint32_t stack)
         (struct hs_total){.stack = stack, .size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
 }
 
-static struct hs_total *total_of(struct partial *partial, uint32_t stack)
+static bool start_known(struct known *known)
 {
-    if (stack >= partial->stacks)
+    if (!known->index)
+        known->index = calloc(known->stacks, sizeof *known->index);
+    return known->index;
+}
+
+static struct hs_total *total_of(struct known *known, uint32_t stack)
+{
+    if (stack >= known->stacks)
         stack = 0;
-    uint32_t place = partial->index[stack];
+    if (!start_known(known))
+        return NULL;
+    uint32_t place = known->index[stack];
     if (place)
-        return &partial->total[place - 1];
-    if (partial->count == partial->capacity) {
-        size_t capacity = partial->capacity ? 2 * partial->capacity : 1024;
-        struct hs_total *grown = realloc(partial->total, capacity * sizeof *grown);
+        return &known->total[place - 1];
+    if (known->count == known->capacity) {
+        size_t capacity = known->capacity ? 2 * known->capacity : 1024;
+        struct hs_total *grown = realloc(known->total, capacity * sizeof *grown);
         if (!grown)
             return NULL;
-        partial->total = grown;
-        partial->capacity = capacity;
+        known->total = grown;
+        known->capacity = capacity;
     }
-    struct hs_total *total = &partial->total[partial->count++];
-    partial->index[stack] = (uint32_t)partial->count;
+    struct hs_total *total = &known->total[known->count++];
+    known->index[stack] = (uint32_t)known->count;
     start_total(total, stack);
     return total;
-}
-
-static inline void add_row(struct hs_total *total, const struct addend *row)
-{
-    uint64_t size = row->size, usable = row->usable, time = row->time, end = row->end;
-    uint8_t flags = row->flags;
-    total->allocated_bytes += size;
-    total->allocated_usable += usable;
-    total->allocated_count++;
-    if (size < total->size_min)
-        total->size_min = size;
-    if (size > total->size_max)
-        total->size_max = size;
-    if (time < total->first_time)
-        total->first_time = time;
-    if (time > total->last_time)
-        total->last_time = time;
-    if (flags & HS_ROW_AT_PEAK) {
-        total->peak_bytes += size;
-        total->peak_usable += usable;
-        total->peak_count++;
-    }
-    if (flags & HS_ROW_TEMPORARY) {
-        total->temporary_bytes += size;
-        total->temporary_count++;
-    }
-    if (end == HS_NEVER) {
-        total->live_bytes += size;
-        total->live_usable += usable;
-        total->live_count++;
-        return;
-    }
-    uint64_t lifetime = end - time;
-    total->freed_bytes += size;
-    total->freed_count++;
-    total->lifetime_sum = hs_lifetimes__add(total->lifetime_sum, lifetime);
-    if (lifetime < total->lifetime_min)
-        total->lifetime_min = lifetime;
-    if (lifetime > total->lifetime_max)
-        total->lifetime_max = lifetime;
-}
-
-// Totals lie all over: their places are fetched some rows before they are needed.
-#define NEAR 8
-#define FAR  16
-
-#define FEW (HS_PACKED_BLOCK / 16)
-
-static inline void look_ahead(const struct partial *partial, const struct hs_matcher *matcher, const uint64_t *stack,
-                              size_t i)
-{
-    uint64_t far = stack[matcher->place[(i + FAR) % HS_PACKED_BLOCK]];
-    uint64_t near = stack[matcher->place[(i + NEAR) % HS_PACKED_BLOCK]];
-    if (far < partial->stacks)
-        __builtin_prefetch(&partial->index[far]);
-    uint32_t place = near < partial->stacks ? partial->index[near] : 0;
-    if (!place)
-        return;
-    const char *total = (const char *)&partial->total[place - 1];
-    __builtin_prefetch(total, 1);
-    __builtin_prefetch(total + 64, 1);
-    __builtin_prefetch(total + 128, 1);
-}
-
-// Many rows of the block match: its columns are unpacked as a whole.
-static int sum_many(const struct context *context, struct partial *partial, struct hs_matcher *matcher)
-{
-    const unsigned pointer_size = context->columns->pointer_size;
-    const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-    const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-    const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-    const uint64_t *slack = hs_block__column(&matcher->block, HS_BLOCK_SLACK);
-    const uint64_t *stack = hs_block__column(&matcher->block, HS_BLOCK_STACK);
-    const uint64_t *state = hs_block__column(&matcher->block, HS_BLOCK_STATE);
-    for (size_t n = 0; n < matcher->count; n++) {
-        size_t i = matcher->place[n];
-        look_ahead(partial, matcher, stack, n);
-        struct hs_total *total = total_of(partial, (uint32_t)stack[i]);
-        if (!total)
-            return -ENOMEM;
-        const struct addend addend = {.size = sizes[i],
-                                      .usable = sizes[i] + hs_row__stored_slack(slack[i], sizes[i], pointer_size),
-                                      .time = time[i],
-                                      .end = free_time[i],
-                                      .flags = hs_row__flags_of_state(state[i])};
-        add_row(total, &addend);
-    }
-    return 0;
-}
-
-static int sum_few(const struct context *context, struct partial *partial, const struct hs_matcher *matcher)
-{
-    const struct hs_columns *columns = context->columns;
-    for (size_t n = 0; n < matcher->count; n++) {
-        uint64_t row = hs_matcher__row(matcher, n);
-        struct hs_total *total = total_of(partial, hs_row__stack(columns, row));
-        if (!total)
-            return -ENOMEM;
-        uint64_t size = hs_row__size(columns, row);
-        const struct addend addend = {.size = size,
-                                      .usable = size + hs_row__slack_of(columns, row, size),
-                                      .time = hs_row__time(columns, row),
-                                      .end = hs_row__free_time(columns, row),
-                                      .flags = hs_row__flags(columns, row)};
-        add_row(total, &addend);
-    }
-    return 0;
 }
 
 static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t end)
 {
     const struct context *context = argument;
     struct hs_matcher *matcher = context->matchers[worker];
-    int failed = 0;
     if (context->cells && hs_slice__is_whole(hs_cells__slice_of(context->cells, first), context->filter))
         return 0;
-    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
-        size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        failed = count > FEW ? sum_many(context, &context->partial[worker], matcher)
-                             : sum_few(context, &context->partial[worker], matcher);
-    }
-    return failed;
+    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK)
+        if (hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
+            stack_sums__add(&context->sums[worker], matcher);
+    return 0;
 }
 
 static int add_cell(void *argument, const struct hs_cell *cell)
@@ -191,7 +88,7 @@ static int add_cell(void *argument, const struct hs_cell *cell)
     return 0;
 }
 
-static int sum_cells(const struct context *context, struct partial *partial)
+static int sum_cells(struct context *context)
 {
     int failed = 0;
     for (size_t i = 0; context->cells && i < hs_cells__slices(context->cells); i++) {
@@ -199,7 +96,7 @@ static int sum_cells(const struct context *context, struct partial *partial)
         bool whole = hs_slice__is_whole(slice, context->filter);
         for (size_t k = 0; whole && k < slice->count && !failed; k++)
             if (hs_cell__matches(&slice->cell[k], context->filter))
-                failed = add_cell(partial, &slice->cell[k]);
+                failed = add_cell(&context->known, &slice->cell[k]);
     }
     return failed;
 }
@@ -257,7 +154,7 @@ static void add_sums(struct hs_total *to, const struct hs_culled *sums)
     hs_total__add(to, &total);
 }
 
-static int add_culled(const struct context *context, struct partial *partial)
+static int add_culled(struct context *context)
 {
     size_t count;
     const struct hs_culled *culled = hs_store__culled(context->store, &count);
@@ -268,7 +165,7 @@ static int add_culled(const struct context *context, struct partial *partial)
             continue;
         if (!(context->filter->domains >> culled[i].domain & 1))
             continue;
-        struct hs_total *total = total_of(partial, culled[i].stack);
+        struct hs_total *total = total_of(&context->known, culled[i].stack);
         if (!total)
             return -ENOMEM;
         if (culled[i].kind == HS_CULLED_SUMS) {
@@ -287,107 +184,180 @@ static int add_culled(const struct context *context, struct partial *partial)
     return 0;
 }
 
-// Hands the totals over in the order of stack ids, which the index has already. They may be millions: they change
-// places where they lie.
-static int order_totals(struct partial *partial, struct hs_totals *totals)
+// ---- in the order of stacks ----------------------------------------------------------------------------------------
+
+// Sums lie in the order in which stacks came first: they are fetched some stacks before they are needed.
+#define STACKS_AHEAD 16
+
+static bool find_total(const struct context *context, uint32_t stack, struct hs_total *total)
 {
-    struct hs_total *total = realloc(partial->total, (partial->count + 1) * sizeof *total);
-    if (!total)
-        return -ENOMEM;
-    partial->total = NULL;
-    totals->total = total;
-    for (size_t stack = 0; stack < partial->stacks; stack++) {
-        if (!partial->index[stack])
+    bool found = context->known.index && context->known.index[stack];
+    if (found)
+        *total = context->known.total[context->known.index[stack] - 1];
+    for (unsigned worker = 0; worker < context->workers; worker++) {
+        struct hs_total of_worker;
+        if (!context->sums[worker].place[stack])
             continue;
-        const size_t from = partial->index[stack] - 1, to = totals->count++;
-        const struct hs_total moved = total[to];
-        total[to] = total[from];
-        total[from] = moved;
-        partial->index[moved.stack] = (uint32_t)from + 1;
-        hs_total__add(&totals->sum, &total[to]);
+        stack_sums__total(&context->sums[worker], stack, found ? &of_worker : total);
+        if (found)
+            hs_total__add(total, &of_worker);
+        found = true;
     }
-    return 0;
+    return found;
 }
 
-static void free_partial(struct partial *partial)
+static int each_total(const struct context *context, hs_total_visitor visit, void *visitor)
 {
-    free(partial->index);
-    free(partial->total);
-    *partial = (struct partial){0};
-}
-
-static int merge_partials(struct partial *partial, unsigned workers, struct hs_totals *totals)
-{
-    for (unsigned w = 1; w < workers; w++) {
-        for (size_t i = 0; i < partial[w].count; i++) {
-            struct hs_total *to = total_of(&partial[0], partial[w].total[i].stack);
-            if (!to)
-                return -ENOMEM;
-            hs_total__add(to, &partial[w].total[i]);
-        }
-        free_partial(&partial[w]);
+    int result = 0;
+    for (size_t stack = 0; stack < context->stacks && !result; stack++) {
+        struct hs_total total;
+        const size_t ahead = stack + STACKS_AHEAD < context->stacks ? stack + STACKS_AHEAD : stack;
+        for (unsigned worker = 0; worker < context->workers; worker++)
+            stack_sums__fetch(&context->sums[worker], ahead);
+        if (find_total(context, (uint32_t)stack, &total))
+            result = visit(visitor, &total);
     }
-    return order_totals(&partial[0], totals);
+    return result;
 }
 
-static int create_partials(struct context *context, unsigned workers)
+static size_t most_totals(const struct context *context)
 {
-    context->partial = calloc(workers, sizeof *context->partial);
-    for (unsigned i = 0; context->partial && i < workers; i++) {
-        struct partial *partial = &context->partial[i];
-        partial->stacks = context->stacks;
-        partial->index = hs_large_pages__get(context->stacks * sizeof *partial->index);
-        if (!partial->index)
+    size_t most = context->known.count;
+    for (unsigned worker = 0; worker < context->workers; worker++)
+        most += context->sums[worker].count;
+    return most < context->stacks ? most : context->stacks;
+}
+
+// ---- adding up -----------------------------------------------------------------------------------------------------
+
+// Each worker has room for all stacks' numbers: with many processors that would be more than is won.
+#define MOST_INDEX_BYTES ((size_t)256 << 20)
+
+static unsigned workers_for(const struct context *context, const struct hs_query_control *control)
+{
+    const unsigned workers = hs_scan__workers(context->store, control);
+    const size_t most = MOST_INDEX_BYTES / (context->stacks * sizeof(uint32_t)) + 1;
+    return workers < most ? workers : (unsigned)most;
+}
+
+static int start_sums(struct context *context, unsigned workers)
+{
+    const uint64_t rows = hs_store__columns(context->store)->rows;
+    context->sums = calloc(workers, sizeof *context->sums);
+    if (!context->sums)
+        return -ENOMEM;
+    for (; context->workers < workers; context->workers++)
+        if (stack_sums__start(&context->sums[context->workers], context->store, rows))
             return -ENOMEM;
-        // Written before it is read: a page that was only read is exchanged when it is written, and each time all
-        // processors have to hear of it.
-        memset(partial->index, 0, context->stacks * sizeof *partial->index);
-    }
     context->matchers = hs_matchers__create(context->store, context->filter, workers);
-    return context->partial && context->matchers ? 0 : -ENOMEM;
+    return context->matchers ? 0 : -ENOMEM;
 }
 
-static void free_partials(struct context *context, unsigned workers)
+static void end(struct context *context)
 {
-    for (unsigned i = 0; context->partial && i < workers; i++)
-        free_partial(&context->partial[i]);
-    free(context->partial);
-    hs_matchers__destroy(context->matchers, workers);
+    hs_matchers__destroy(context->matchers, context->workers);
+    for (unsigned worker = 0; worker < context->workers; worker++)
+        stack_sums__free(&context->sums[worker]);
+    free(context->sums);
+    free(context->known.index);
+    free(context->known.total);
+}
+
+static int look_at_rows(struct context *context, const struct hs_query_control *control)
+{
+    const struct hs_scan scan = {context->store, context->filter, control, context->workers,
+                                 sum_rows,       context,         false,   0};
+    if (control && hs_cells__know_lifetimes(control->cells, control->lifetimes, context->store, context->filter))
+        return hs_cells__each_of_lifetimes(control->cells, control->lifetimes, context->filter, add_cell,
+                                           &context->known);
+    return hs_scan__run(&scan, NULL);
+}
+
+static int fail(int failed, struct hs_error *error)
+{
+    return failed ? hs_error__set(error, -failed, "query: %s", failed == -ECANCELED ? "cancelled" : strerror(-failed))
+                  : 0;
+}
+
+// Afterwards each_total tells what there is. `end` frees it in either case.
+static int add_up(struct context *context, const struct hs_query_control *control, struct hs_error *error)
+{
+    context->cells = control && hs_cells__know(control->cells, context->store, context->filter) ? control->cells : NULL;
+    int failed = start_sums(context, workers_for(context, control));
+    if (!failed)
+        failed = look_at_rows(context, control);
+    if (!failed)
+        failed = sum_cells(context);
+    if (!failed)
+        failed = add_culled(context);
+    return fail(failed, error);
+}
+
+static struct context context_of(const struct hs_store *store, const struct hs_filter *filter)
+{
+    struct context context = {.store = store, .filter = filter};
+    hs_store__nodes(store, &context.stacks);
+    context.stacks += !context.stacks;
+    context.known.stacks = context.stacks;
+    return context;
+}
+
+static int take_total(void *argument, const struct hs_total *total)
+{
+    struct hs_totals *totals = argument;
+    totals->total[totals->count++] = *total;
+    hs_total__add(&totals->sum, total);
+    return 0;
 }
 
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error)
 {
     struct hs_filter heap;
-    struct context context = {
-        .store = store, .columns = hs_store__columns(store), .filter = filter = hs_filter__or_heap(filter, &heap)};
+    filter = hs_filter__or_heap(filter, &heap);
     *totals = (struct hs_totals){0};
     start_total(&totals->sum, 0);
     if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
         return hs_query__refuse_sums(error);
-    bool has_table = filter->domains == HS_FILTER_HEAP && hs_filter__asks_only_stacks(filter);
-    int failed = has_table ? hs_totals__read_table(store, &filter->stacks, totals) : -ENOENT;
-    if (failed != -ENOENT)
-        return failed ? hs_error__set(error, -failed, "query: %s", strerror(-failed)) : 0;
-    unsigned workers = hs_scan__workers(store, control);
-    hs_store__nodes(store, &context.stacks);
-    context.stacks += !context.stacks;
-    context.cells = control && hs_cells__know(control->cells, store, filter) ? control->cells : NULL;
-    failed = create_partials(&context, workers);
-    if (failed)
-        hs_error__set(error, -failed, "query: %s", strerror(-failed));
-    const struct hs_scan scan = {store, filter, control, workers, sum_rows, &context, false, 0};
-    if (!failed && control && hs_cells__know_lifetimes(control->cells, control->lifetimes, store, filter))
-        failed = hs_cells__each_of_lifetimes(control->cells, control->lifetimes, filter, add_cell, &context.partial[0]);
-    else if (!failed)
-        failed = hs_scan__run(&scan, error);
+    const struct hs_packed *table = hs_totals_table__for(store, filter);
+    if (table)
+        return fail(hs_totals_table__read(table, &filter->stacks, totals), error);
+    struct context context = context_of(store, filter);
+    int failed = add_up(&context, control, error);
+    if (!failed) {
+        totals->total = hs_large_pages__get(most_totals(&context) * sizeof *totals->total);
+        failed = fail(totals->total ? each_total(&context, take_total, totals) : -ENOMEM, error);
+    }
+    end(&context);
+    return failed;
+}
+
+static int write_table(const struct context *context, struct hs_packed *table)
+{
+    struct hs_scratch scratch;
+    struct hs_totals_writer writer;
+    int failed = hs_scratch__make(&scratch, "totals");
     if (!failed)
-        failed = sum_cells(&context, &context.partial[0]);
+        failed = hs_totals_writer__create(&writer, scratch.fd);
     if (!failed)
-        failed = add_culled(&context, &context.partial[0]);
+        failed = hs_totals_writer__finish(&writer, each_total(context, hs_totals_writer__add, &writer));
     if (!failed)
-        failed = merge_partials(context.partial, workers, totals);
-    free_partials(&context, workers);
+        failed = hs_packed__open(table, scratch.fd, "totals", UINT64_MAX);
+    hs_scratch__unlink(&scratch, "totals");
+    hs_scratch__remove(&scratch);
+    return failed;
+}
+
+int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error)
+{
+    if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
+        return hs_query__refuse_sums(error);
+    struct context context = context_of(store, filter);
+    int failed = add_up(&context, control, error);
+    if (!failed)
+        failed = fail(write_table(&context, table), error);
+    end(&context);
     return failed;
 }
 

@@ -77,9 +77,9 @@ static void take_apart(const struct hs_total *total, uint64_t *field)
         field[(size_t)i * FIELD_STEP] = values[i];
 }
 
-static void put_together(const uint64_t *field, struct hs_total *total)
+static inline void put_together(const uint64_t *field, size_t step, struct hs_total *total)
 {
-#define FIELD(name) field[(size_t)(name)*FIELD_STEP]
+#define FIELD(name) field[(size_t)(name)*step]
     uint64_t allocated = FIELD(ALLOCATED_BYTES), live = FIELD(LIVE_BYTES), peak = FIELD(PEAK_BYTES);
     uint64_t freed_count = FIELD(ALLOCATED_COUNT) - FIELD(LIVE_COUNT);
     bool has_rows = FIELD(ALLOCATED_COUNT) > FIELD(CULLED_COUNT);
@@ -113,14 +113,7 @@ static void put_together(const uint64_t *field, struct hs_total *total)
 #undef FIELD
 }
 
-// Totals on their way into the table, a run at a time.
-struct table_writer {
-    struct hs_packed_writer packed;
-    uint64_t *fields; // of the run in progress
-    size_t count;     // totals in it
-};
-
-static int create_writer(struct table_writer *writer, int directory_fd)
+int hs_totals_writer__create(struct hs_totals_writer *writer, int directory_fd)
 {
     writer->count = 0;
     writer->fields = calloc(FIELDS * FIELD_STEP, sizeof *writer->fields);
@@ -128,7 +121,7 @@ static int create_writer(struct table_writer *writer, int directory_fd)
     return writer->fields ? failed : -ENOMEM;
 }
 
-static void write_run(struct table_writer *writer)
+static void write_run(struct hs_totals_writer *writer)
 {
     for (unsigned i = 0; i < FIELDS; i++)
         hs_packed_writer__add(&writer->packed, writer->fields + (size_t)i * FIELD_STEP, RUN);
@@ -136,14 +129,16 @@ static void write_run(struct table_writer *writer)
     writer->count = 0;
 }
 
-static void write_total(struct table_writer *writer, const struct hs_total *total)
+int hs_totals_writer__add(void *argument, const struct hs_total *total)
 {
+    struct hs_totals_writer *writer = argument;
     take_apart(total, writer->fields + writer->count);
     if (++writer->count == RUN)
         write_run(writer);
+    return 0;
 }
 
-static int finish_writer(struct table_writer *writer, int failed)
+int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed)
 {
     if (!failed && writer->count)
         write_run(writer);
@@ -155,14 +150,14 @@ static int finish_writer(struct table_writer *writer, int failed)
 }
 
 // What the recorder has summed up is added to what the rows say.
-static int write_with_culled(const struct hs_store *store, struct table_writer *writer)
+static int write_with_culled(const struct hs_store *store, struct hs_totals_writer *writer)
 {
     struct hs_totals totals;
     int failed = hs_query__totals(store, NULL, NULL, &totals, NULL);
     if (failed)
         return failed;
     for (size_t i = 0; i < totals.count; i++)
-        write_total(writer, &totals.total[i]);
+        hs_totals_writer__add(writer, &totals.total[i]);
     hs_totals__free(&totals);
     return 0;
 }
@@ -197,7 +192,7 @@ static int add_halves(const struct hs_store *store, struct half *half)
     return half[0].failed ? half[0].failed : half[1].failed;
 }
 
-static void write_stack(struct table_writer *writer, const struct half *half, uint32_t stack)
+static void write_stack(struct hs_totals_writer *writer, const struct half *half, uint32_t stack)
 {
     struct hs_total total, other;
     bool first = half[0].sums.place[stack], second = half[1].sums.place[stack];
@@ -208,28 +203,21 @@ static void write_stack(struct table_writer *writer, const struct half *half, ui
         stack_sums__total(&half[1].sums, stack, &other);
         hs_total__add(&total, &other);
     }
-    write_total(writer, &total);
+    hs_totals_writer__add(writer, &total);
 }
 
 // Sums lie in the order in which stacks came first: they are fetched some stacks before they are needed.
 #define STACKS_AHEAD 16
 
-static void fetch_sums(const struct stack_sums *sums, size_t stack)
-{
-    const char *sum = (const char *)&sums->sum[sums->place[stack]];
-    __builtin_prefetch(sum);
-    __builtin_prefetch(sum + 64);
-}
-
-static int write_rows(const struct hs_store *store, struct table_writer *writer)
+static int write_rows(const struct hs_store *store, struct hs_totals_writer *writer)
 {
     struct half half[2];
     int failed = add_halves(store, half);
     const size_t stacks = failed ? 0 : half[0].sums.stacks;
     for (size_t stack = 0; stack < stacks; stack++) {
         const size_t ahead = stack + STACKS_AHEAD < stacks ? stack + STACKS_AHEAD : stack;
-        fetch_sums(&half[0].sums, ahead);
-        fetch_sums(&half[1].sums, ahead);
+        stack_sums__fetch(&half[0].sums, ahead);
+        stack_sums__fetch(&half[1].sums, ahead);
         write_stack(writer, half, (uint32_t)stack);
     }
     stack_sums__free(&half[0].sums);
@@ -239,38 +227,160 @@ static int write_rows(const struct hs_store *store, struct table_writer *writer)
 
 int hs_totals__write_table(const struct hs_store *store, int directory_fd)
 {
-    struct table_writer writer;
+    struct hs_totals_writer writer;
     size_t culled;
     hs_store__culled(store, &culled);
-    int failed = create_writer(&writer, directory_fd);
+    int failed = hs_totals_writer__create(&writer, directory_fd);
     if (!failed)
         failed = culled ? write_with_culled(store, &writer) : write_rows(store, &writer);
-    return finish_writer(&writer, failed);
+    return hs_totals_writer__finish(&writer, failed);
 }
 
-int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals)
+// ---- reading parts -------------------------------------------------------------------------------------------------
+
+static uint64_t runs_of(const struct hs_packed *table)
+{
+    return table->count / (FIELDS * RUN);
+}
+
+// Stacks of a run: what fills the last one up has no allocations.
+static size_t length_of(const struct hs_packed *table, uint64_t run)
+{
+    const uint64_t first = (run * FIELDS + ALLOCATED_COUNT) * RUN;
+    size_t low = 0, high = RUN;
+    if (run + 1 < runs_of(table))
+        return RUN;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hs_packed__at(table, first + middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct hs_packed *hs_totals_table__for(const struct hs_store *store, const struct hs_filter *filter)
+{
+    const bool of_stacks = filter->domains == HS_FILTER_HEAP && hs_filter__asks_only_stacks(filter);
+    return of_stacks ? hs_store__totals(store) : NULL;
+}
+
+size_t hs_totals_table__count(const struct hs_packed *table)
+{
+    const uint64_t runs = runs_of(table);
+    return runs ? (runs - 1) * RUN + length_of(table, runs - 1) : 0;
+}
+
+static uint64_t stack_at(const struct hs_packed *table, uint64_t place)
+{
+    return hs_packed__at(table, (place / RUN * FIELDS + STACK) * RUN + place % RUN);
+}
+
+bool hs_totals_table__find(const struct hs_packed *table, uint32_t stack, struct hs_total *total)
+{
+    uint64_t field[FIELDS], low = 0, high = hs_totals_table__count(table);
+    const uint64_t count = high;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (stack_at(table, middle) < stack)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || stack_at(table, low) != stack)
+        return false;
+    for (unsigned i = 0; i < FIELDS; i++)
+        field[i] = hs_packed__at(table, (low / RUN * FIELDS + i) * RUN + low % RUN);
+    put_together(field, 1, total);
+    return true;
+}
+
+static enum field field_of(enum hs_total_key key)
+{
+    static const enum field fields[] = {[HS_TOTAL_LIVE_BYTES] = LIVE_BYTES,
+                                        [HS_TOTAL_LIVE_COUNT] = LIVE_COUNT,
+                                        [HS_TOTAL_PEAK_BYTES] = PEAK_BYTES,
+                                        [HS_TOTAL_PEAK_COUNT] = PEAK_COUNT,
+                                        [HS_TOTAL_ALLOCATED_BYTES] = ALLOCATED_BYTES,
+                                        [HS_TOTAL_ALLOCATED_COUNT] = ALLOCATED_COUNT,
+                                        [HS_TOTAL_TEMPORARY_BYTES] = TEMPORARY_BYTES,
+                                        [HS_TOTAL_TEMPORARY_COUNT] = TEMPORARY_COUNT,
+                                        [HS_TOTAL_STACK] = STACK};
+    return fields[key];
+}
+
+int hs_totals_table__each(const struct hs_packed *table, const struct hs_set *stacks, enum hs_total_key bytes_key,
+                          enum hs_total_key count_key, hs_stack_value_visitor visit, void *context)
+{
+    uint64_t stack[RUN], bytes[RUN], count[RUN];
+    int result = 0;
+    for (uint64_t run = 0; run < runs_of(table) && !result; run++) {
+        const size_t length = length_of(table, run);
+        hs_packed__read_block(table, run * FIELDS + STACK, stack);
+        hs_packed__read_block(table, run * FIELDS + field_of(bytes_key), bytes);
+        hs_packed__read_block(table, run * FIELDS + field_of(count_key), count);
+        for (size_t i = 0; i < length && !result; i++)
+            if (!stacks->words || hs_set__has(stacks, stack[i]))
+                result = visit(context, (uint32_t)stack[i], bytes[i], count[i]);
+    }
+    return result;
+}
+
+static int each_without_table(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
+                              hs_stack_value_visitor visit, void *context, struct hs_error *error)
+{
+    struct hs_totals totals;
+    int result = hs_query__totals(store, NULL, NULL, &totals, error);
+    for (size_t i = 0; i < totals.count && !result; i++)
+        result = visit(context, totals.total[i].stack, hs_total__value(&totals.total[i], bytes),
+                       hs_total__value(&totals.total[i], count));
+    hs_totals__free(&totals);
+    return result;
+}
+
+int hs_query__each_stack(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
+                         hs_stack_value_visitor visit, void *context, struct hs_error *error)
 {
     const struct hs_packed *table = hs_store__totals(store);
-    if (!table)
-        return -ENOENT;
-    uint64_t runs = table->count / (FIELDS * RUN);
+    const struct hs_set all = {0};
+    return table ? hs_totals_table__each(table, &all, bytes, count, visit, context)
+                 : each_without_table(store, bytes, count, visit, context, error);
+}
+
+// ---- all -----------------------------------------------------------------------------------------------------------
+
+int hs_totals_table__each_total(const struct hs_packed *table, const struct hs_set *stacks, hs_total_visitor visit,
+                                void *context)
+{
     uint64_t *fields = malloc(FIELDS * FIELD_STEP * sizeof *fields);
-    totals->total = hs_large_pages__get(runs * RUN * sizeof *totals->total);
-    if (!fields || !totals->total) {
-        free(fields);
-        return -ENOMEM;
-    }
-    for (uint64_t run = 0; run < runs; run++) {
+    int result = fields ? 0 : -ENOMEM;
+    for (uint64_t run = 0; run < runs_of(table) && !result; run++) {
+        const size_t length = length_of(table, run);
         for (unsigned i = 0; i < FIELDS; i++)
             hs_packed__read_block(table, run * FIELDS + i, fields + (size_t)i * FIELD_STEP);
-        for (size_t i = 0; i < RUN && fields[(size_t)ALLOCATED_COUNT * FIELD_STEP + i]; i++) {
+        for (size_t i = 0; i < length && !result; i++) {
+            struct hs_total total;
             if (stacks->words && !hs_set__has(stacks, fields[(size_t)STACK * FIELD_STEP + i]))
                 continue;
-            struct hs_total *total = &totals->total[totals->count++];
-            put_together(fields + i, total);
-            hs_total__add(&totals->sum, total);
+            put_together(fields + i, FIELD_STEP, &total);
+            result = visit(context, &total);
         }
     }
     free(fields);
+    return result;
+}
+
+static int take_total(void *context, const struct hs_total *total)
+{
+    struct hs_totals *totals = context;
+    totals->total[totals->count++] = *total;
+    hs_total__add(&totals->sum, total);
     return 0;
+}
+
+int hs_totals_table__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals)
+{
+    totals->total = hs_large_pages__get(hs_totals_table__count(table) * sizeof *totals->total);
+    return totals->total ? hs_totals_table__each_total(table, stacks, take_total, totals) : -ENOMEM;
 }

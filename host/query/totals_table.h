@@ -9,7 +9,43 @@
 // Adds them up and writes them into the directory of the store.
 int hs_totals__write_table(const struct hs_store *store, int directory_fd);
 
-// Those of the stacks of a set; without words, of all. -ENOENT when the store has none.
-int hs_totals__read_table(const struct hs_store *store, const struct hs_set *stacks, struct hs_totals *totals);
+// Totals on their way into a table, a run at a time.
+struct hs_totals_writer {
+    struct hs_packed_writer packed;
+    uint64_t *fields; // of the run in progress
+    size_t count;     // totals in it
+};
+int hs_totals_writer__create(struct hs_totals_writer *writer, int directory_fd); // 0 or a negative errno
+int hs_totals_writer__add(void *writer, const struct hs_total *total);           // in the order of stacks; 0
+int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed);       // 0, `failed` or another errno
+
+// What a filter matches, added up into a table in a temporary file that nobody else sees; to be closed. 0, or a
+// negative errno with the error set.
+int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error);
+
+// The store's, where it tells what the filter asks for; else NULL.
+const struct hs_packed *hs_totals_table__for(const struct hs_store *store, const struct hs_filter *filter);
+
+// Those of the stacks of a set; without words, of all. 0 or -ENOMEM.
+int hs_totals_table__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals);
+
+// What a table says without the memory that totals take. Any thread may read.
+size_t hs_totals_table__count(const struct hs_packed *table); // of all stacks
+// Of one stack. False: the table does not have it.
+bool hs_totals_table__find(const struct hs_packed *table, uint32_t stack, struct hs_total *total);
+// All totals of the stacks of a set, in the order of stacks. 0, -ENOMEM, or what is not 0 of `visit`, which ends it.
+typedef int (*hs_total_visitor)(void *context, const struct hs_total *total);
+int hs_totals_table__each_total(const struct hs_packed *table, const struct hs_set *stacks, hs_total_visitor visit,
+                                void *context);
+// Two numbers of each total of the stacks of a set (without words: of all), in the order of stacks. Not 0 of `visit`
+// ends it and is returned.
+typedef int (*hs_stack_value_visitor)(void *context, uint32_t stack, uint64_t bytes, uint64_t count);
+int hs_totals_table__each(const struct hs_packed *table, const struct hs_set *stacks, enum hs_total_key bytes,
+                          enum hs_total_key count, hs_stack_value_visitor visit, void *context);
+
+// The same of the heap of a store, whether it has a table or not: 0, or a negative errno with the error set.
+int hs_query__each_stack(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
+                         hs_stack_value_visitor visit, void *context, struct hs_error *error);
 
 #endif

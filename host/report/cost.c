@@ -48,3 +48,8 @@ enum hs_total_key hs_cost__key(enum hs_cost cost)
 {
     return costs[cost].bytes;
 }
+
+enum hs_total_key hs_cost__count_key(enum hs_cost cost)
+{
+    return costs[cost].blocks;
+}

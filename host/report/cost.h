@@ -17,6 +17,7 @@ const char *hs_cost__name(enum hs_cost cost);
 const char *hs_cost__title(enum hs_cost cost); // "live at the peak", ...
 uint64_t hs_cost__bytes(const struct hs_total *total, enum hs_cost cost);
 uint64_t hs_cost__blocks(const struct hs_total *total, enum hs_cost cost);
-enum hs_total_key hs_cost__key(enum hs_cost cost);
+enum hs_total_key hs_cost__key(enum hs_cost cost);       // of the bytes
+enum hs_total_key hs_cost__count_key(enum hs_cost cost); // of the blocks
 
 #endif

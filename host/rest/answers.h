@@ -28,7 +28,7 @@ hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepar
     hs_prepare__timeline_usage;
 hs_answer_function hs_answer__timeline, hs_answer__timeline_maps, hs_answer__timeline_usage;
 // stacks.c
-extern const struct hs_rest_parameter hs_stacks_parameters[];
+extern const struct hs_rest_parameter hs_part_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;
 // tree.c, ascii_tree.c
@@ -54,12 +54,6 @@ hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepar
 hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
 
 // ---- what they share ------------------------------------------------------------------------------------------------
-
-struct hs_stack_facts {
-    size_t stacks; // that allocated
-    uint32_t deepest;
-};
-void hs_stack_facts__of(const struct hs_rest_state *state, struct hs_stack_facts *facts);
 
 // Where glibc's main arena is; empty when there is none. main_heap.c
 struct hs_main_heap {

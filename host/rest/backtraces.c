@@ -1,33 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /backtraces and /backtrace/N, and what is known of the stacks as a whole.
+// /backtraces and /backtrace/N.
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-// By node: whether allocations have it as their stack.
-void hs_stack_facts__of(const struct hs_rest_state *state, struct hs_stack_facts *facts)
-{
-    struct hs_totals totals;
-    size_t count = 0;
-    hs_store__nodes(state->store, &count);
-    *facts = (struct hs_stack_facts){0};
-    uint32_t *depths = hs_store__depths(state->store);
-    if (!depths || hs_query__totals(state->store, NULL, NULL, &totals, NULL)) {
-        free(depths);
-        return;
-    }
-    facts->stacks = totals.count;
-    for (size_t i = 0; i < totals.count; i++) {
-        uint32_t stack = totals.total[i].stack;
-        if (stack < count && depths[stack] > facts->deepest)
-            facts->deepest = depths[stack];
-    }
-    free(depths);
-    hs_totals__free(&totals);
-}
 
 int hs_prepare__backtrace(struct hs_question *question)
 {
@@ -55,23 +33,53 @@ int hs_answer__backtrace(struct hs_question *question, FILE *out)
 
 int hs_prepare__backtraces(struct hs_question *question)
 {
-    const struct hs_totals *totals;
-    int result = hs_question__totals(question, &totals);
-    question->work = (void *)(uintptr_t)totals;
+    struct hs_stack_totals *stacks = calloc(1, sizeof(*stacks));
+    if (!stacks)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = stacks;
+    question->free_work = free;
+    int result = hs_question__stack_totals(question, stacks);
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
+}
+
+struct writing {
+    const struct hs_question *question;
+    struct hs_json *json;
+    FILE *out;
+    uint64_t skip, count; // what is still to be left out, and to be written
+};
+
+static int write_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t blocks)
+{
+    struct writing *writing = context;
+    (void)bytes;
+    (void)blocks;
+    if (writing->skip) {
+        writing->skip--;
+        return 0;
+    }
+    if (!writing->count || ferror(writing->out))
+        return 1;
+    writing->count--;
+    hs_write__backtrace(writing->json, NULL, writing->question, stack);
+    return 0;
 }
 
 int hs_answer__backtraces(struct hs_question *question, FILE *out)
 {
-    const struct hs_totals *totals = question->work;
+    const struct hs_stack_totals *stacks = question->work;
     struct hs_json json;
+    struct writing writing = {.question = question,
+                              .json = &json,
+                              .out = out,
+                              .skip = hs_question__number(question, "skip", 0),
+                              .count = hs_question__number(question, "count", UINT64_MAX)};
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "backtraces");
-    for (size_t i = 0; i < totals->count && !ferror(out); i++)
-        hs_write__backtrace(&json, NULL, question, totals->total[i].stack);
+    hs_stack_totals__each_value(stacks, HS_TOTAL_STACK, HS_TOTAL_STACK, write_stack, &writing);
     hs_json__close_array(&json);
-    hs_json__number(&json, "total_count", totals->count);
+    hs_json__number(&json, "total_count", hs_stack_totals__count(stacks));
     hs_json__close_object(&json);
     return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/beforehand.h"
 
+#include "host/query/block.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,6 +15,8 @@
 
 struct hs_beforehand {
     const struct hs_store *store;
+    void (*first)(void *context);
+    void *context;
     pthread_t thread;
     int cancel;
     // Each is set in one piece.
@@ -22,16 +26,6 @@ struct hs_beforehand {
     struct hs_ranking *ranking[HS_ROW_BY_LIFETIME + 1];
     struct hs_tally *tally[HS_ROW_BY_LIFETIME + 1];
 };
-
-// All columns were read from end to end: of a large store that is more than has to stay resident.
-static void leave_columns(const struct hs_store *store)
-{
-    const struct hs_columns *columns = hs_store__columns(store);
-    const struct hs_packed *column[] = {&columns->time,  &columns->free_time, &columns->address, &columns->size,
-                                        &columns->slack, &columns->stack,     &columns->stream,  &columns->state};
-    for (size_t i = 0; i < sizeof(column) / sizeof(*column); i++)
-        hs_packed__leave(column[i], 0, UINT64_MAX);
-}
 
 static void make_log(struct hs_beforehand *beforehand, const struct hs_query_control *control)
 {
@@ -61,21 +55,22 @@ static void *make(void *argument)
     struct hs_beforehand *beforehand = argument;
     const struct hs_query_control control = {.cancel = &beforehand->cancel};
     struct hs_cells *cells;
+    beforehand->first(beforehand->context);
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!hs_cells__make(&cells, beforehand->store, &control, NULL))
         __atomic_store_n(&beforehand->cells, cells, __ATOMIC_RELEASE);
-    leave_columns(beforehand->store);
+    hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     make_log(beforehand, &control);
-    leave_columns(beforehand->store);
+    hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         make_list(beforehand, keys[i], &control);
-        leave_columns(beforehand->store);
+        hs_columns__leave(hs_store__columns(beforehand->store), UINT64_MAX);
     }
     return NULL;
 }
 
-struct hs_beforehand *hs_beforehand__start(const struct hs_store *store)
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store, void (*first)(void *context), void *context)
 {
     const struct hs_summary *summary = hs_store__summary(store);
     if (summary->has_sums || summary->state == HS_STATE_RECORDING || hs_store__columns(store)->rows > MOST_ROWS)
@@ -84,6 +79,8 @@ struct hs_beforehand *hs_beforehand__start(const struct hs_store *store)
     if (!beforehand)
         return NULL;
     beforehand->store = store;
+    beforehand->first = first;
+    beforehand->context = context;
     if (!pthread_create(&beforehand->thread, NULL, make, beforehand))
         return beforehand;
     free(beforehand);
@@ -129,4 +126,13 @@ const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *befo
 const struct hs_tally *hs_beforehand__tally(const struct hs_beforehand *beforehand, enum hs_row_key key)
 {
     return beforehand ? __atomic_load_n(&beforehand->tally[key], __ATOMIC_ACQUIRE) : NULL;
+}
+
+void hs_beforehand__leave(const struct hs_beforehand *beforehand)
+{
+    for (int key = 0; key <= HS_ROW_BY_LIFETIME; key++) {
+        const struct hs_ranking *ranking = hs_beforehand__ranking(beforehand, (enum hs_row_key)key);
+        if (ranking)
+            hs_ranking__leave(ranking);
+    }
 }

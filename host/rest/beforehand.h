@@ -12,8 +12,9 @@
 
 struct hs_beforehand;
 
-// NULL: the store has too many rows or still grows, or memory is out. The store must outlive it.
-struct hs_beforehand *hs_beforehand__start(const struct hs_store *store);
+// NULL: the store has too many rows or still grows, or memory is out. The store and the context must outlive it.
+// `first` is called on the thread before everything else.
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store, void (*first)(void *context), void *context);
 void hs_beforehand__stop(struct hs_beforehand *beforehand);
 
 // NULL: not there (yet). What is there stays until the stop.
@@ -22,5 +23,8 @@ const struct hs_dictionary *hs_beforehand__dictionary(const struct hs_beforehand
 const struct hs_event_log *hs_beforehand__events(const struct hs_beforehand *beforehand);
 const struct hs_ranking *hs_beforehand__ranking(const struct hs_beforehand *beforehand, enum hs_row_key key);
 const struct hs_tally *hs_beforehand__tally(const struct hs_beforehand *beforehand, enum hs_row_key key);
+
+// The pages of what is there do not have to stay resident.
+void hs_beforehand__leave(const struct hs_beforehand *beforehand);
 
 #endif

@@ -133,9 +133,14 @@ static struct hs_cached *add(struct hs_cache *cache, const char *key, void (*des
 static void account(struct hs_cache *cache, struct hs_cached *cached, size_t bytes)
 {
     cached->bytes = bytes + sizeof(*cached) + strlen(cached->key);
-    if (cached->listed)
-        cache->bytes += cached->bytes;
-    make_room(cache);
+    if (!cached->listed)
+        return;
+    cache->bytes += cached->bytes;
+    // What is larger than everything may be does not drive out the rest.
+    if (cached->bytes > cache->most_bytes)
+        drop(cache, cached);
+    else
+        make_room(cache);
 }
 
 // ---- values --------------------------------------------------------------------------------------------------------

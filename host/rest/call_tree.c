@@ -3,12 +3,12 @@
 // /call_tree, /inverted_tree, /sandwich: trees of functions, cut here so that the client gets what it can show.
 #include "host/report/events.h"
 #include "host/rest/answers.h"
-#include "host/rest/label_tree.h"
+#include "host/rest/entries.h"
+#include "host/rest/function_tree.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CUTS                                                                                                           \
     {.name = "depth",                                                                                                  \
@@ -43,15 +43,16 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
 };
 
 struct trees {
-    struct hs_label_tree tree[2]; // of a sandwich: callers, callees
+    struct hs_function_tree tree[2]; // of a sandwich: callers, callees
     enum hs_cost cost;
+    struct hs_function_growth growth;
 };
 
 static void free_trees(void *work)
 {
     struct trees *trees = work;
-    hs_label_tree__free(&trees->tree[0]);
-    hs_label_tree__free(&trees->tree[1]);
+    hs_function_tree__free(&trees->tree[0]);
+    hs_function_tree__free(&trees->tree[1]);
     free(trees);
 }
 
@@ -62,281 +63,185 @@ static int start(struct hs_question *question, struct trees **trees)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = *trees;
     question->free_work = free_trees;
+    (*trees)->growth =
+        (struct hs_function_growth){.symbols = question->symbols,
+                                    .cut = {.depth = (unsigned)hs_question__number(question, "depth", 200),
+                                            .least = hs_question__real(question, "least", 0.1),
+                                            .children = hs_question__number(question, "children", 1000)},
+                                    .cancel = question->control.cancel};
     (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
     if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
                              hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
-    if (hs_label_tree__start(&(*trees)->tree[0]) || hs_label_tree__start(&(*trees)->tree[1]))
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
     return 0;
 }
 
-// ---- the frames of a stack ------------------------------------------------------------------------------------------
-
-struct path {
-    const struct hs_frame **frame; // innermost first
-    uint32_t *node;
-    size_t count, capacity;
-};
-
-static int add_frame(struct path *path, const struct hs_frame *frame, uint32_t node)
+static int fail(struct hs_question *question, int failed)
 {
-    if (path->count == path->capacity) {
-        size_t capacity = path->capacity ? 2 * path->capacity : 256;
-        const struct hs_frame **frames = reallocarray(path->frame, capacity, sizeof(*frames));
-        if (frames)
-            path->frame = frames;
-        uint32_t *nodes = reallocarray(path->node, capacity, sizeof(*nodes));
-        if (nodes)
-            path->node = nodes;
-        if (!frames || !nodes)
-            return -ENOMEM;
-        path->capacity = capacity;
-    }
-    path->node[path->count] = node;
-    path->frame[path->count++] = frame;
-    return 0;
-}
-
-static int read_path(struct path *path, const struct hs_question *question, uint32_t stack)
-{
-    int failed = 0;
-    path->count = 0;
-    for (uint32_t node = stack; node && !failed; node = hs_trace_symbols__parent(question->symbols, node)) {
-        const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, node);
-        for (uint32_t i = 0; i < frames->count && !failed; i++)
-            failed = add_frame(path, &frames->frame[i], node);
-    }
-    return failed;
-}
-
-static void free_path(struct path *path)
-{
-    free(path->frame);
-    free(path->node);
+    if (failed == -ECANCELED)
+        return hs_error__set(&question->error, ECANCELED, "cancelled");
+    return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;
 }
 
 // ---- trees ----------------------------------------------------------------------------------------------------------
 
-struct value {
-    uint64_t bytes, count;
-};
-
-static int descend(struct hs_label_tree *tree, uint32_t *at, const struct path *path, size_t i, struct value value)
+static int grow(struct trees *trees, struct hs_function_tree *tree, const struct hs_node_tree *nodes,
+                struct hs_function_start *starts, size_t count)
 {
-    const struct hs_frame *frame = path->frame[i];
-    uint64_t key[2] = {(uint64_t)(uintptr_t)frame->function, 0};
-    *at = hs_label_tree__child(tree, *at, key, frame, path->node[i]);
-    if (!*at)
+    trees->growth.nodes = nodes;
+    return hs_function_tree__grow(tree, &trees->growth, starts, count);
+}
+
+static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
+{
+    struct hs_function_start *root = malloc(sizeof(*root));
+    if (!root)
         return -ENOMEM;
-    tree->at[*at].bytes += value.bytes;
-    tree->at[*at].count += value.count;
-    return 0;
+    *root = (struct hs_function_start){.first = nodes->first[0], .value = nodes->passing[0]};
+    return grow(trees, &trees->tree[0], nodes, root, 1);
 }
 
-static void add_self(struct hs_label_tree *tree, uint32_t at, struct value value)
+// From the stacks' innermost frames on.
+static int grow_upwards(struct trees *trees, const struct hs_stack_values *stacks)
 {
-    tree->at[at].self_bytes += value.bytes;
-    tree->at[at].self_count += value.count;
-}
-
-static void add_root(struct hs_label_tree *tree, struct value value)
-{
-    tree->at[0].bytes += value.bytes;
-    tree->at[0].count += value.count;
-}
-
-// From frame `from` towards the innermost, or towards the outermost.
-static int add_path(struct hs_label_tree *tree, const struct path *path, size_t from, bool outwards, struct value value)
-{
-    uint32_t at = 0;
-    int failed = 0;
-    add_root(tree, value);
-    if (outwards)
-        for (size_t i = from; i < path->count && !failed; i++)
-            failed = descend(tree, &at, path, i, value);
-    else
-        for (size_t i = from; i-- > 0 && !failed;)
-            failed = descend(tree, &at, path, i, value);
-    if (!failed)
-        add_self(tree, at, value);
-    return failed;
-}
-
-typedef int (*add_function)(const struct hs_question *question, struct trees *trees, const struct path *path,
-                            struct value value);
-
-static int add_downwards(const struct hs_question *question, struct trees *trees, const struct path *path,
-                         struct value value)
-{
-    (void)question;
-    return add_path(&trees->tree[0], path, path->count, false, value);
-}
-
-static int add_upwards(const struct hs_question *question, struct trees *trees, const struct path *path,
-                       struct value value)
-{
-    (void)question;
-    return add_path(&trees->tree[0], path, 0, true, value);
-}
-
-// A function that calls itself is taken where it was called first: what it leads to is counted once.
-static int add_halves(const struct hs_question *question, struct trees *trees, const struct path *path,
-                      struct value value)
-{
-    const char *function = hs_question__text(question, "function");
-    size_t found = path->count;
-    while (found > 0 && strcmp(path->frame[found - 1]->function, function) != 0)
-        found--;
-    if (!found)
-        return 0;
-    int failed = add_path(&trees->tree[0], path, found, true, value);
-    return failed ? failed : add_path(&trees->tree[1], path, found - 1, false, value);
-}
-
-static int add_all(struct hs_question *question, add_function add)
-{
-    struct trees *trees;
-    const struct hs_totals *totals;
-    struct path path = {0};
-    int result = start(question, &trees);
-    if (!result)
-        result = hs_question__totals(question, &totals);
-    if (result)
-        return result;
-    int failed = 0;
-    for (size_t i = 0; i < totals->count && !failed; i++) {
-        const struct hs_total *total = &totals->total[i];
-        struct value value = {hs_cost__bytes(total, trees->cost), hs_cost__blocks(total, trees->cost)};
-        if (!value.count)
-            continue;
-        failed = read_path(&path, question, total->stack);
-        if (!failed)
-            failed = add(question, trees, &path, value);
+    struct hs_function_start *starts = calloc(stacks->count + 1, sizeof(*starts));
+    const size_t nodes = trees->growth.symbols->node_count;
+    if (!starts)
+        return -ENOMEM;
+    for (size_t i = 0; i < stacks->count; i++) {
+        const struct hs_stack_value *stack = &stacks->at[i];
+        starts[i] = (struct hs_function_start){
+            .at = stack->stack < nodes ? stack->stack : 0, .frame = -1, .first = stack->stack, .value = stack->value};
     }
-    free_path(&path);
-    return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;
+    return grow(trees, &trees->tree[0], NULL, starts, stacks->count);
 }
 
-int hs_prepare__call_tree(struct hs_question *question)
+static int grow_halves(const struct hs_question *question, struct trees *trees, const struct hs_node_tree *nodes)
 {
-    return add_all(question, add_downwards);
+    struct hs_function_start *callees, *callers;
+    size_t count;
+    int failed = hs_entries__find(question->symbols, nodes, hs_question__text(question, "function"), &callees, &count);
+    if (failed)
+        return failed;
+    callers = calloc(count + 1, sizeof(*callers));
+    for (size_t i = 0; callers && i < count; i++) {
+        callers[i] = callees[i];
+        callers[i].at = nodes->node[callees[i].at];
+    }
+    failed = callers ? grow(trees, &trees->tree[0], NULL, callers, count) : -ENOMEM;
+    if (!failed)
+        return grow(trees, &trees->tree[1], nodes, callees, count);
+    free(callees);
+    return failed;
 }
 
 int hs_prepare__inverted_tree(struct hs_question *question)
 {
-    return add_all(question, add_upwards);
+    struct trees *trees;
+    struct hs_stack_values stacks = {0};
+    int result = start(question, &trees);
+    if (!result)
+        result = hs_question__values(question, trees->cost, &stacks);
+    if (!result)
+        result = fail(question, grow_upwards(trees, &stacks));
+    hs_stack_values__free(&stacks);
+    return result;
+}
+
+static int make_nodes(struct hs_question *question, struct trees **trees, struct hs_node_tree *nodes)
+{
+    struct hs_stack_values stacks = {0};
+    int result = start(question, trees);
+    *nodes = (struct hs_node_tree){0};
+    if (!result)
+        result = hs_question__values(question, (*trees)->cost, &stacks);
+    if (!result)
+        result = fail(question, hs_node_tree__make(nodes, question->store, stacks.at, stacks.count));
+    hs_stack_values__free(&stacks);
+    return result;
+}
+
+int hs_prepare__call_tree(struct hs_question *question)
+{
+    struct trees *trees;
+    struct hs_node_tree nodes;
+    int result = make_nodes(question, &trees, &nodes);
+    if (!result)
+        result = fail(question, grow_downwards(trees, &nodes));
+    hs_node_tree__free(&nodes);
+    return result;
 }
 
 int hs_prepare__sandwich(struct hs_question *question)
 {
-    return add_all(question, add_halves);
+    struct trees *trees;
+    struct hs_node_tree nodes;
+    int result = make_nodes(question, &trees, &nodes);
+    if (!result)
+        result = fail(question, grow_halves(question, trees, &nodes));
+    hs_node_tree__free(&nodes);
+    return result;
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-struct cutting {
+struct writing {
     struct hs_question *question;
     FILE *out;
-    const struct hs_label_tree *tree;
-    uint64_t least;
-    unsigned depth;
-    size_t children;
+    const struct hs_function_tree *tree;
 };
 
-static int compare(const void *left, const void *right, void *context)
+static void write_members(struct hs_json *json, const struct writing *writing, const struct hs_function_node *node)
 {
-    const struct hs_label_tree *tree = context;
-    const struct hs_label_node *a = &tree->at[*(const uint32_t *)left], *b = &tree->at[*(const uint32_t *)right];
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    int names = strcmp(a->frame->function, b->frame->function);
-    return names ? names : (a > b) - (a < b);
-}
-
-// The children that are shown, largest first; to be freed.
-static uint32_t *choose(const struct cutting *cutting, uint32_t at, unsigned depth, size_t *count)
-{
-    size_t all = 0;
-    const struct hs_label_tree *tree = cutting->tree;
-    for (uint32_t child = tree->at[at].first_child; child; child = tree->at[child].sibling)
-        all++;
-    uint32_t *chosen = malloc((all + 1) * sizeof(*chosen));
-    *count = 0;
-    for (uint32_t child = tree->at[at].first_child; chosen && child && depth < cutting->depth;
-         child = tree->at[child].sibling)
-        if (tree->at[child].bytes >= cutting->least)
-            chosen[(*count)++] = child;
-    if (chosen && *count)
-        qsort_r(chosen, *count, sizeof(*chosen), compare, (void *)(uintptr_t)tree);
-    *count = *count < cutting->children ? *count : cutting->children;
-    return chosen;
-}
-
-static void write_members(struct hs_json *json, const struct cutting *cutting, uint32_t at)
-{
-    const struct hs_label_node *node = &cutting->tree->at[at];
     char *memory = NULL;
     if (node->frame) {
-        hs_json__string(json, "function", hs_write__function(cutting->question, node->frame->function, &memory));
+        hs_json__string(json, "function", hs_write__function(writing->question, node->frame->function, &memory));
         hs_json__string(json, "library", *node->frame->module ? hs_base_name(node->frame->module) : NULL);
         free(memory);
     }
-    hs_json__number(json, "size", node->bytes);
-    hs_json__number(json, "count", node->count);
-    hs_json__number(json, "self_size", node->self_bytes);
-    hs_json__number(json, "self_count", node->self_count);
+    hs_json__number(json, "size", node->all.bytes);
+    hs_json__number(json, "count", node->all.count);
+    hs_json__number(json, "self_size", node->self.bytes);
+    hs_json__number(json, "self_count", node->self.count);
 }
 
-static void write_left_out(struct hs_json *json, const struct cutting *cutting, uint32_t at, const uint32_t *chosen,
-                           size_t count)
+static void write_left_out(struct hs_json *json, const struct writing *writing, const struct hs_function_node *node)
 {
-    const struct hs_label_node *node = &cutting->tree->at[at];
-    uint64_t bytes = node->bytes - node->self_bytes, blocks = node->count - node->self_count;
-    for (size_t i = 0; i < count; i++) {
-        bytes -= cutting->tree->at[chosen[i]].bytes;
-        blocks -= cutting->tree->at[chosen[i]].count;
+    uint64_t bytes = node->all.bytes - node->self.bytes, blocks = node->all.count - node->self.count;
+    for (uint32_t i = 0; i < node->children; i++) {
+        const struct hs_function_node *child = &writing->tree->at[node->first_child + i];
+        bytes -= child->all.bytes;
+        blocks -= child->all.count;
     }
     hs_json__number(json, "left_out_size", bytes);
     hs_json__number(json, "left_out_count", blocks);
 }
 
 // As deep as `depth` says at most, so that the stack is deep enough. The writer of JSON counts no levels here.
-static int write_node(const struct cutting *cutting, uint32_t at, unsigned depth)
+static int write_node(const struct writing *writing, uint32_t at)
 {
+    const struct hs_function_node *node = &writing->tree->at[at];
     struct hs_json json;
-    size_t count = 0;
-    uint32_t *chosen = choose(cutting, at, depth, &count);
-    if (!chosen)
-        return -ENOMEM;
-    putc_unlocked('{', cutting->out);
-    hs_json__start(&json, cutting->out, false);
+    putc_unlocked('{', writing->out);
+    hs_json__start(&json, writing->out, false);
     json.depth = 1;
-    write_members(&json, cutting, at);
-    write_left_out(&json, cutting, at, chosen, count);
-    fputs(",\"children\":[", cutting->out);
+    write_members(&json, writing, node);
+    write_left_out(&json, writing, node);
+    fputs(",\"children\":[", writing->out);
     int failed = 0;
-    for (size_t i = 0; i < count && !failed; i++) {
+    for (uint32_t i = 0; i < node->children && !failed; i++) {
         if (i)
-            putc_unlocked(',', cutting->out);
-        failed = write_node(cutting, chosen[i], depth + 1);
+            putc_unlocked(',', writing->out);
+        failed = write_node(writing, node->first_child + i);
     }
-    fputs("]}", cutting->out);
-    free(chosen);
-    return failed ? failed : ferror(cutting->out) ? -EPIPE : 0;
+    fputs("]}", writing->out);
+    return failed ? failed : ferror(writing->out) ? -EPIPE : 0;
 }
 
-static int write_tree(struct hs_question *question, FILE *out, const struct hs_label_tree *tree)
+static int write_tree(struct hs_question *question, FILE *out, const struct hs_function_tree *tree)
 {
-    struct cutting cutting = {.question = question,
-                              .out = out,
-                              .tree = tree,
-                              .depth = (unsigned)hs_question__number(question, "depth", 200),
-                              .children = hs_question__number(question, "children", 1000)};
-    cutting.least = (uint64_t)((double)tree->at[0].bytes * hs_question__real(question, "least", 0.1) / 100);
-    return write_node(&cutting, 0, 0);
+    const struct writing writing = {question, out, tree};
+    return write_node(&writing, 0);
 }
 
 int hs_answer__call_tree(struct hs_question *question, FILE *out)

@@ -2,7 +2,9 @@
 //
 // /diff: what differs between two instants of a trace, or between two traces, by stack. Stacks are the same when their
 // functions are: addresses are others in another run, and lines in another build.
+#include "host/query/order.h"
 #include "host/rest/answers.h"
+#include "host/rest/stack_hashes.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -36,16 +38,19 @@ struct side {
 // Stacks that look the same.
 struct group {
     uint64_t hash;
-    const struct hs_question *question; // whose stack it is
-    uint32_t stack;
+    uint32_t stack; // the least, of the trace that was asked if that has one
+    bool only_in_base;
     struct side base, now;
 };
 
 struct diff {
     struct hs_question base_question; // to write stacks of the other trace with
+    bool same_trace;
     struct group *group;
-    size_t count;
-    uint32_t *order;
+    size_t count, room;
+    uint32_t *slot; // number of a group + 1, by hash
+    size_t slots;   // a power of two
+    struct hs_keyed_row *order;
     struct side base, now;
 };
 
@@ -53,58 +58,9 @@ static void free_diff(void *work)
 {
     struct diff *diff = work;
     free(diff->group);
+    free(diff->slot);
     free(diff->order);
     free(diff);
-}
-
-// ---- which stacks are the same --------------------------------------------------------------------------------------
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u;
-}
-
-// What has no name is known by its place in its module.
-static uint64_t mix_frame(uint64_t hash, const struct hs_frame *frame)
-{
-    if (frame->kind == HS_FRAME_ADDRESS && *frame->module)
-        return mix(hash, hs_base_name(frame->module));
-    return mix(mix(hash, frame->function), hs_base_name(frame->module));
-}
-
-static uint64_t hash_of(const struct hs_question *question, uint32_t stack)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (uint32_t node = stack; node; node = hs_trace_symbols__parent(question->symbols, node)) {
-        const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, node);
-        for (uint32_t i = 0; i < frames->count; i++)
-            hash = mix_frame(hash, &frames->frame[i]);
-    }
-    return hash;
-}
-
-static void add_side(struct diff *diff, const struct hs_question *question, const struct hs_totals *totals, bool now)
-{
-    for (size_t i = 0; i < totals->count; i++) {
-        const struct hs_total *total = &totals->total[i];
-        struct group *group = &diff->group[diff->count++];
-        struct side side = {total->allocated_bytes, total->allocated_usable, total->allocated_count};
-        *group = (struct group){hash_of(question, total->stack), question, total->stack, {0}, {0}};
-        *(now ? &group->now : &group->base) = side;
-    }
-}
-
-// Stacks of the trace that was asked come before those of the other.
-static int compare_groups(const void *left, const void *right, void *context)
-{
-    const struct group *a = left, *b = right;
-    if (a->hash != b->hash)
-        return a->hash < b->hash ? -1 : 1;
-    if (a->question != b->question)
-        return a->question == context ? -1 : 1;
-    return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
 static void add(struct side *to, const struct side *from)
@@ -114,66 +70,139 @@ static void add(struct side *to, const struct side *from)
     to->count += from->count;
 }
 
-static void merge(struct diff *diff, const struct hs_question *question)
+// ---- groups ---------------------------------------------------------------------------------------------------------
+
+static uint32_t *slot_of(const struct diff *diff, uint64_t hash)
 {
-    size_t kept = 0;
-    if (diff->count)
-        qsort_r(diff->group, diff->count, sizeof(*diff->group), compare_groups, (void *)(uintptr_t)question);
-    for (size_t i = 0; i < diff->count; i++) {
-        struct group *group = &diff->group[i];
-        add(&diff->base, &group->base);
-        add(&diff->now, &group->now);
-        if (kept && diff->group[kept - 1].hash == group->hash) {
-            add(&diff->group[kept - 1].base, &group->base);
-            add(&diff->group[kept - 1].now, &group->now);
-        } else {
-            diff->group[kept++] = *group;
-        }
+    size_t i = (size_t)(hash >> 32) & (diff->slots - 1);
+    while (diff->slot[i] && diff->group[diff->slot[i] - 1].hash != hash)
+        i = (i + 1) & (diff->slots - 1);
+    return &diff->slot[i];
+}
+
+static int grow_groups(struct diff *diff)
+{
+    const size_t room = diff->room ? 2 * diff->room : 1024;
+    struct group *groups = reallocarray(diff->group, room, sizeof(*groups));
+    if (groups)
+        diff->group = groups;
+    uint32_t *slot = groups ? calloc(2 * room, sizeof(*slot)) : NULL;
+    if (!slot)
+        return -ENOMEM;
+    free(diff->slot);
+    diff->slot = slot;
+    diff->slots = 2 * room;
+    diff->room = room;
+    for (size_t i = 0; i < diff->count; i++)
+        *slot_of(diff, diff->group[i].hash) = (uint32_t)i + 1;
+    return 0;
+}
+
+static struct group *group_of(struct diff *diff, uint64_t hash, uint32_t stack, bool now)
+{
+    uint32_t *slot = diff->slots ? slot_of(diff, hash) : NULL;
+    if (slot && *slot) {
+        struct group *group = &diff->group[*slot - 1];
+        if (diff->same_trace && stack < group->stack)
+            group->stack = stack;
+        return group;
     }
-    diff->count = kept;
+    if (diff->count == diff->room) {
+        if (grow_groups(diff))
+            return NULL;
+        slot = slot_of(diff, hash);
+    }
+    struct group *group = &diff->group[diff->count++];
+    *group = (struct group){.hash = hash, .stack = stack, .only_in_base = !now && !diff->same_trace};
+    *slot = (uint32_t)diff->count;
+    return group;
+}
+
+struct taking {
+    struct diff *diff;
+    struct hs_stack_hashes *hashes;
+    bool now;
+};
+
+static int take_total(void *context, const struct hs_total *total)
+{
+    const struct taking *taking = context;
+    const struct side side = {total->allocated_bytes, total->allocated_usable, total->allocated_count};
+    uint64_t hash;
+    if (hs_stack_hashes__find(taking->hashes, total->stack, &hash))
+        return -ENOMEM;
+    struct group *group = group_of(taking->diff, hash, total->stack, taking->now);
+    if (!group)
+        return -ENOMEM;
+    add(taking->now ? &group->now : &group->base, &side);
+    add(taking->now ? &taking->diff->now : &taking->diff->base, &side);
+    return 0;
+}
+
+// Those of the trace that was asked come before those of the other.
+static int add_sides(struct diff *diff, const struct hs_rest_state *now_state, const struct hs_stack_totals *now,
+                     const struct hs_rest_state *base_state, const struct hs_stack_totals *base)
+{
+    struct taking taking = {diff, hs_stack_hashes__create(now_state->symbols), true};
+    int failed = taking.hashes ? hs_stack_totals__each(now, take_total, &taking) : -ENOMEM;
+    taking.now = false;
+    if (!failed && !diff->same_trace) {
+        hs_stack_hashes__destroy(taking.hashes);
+        taking.hashes = hs_stack_hashes__create(base_state->symbols);
+    }
+    if (!failed)
+        failed = taking.hashes ? hs_stack_totals__each(base, take_total, &taking) : -ENOMEM;
+    hs_stack_hashes__destroy(taking.hashes);
+    return failed;
 }
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
 struct sorting {
-    const struct diff *diff;
     bool counts, changes;
 };
 
-static int64_t key_of(const struct sorting *sorting, const struct group *group)
+static uint64_t key_of(const struct sorting *sorting, const struct group *group)
 {
     int64_t delta = sorting->counts ? (int64_t)(group->now.count - group->base.count)
                                     : (int64_t)(group->now.bytes - group->base.bytes);
-    return sorting->changes && delta < 0 ? -delta : delta;
-}
-
-static int compare_keys(const void *left, const void *right, void *context)
-{
-    const struct sorting *sorting = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const struct group *of_a = &sorting->diff->group[a], *of_b = &sorting->diff->group[b];
-    int64_t x = key_of(sorting, of_a), y = key_of(sorting, of_b);
-    if (x != y)
-        return x < y ? -1 : 1;
-    return of_a->stack != of_b->stack ? (of_a->stack < of_b->stack ? -1 : 1) : (a > b) - (a < b);
+    delta = sorting->changes && delta < 0 ? -delta : delta;
+    return (uint64_t)delta ^ (uint64_t)1 << 63;
 }
 
 // Groups without a difference are left out.
-static int sort(struct hs_question *question, struct diff *diff)
+static void leave_out_equal(struct diff *diff)
 {
-    const char *word = hs_question__text(question, "sort_by");
-    struct sorting sorting = {diff, !strncmp(word, "count", 5), strstr(word, "change") != NULL};
     size_t kept = 0;
     for (size_t i = 0; i < diff->count; i++)
         if (memcmp(&diff->group[i].base, &diff->group[i].now, sizeof(struct side)) != 0)
             diff->group[kept++] = diff->group[i];
     diff->count = kept;
-    diff->order = malloc((kept + 1) * sizeof(*diff->order));
-    if (!diff->order)
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
-    for (size_t i = 0; i < kept; i++)
-        diff->order[i] = (uint32_t)i;
-    qsort_r(diff->order, kept, sizeof(*diff->order), compare_keys, &sorting);
+    free(diff->slot);
+    diff->slot = NULL;
+}
+
+// By key, then by stack.
+static int sort(struct hs_question *question, struct diff *diff)
+{
+    const char *word = hs_question__text(question, "sort_by");
+    const struct sorting sorting = {!strncmp(word, "count", 5), strstr(word, "change") != NULL};
+    leave_out_equal(diff);
+    struct hs_keyed_row *by_stack = malloc((diff->count + 1) * sizeof(*by_stack));
+    diff->order = malloc((diff->count + 1) * sizeof(*diff->order));
+    if (!by_stack || !diff->order) {
+        free(by_stack);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < diff->count; i++)
+        by_stack[i] = (struct hs_keyed_row){diff->group[i].stack, (uint32_t)i};
+    hs_keyed_rows__sort(by_stack, diff->count);
+    for (size_t i = 0; i < diff->count; i++)
+        diff->order[i] = (struct hs_keyed_row){key_of(&sorting, &diff->group[by_stack[i].row]), (uint32_t)i};
+    hs_keyed_rows__sort(diff->order, diff->count);
+    for (size_t i = 0; i < diff->count; i++)
+        diff->order[i].row = by_stack[diff->order[i].row].row;
+    free(by_stack);
     return 0;
 }
 
@@ -191,7 +220,7 @@ int hs_hold__diff(struct hs_question *question)
     return hs_rest_trace__hold(trace, &question->other, &question->error);
 }
 
-static int total_base(struct hs_question *question, const struct hs_rest_state *state, const struct hs_totals **totals)
+static int total_base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)
 {
     struct hs_filter filter;
     char *key = NULL;
@@ -202,7 +231,7 @@ static int total_base(struct hs_question *question, const struct hs_rest_state *
     if (!result && asprintf(&key, "base&%s&%s", at ? at : "", question->filter_text) < 0)
         result = hs_error__set(&question->error, ENOMEM, "out of memory");
     if (!result)
-        result = hs_question__totals_of(question, state, &filter, key, totals);
+        result = hs_question__stack_totals_of(question, state, &filter, key, totals);
     free(key);
     return result;
 }
@@ -210,28 +239,23 @@ static int total_base(struct hs_question *question, const struct hs_rest_state *
 int hs_prepare__diff(struct hs_question *question)
 {
     const struct hs_rest_state *base = question->other ? question->other : question->state;
-    const struct hs_totals *now, *before;
+    struct hs_stack_totals now, before;
     struct diff *diff = calloc(1, sizeof(*diff));
     if (!diff)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = diff;
     question->free_work = free_diff;
-    int result = hs_question__totals(question, &now);
+    int result = hs_question__stack_totals(question, &now);
     if (!result)
         result = total_base(question, base, &before);
     if (result)
         return result;
+    diff->same_trace = base == question->state;
     diff->base_question =
         (struct hs_question){.store = base->store, .state = base, .symbols = base->symbols, .strip = question->strip};
-    diff->group = calloc(now->count + before->count + 1, sizeof(*diff->group));
-    if (!diff->group)
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
-    add_side(diff, question, now, true);
-    add_side(diff, base == question->state ? question : &diff->base_question, before, false);
-    merge(diff, question);
-    result = sort(question, diff);
-    if (!result)
-        result = hs_rest_state__prepare_frame_counts(base, &question->error);
+    if (add_sides(diff, question->state, &now, base, &before) || sort(question, diff))
+        return hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+    result = hs_rest_state__prepare_frame_counts(base, &question->error);
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
@@ -264,12 +288,12 @@ int hs_answer__diff(struct hs_question *question, FILE *out)
     write_sides(&json, &diff->base, &diff->now);
     hs_json__open_array(&json, "stacks");
     for (uint64_t i = skip; i < diff->count && i - skip < count && !ferror(out); i++) {
-        const struct group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i]];
+        const struct group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i].row];
         hs_json__open_object(&json, NULL);
         write_sides(&json, &group->base, &group->now);
         hs_json__number(&json, "backtrace_id", group->stack);
-        hs_json__boolean(&json, "only_in_base", group->question != question);
-        hs_write__backtrace(&json, "backtrace", group->question, group->stack);
+        hs_json__boolean(&json, "only_in_base", group->only_in_base);
+        hs_write__backtrace(&json, "backtrace", group->only_in_base ? &diff->base_question : question, group->stack);
         hs_json__close_object(&json);
     }
     hs_json__close_array(&json);

@@ -3,6 +3,8 @@
 // /fragmentation_timeline: how much of the main heap's span no block takes, at the end of each second. The span reaches
 // from the lowest live block to the highest: a bit for each place where a block may begin, and bits above for each word
 // of bits that is not empty.
+#include "host/query/match.h"
+#include "host/query/scan.h"
 #include "host/rest/answers.h"
 #include "host/rest/timeline_seconds.h"
 #include "host/rest/write.h"
@@ -92,11 +94,6 @@ static size_t outermost(const struct heap *heap, bool last)
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
-static uint64_t second_of(const struct hs_store *store, uint64_t time)
-{
-    return hs_store__realtime_ns(store, time) / NS;
-}
-
 static uint64_t chunk_of(const struct heap *heap, uint64_t row)
 {
     return hs_row__size(heap->columns, row) + hs_row__slack(heap->columns, row) + heap->columns->pointer_size;
@@ -126,108 +123,229 @@ static uint64_t lost(const struct heap *heap)
 
 // ---- seconds --------------------------------------------------------------------------------------------------------
 
-// Rows of the heap in the order of time, those first that have ended when their second ends left out; and those that
-// end later by the second in which they do.
-struct order {
-    struct hs_rows rows;
-    uint32_t *ended;
-    size_t *ended_from; // by second
+// A second of the wall clock, as far as that was not set within: many rows are of the same one.
+struct second {
+    uint64_t from, until; // of the trace's time; until is not in it
+    uint64_t number;
 };
 
-static bool accept_main(void *context, const struct hs_store *store, uint64_t row)
+static uint64_t second_in(struct second *second, const struct hs_store *store, uint64_t time)
 {
-    return hs_main_heap__has(context, store, row);
+    if (time >= second->from && time < second->until)
+        return second->number;
+    uint64_t from, until;
+    const uint64_t shown = hs_store__realtime_during(store, time, &from, &until), behind = shown % NS;
+    second->number = shown / NS;
+    second->from = time - from > behind ? time - behind : from;
+    second->until = until - time > NS - behind ? time + (NS - behind) : until;
+    return second->number;
 }
 
-static void note(struct heap *heap, struct fragmentation *result, const struct order *order)
+// Rows that end in a later second than they begin: only they are there at the end of one.
+struct survivors {
+    uint32_t *row;
+    size_t count, room;
+};
+
+struct looker {
+    struct hs_matcher *matcher;
+    struct survivors survivors;
+    struct second begin, end; // those that were looked up last
+    uint64_t lowest, highest;
+};
+
+struct looking {
+    const struct heap *heap;
+    struct fragmentation *result;
+    struct looker *looker; // by worker
+    unsigned workers;
+};
+
+static int add_survivor(struct survivors *survivors, uint32_t row)
 {
-    heap->lowest = UINT64_MAX;
-    for (size_t i = 0; i < order->rows.count; i++) {
-        uint32_t row = order->rows.row[i];
-        uint64_t address = hs_row__address(heap->columns, row), freed = hs_row__free_time(heap->columns, row);
-        heap->lowest = address < heap->lowest ? address : heap->lowest;
-        heap->highest = address > heap->highest ? address : heap->highest;
-        result->active[second_of(heap->store, hs_row__time(heap->columns, row)) - result->first] = true;
-        if (freed != HS_NEVER)
-            result->active[second_of(heap->store, freed) - result->first] = true;
+    if (survivors->count == survivors->room) {
+        const size_t room = 2 * survivors->room + 1024;
+        uint32_t *grown = reallocarray(survivors->row, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        survivors->row = grown;
+        survivors->room = room;
     }
-}
-
-static bool outlives_its_second(const struct heap *heap, uint32_t row)
-{
-    uint64_t freed = hs_row__free_time(heap->columns, row);
-    return freed == HS_NEVER ||
-           second_of(heap->store, freed) != second_of(heap->store, hs_row__time(heap->columns, row));
-}
-
-// Sorts by counting. Behind this ended_from[s] is where the rows of second s begin, and [count] the end.
-static int sort_ends(const struct heap *heap, const struct fragmentation *result, struct order *order)
-{
-    order->ended = malloc((order->rows.count + 1) * sizeof(*order->ended));
-    order->ended_from = calloc(result->count + 2, sizeof(*order->ended_from));
-    if (!order->ended || !order->ended_from)
-        return -ENOMEM;
-    size_t *from = order->ended_from + 1;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < order->rows.count; i++) {
-            uint64_t freed = hs_row__free_time(heap->columns, order->rows.row[i]);
-            if (freed == HS_NEVER || !outlives_its_second(heap, order->rows.row[i]))
-                continue;
-            size_t second = second_of(heap->store, freed) - result->first;
-            if (pass)
-                order->ended[from[second]++] = order->rows.row[i];
-            else
-                from[second]++;
-        }
-        size_t sum = 0;
-        for (size_t i = 0; !pass && i < result->count; i++) {
-            size_t count = from[i];
-            from[i] = sum;
-            sum += count;
-        }
-    }
+    survivors->row[survivors->count++] = row;
     return 0;
 }
 
-static void sweep(struct heap *heap, struct fragmentation *result, const struct order *order)
+// Place in the result; its count: not within the trace, whose clock was set.
+static size_t place_of(const struct fragmentation *result, uint64_t second)
 {
-    size_t next = 0;
-    for (size_t second = 0; second < result->count; second++) {
-        for (size_t i = order->ended_from[second]; i < order->ended_from[second + 1]; i++)
-            put(heap, order->ended[i], false);
-        for (; next < order->rows.count; next++) {
-            uint32_t row = order->rows.row[next];
-            if (second_of(heap->store, hs_row__time(heap->columns, row)) != result->first + second)
-                break;
-            if (outlives_its_second(heap, row))
-                put(heap, row, true);
+    return second >= result->first && second - result->first < result->count ? second - result->first : result->count;
+}
+
+static bool is_active(const struct fragmentation *result, size_t second)
+{
+    return second == result->count || __atomic_load_n(&result->active[second], __ATOMIC_RELAXED);
+}
+
+static void activate(struct fragmentation *result, size_t second)
+{
+    if (second < result->count)
+        __atomic_store_n(&result->active[second], true, __ATOMIC_RELAXED);
+}
+
+static int look_at(const struct looking *looking, struct looker *looker, uint32_t row, uint64_t time, uint64_t freed,
+                   uint64_t address)
+{
+    const struct heap *heap = looking->heap;
+    const size_t begin = place_of(looking->result, second_in(&looker->begin, heap->store, time));
+    const size_t end =
+        freed == HS_NEVER ? begin : place_of(looking->result, second_in(&looker->end, heap->store, freed));
+    const bool survives = freed == HS_NEVER || end != begin;
+    const bool tells =
+        survives || !is_active(looking->result, begin) || address < looker->lowest || address > looker->highest;
+    if (address < heap->bounds.from || address >= heap->bounds.to || !tells ||
+        !hs_main_heap__has(&heap->bounds, heap->store, row))
+        return 0;
+    looker->lowest = address < looker->lowest ? address : looker->lowest;
+    looker->highest = address > looker->highest ? address : looker->highest;
+    activate(looking->result, begin);
+    activate(looking->result, end);
+    return survives ? add_survivor(&looker->survivors, row) : 0;
+}
+
+static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
+{
+    const struct looking *looking = context;
+    struct looker *looker = &looking->looker[worker];
+    struct hs_matcher *matcher = looker->matcher;
+    int failed = 0;
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
+        const size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
+        const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
+        const uint64_t *freed = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+        const uint64_t *address = hs_block__column(&matcher->block, HS_BLOCK_ADDRESS);
+        for (size_t n = 0; n < count && !failed; n++) {
+            const size_t i = matcher->place[n];
+            failed = look_at(looking, looker, (uint32_t)(row + i), time[i], freed[i], address[i]);
         }
+    }
+    return failed;
+}
+
+// Sorts by counting: the survivors of second s are those from from[s] to from[s + 1]. With `ends` by when they end,
+// without those that do not.
+static uint32_t *sort_survivors(const struct looking *looking, bool ends, size_t **from)
+{
+    const struct heap *heap = looking->heap;
+    const struct fragmentation *result = looking->result;
+    size_t count = 0, sum = 0;
+    for (unsigned worker = 0; worker < looking->workers; worker++)
+        count += looking->looker[worker].survivors.count;
+    uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));
+    size_t *at = calloc(result->count + 2, sizeof(*at));
+    *from = at;
+    for (int pass = 0; sorted && at && pass < 2; pass++) {
+        struct second second = {0};
+        for (unsigned worker = 0; worker < looking->workers; worker++) {
+            const struct survivors *survivors = &looking->looker[worker].survivors;
+            for (size_t i = 0; i < survivors->count; i++) {
+                const uint32_t row = survivors->row[i];
+                const uint64_t time = ends ? hs_row__free_time(heap->columns, row) : hs_row__time(heap->columns, row);
+                const size_t place =
+                    time == HS_NEVER ? result->count : place_of(result, second_in(&second, heap->store, time));
+                if (place == result->count)
+                    continue;
+                if (pass)
+                    sorted[at[place + 1]++] = row;
+                else
+                    at[place + 1]++;
+            }
+        }
+        for (size_t i = 0; !pass && i < result->count; i++) {
+            const size_t here = at[i + 1];
+            at[i + 1] = sum;
+            sum += here;
+        }
+    }
+    if (sorted && at)
+        return sorted;
+    free(sorted);
+    return NULL;
+}
+
+static void sweep(struct heap *heap, struct fragmentation *result, const uint32_t *begins, const size_t *begins_from,
+                  const uint32_t *ends, const size_t *ends_from)
+{
+    for (size_t second = 0; second < result->count; second++) {
+        for (size_t i = ends_from[second]; i < ends_from[second + 1]; i++)
+            put(heap, ends[i], false);
+        for (size_t i = begins_from[second]; i < begins_from[second + 1]; i++)
+            put(heap, begins[i], true);
         result->value[second] = lost(heap);
     }
 }
 
-static int work_out(struct heap *heap, struct fragmentation *result, struct order *order)
+static int sweep_survivors(struct heap *heap, const struct looking *looking)
 {
-    uint64_t last = second_of(heap->store, hs_store__summary(heap->store)->end_time);
-    result->first = second_of(heap->store, 0);
+    size_t *begins_from, *ends_from = NULL;
+    uint32_t *begins = sort_survivors(looking, false, &begins_from);
+    uint32_t *ends = begins ? sort_survivors(looking, true, &ends_from) : NULL;
+    if (ends)
+        sweep(heap, looking->result, begins, begins_from, ends, ends_from);
+    const int failed = ends ? 0 : -ENOMEM;
+    free(begins);
+    free(ends);
+    free(begins_from);
+    free(ends_from);
+    return failed;
+}
+
+static int make_result(const struct heap *heap, struct fragmentation *result)
+{
+    const uint64_t last = hs_store__realtime_ns(heap->store, hs_store__summary(heap->store)->end_time) / NS;
+    result->first = hs_store__realtime_ns(heap->store, 0) / NS;
     result->count = last - result->first + 1;
-    if (result->count > (uint64_t)1 << 26)
+    if (last < result->first || result->count > (uint64_t)1 << 26)
         return -EOVERFLOW;
     result->value = calloc(result->count, sizeof(*result->value));
     result->active = calloc(result->count, sizeof(*result->active));
-    if (!result->value || !result->active)
-        return -ENOMEM;
-    note(heap, result, order);
-    if (!order->rows.count)
+    return result->value && result->active ? 0 : -ENOMEM;
+}
+
+static int make_lookers(struct looking *looking, const struct hs_filter *filter)
+{
+    looking->looker = calloc(looking->workers, sizeof(*looking->looker));
+    for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
+        looking->looker[worker].lowest = UINT64_MAX;
+        looking->looker[worker].matcher = hs_matcher__create(looking->heap->store, filter);
+        if (!looking->looker[worker].matcher)
+            return -ENOMEM;
+    }
+    return looking->looker ? 0 : -ENOMEM;
+}
+
+static void free_lookers(struct looking *looking)
+{
+    for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
+        hs_matcher__destroy(looking->looker[worker].matcher);
+        free(looking->looker[worker].survivors.row);
+    }
+    free(looking->looker);
+}
+
+static int work_out(struct heap *heap, struct looking *looking)
+{
+    heap->lowest = UINT64_MAX;
+    for (unsigned worker = 0; worker < looking->workers; worker++) {
+        const struct looker *looker = &looking->looker[worker];
+        heap->lowest = looker->lowest < heap->lowest ? looker->lowest : heap->lowest;
+        heap->highest = looker->highest > heap->highest ? looker->highest : heap->highest;
+    }
+    if (heap->lowest > heap->highest)
         return 0;
     heap->unit = 2 * heap->columns->pointer_size;
     heap->places = (heap->highest - heap->lowest) / heap->unit + 1;
     int failed = reserve(heap);
-    if (!failed)
-        failed = sort_ends(heap, result, order);
-    if (!failed)
-        sweep(heap, result, order);
-    return failed;
+    return failed ? failed : sweep_survivors(heap, looking);
 }
 
 static void free_fragmentation(void *work)
@@ -241,25 +359,28 @@ static void free_fragmentation(void *work)
 int hs_prepare__fragmentation(struct hs_question *question)
 {
     struct heap heap = {.store = question->store, .columns = hs_store__columns(question->store)};
-    struct order order = {0};
     struct hs_filter filter;
     struct fragmentation *result = calloc(1, sizeof(*result));
     if (!result)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = result;
     question->free_work = free_fragmentation;
+    if (hs_store__summary(question->store)->has_sums)
+        return hs_query__refuse_sums(&question->error);
     hs_main_heap__find(question->store, &heap.bounds);
     hs_filter__init(&filter);
-    filter.accept = accept_main;
-    filter.context = &heap.bounds;
-    int failed = hs_query__rows(question->store, &filter, HS_ROW_BY_TIME, false, 0, UINT64_MAX, &question->control,
-                                &order.rows, &question->error);
-    if (failed)
-        return failed;
-    failed = work_out(&heap, result, &order);
-    hs_rows__free(&order.rows);
-    free(order.ended);
-    free(order.ended_from);
+    struct looking looking = {
+        .heap = &heap, .result = result, .workers = hs_scan__workers(question->store, &question->control)};
+    const struct hs_scan scan = {question->store, &filter, &question->control, looking.workers, look_at_rows, &looking,
+                                 false,           0};
+    int failed = make_result(&heap, result);
+    if (!failed)
+        failed = make_lookers(&looking, &filter);
+    if (!failed && heap.bounds.to)
+        failed = hs_scan__run(&scan, NULL);
+    if (!failed)
+        failed = work_out(&heap, &looking);
+    free_lookers(&looking);
     release(&heap);
     return failed ? hs_error__set(&question->error, -failed, "%s", strerror(-failed)) : 0;
 }

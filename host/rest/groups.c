@@ -2,6 +2,7 @@
 //
 // /allocation_groups: the blocks by their stacks. A group's half `only_matched` is about those that the filter lets
 // through, the half `all` about the whole trace.
+#include "host/query/order.h"
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
@@ -26,10 +27,20 @@ const struct hs_rest_parameter hs_groups_parameters[] = {
     {0},
 };
 
+// ---- order ----------------------------------------------------------------------------------------------------------
+
 struct sorting {
     struct hs_question *question;
-    const struct hs_totals *totals;
-    uint64_t *key; // by place in the totals
+    const struct hs_stack_totals *stacks;
+    const char *word;
+    struct hs_keyed_row *row; // stacks
+    size_t count, room;
+    size_t at; // all before it have their keys
+};
+
+struct order {
+    size_t count;
+    uint32_t stack[]; // ascending; equal ones by stack
 };
 
 static uint64_t half_key(const struct hs_total *total, const char *word)
@@ -45,54 +56,75 @@ static uint64_t half_key(const struct hs_total *total, const char *word)
     return !strcmp(word, "leaked_count") ? total->live_count : total->allocated_bytes;
 }
 
-static uint64_t key_of(const struct sorting *sorting, const struct hs_total *total, const char *word)
+static int add_row(struct sorting *sorting, uint32_t stack, uint64_t key)
 {
-    struct hs_group group;
-    if (!strncmp(word, "only_matched.", 13))
-        return half_key(total, word + 13);
-    if (!hs_filter_scope__group(sorting->question->state->scope, total->stack, &group))
-        return 0;
-    if (!strcmp(word, "all.max_total_usage_first_seen_at"))
-        return group.usage_max_time;
-    return half_key(&group.total, word + 4);
-}
-
-static int compare(const void *left, const void *right, void *context)
-{
-    const struct sorting *sorting = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (sorting->key[a] != sorting->key[b])
-        return sorting->key[a] < sorting->key[b] ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
-// Places of the groups in ascending order; equal ones by stack.
-static int make_order(void *context, void **value, size_t *bytes, struct hs_error *error)
-{
-    struct sorting *sorting = context;
-    const char *word = hs_question__text(sorting->question, "sort_by");
-    size_t count = sorting->totals->count;
-    uint32_t *order = malloc((count + 1) * sizeof(*order));
-    sorting->key = malloc((count + 1) * sizeof(*sorting->key));
-    if (!order || !sorting->key) {
-        free(order);
-        free(sorting->key);
-        return hs_error__set(error, ENOMEM, "out of memory");
-    }
-    for (size_t i = 0; i < count; i++) {
-        order[i] = (uint32_t)i;
-        sorting->key[i] = key_of(sorting, &sorting->totals->total[i], word);
-    }
-    qsort_r(order, count, sizeof(*order), compare, sorting);
-    free(sorting->key);
-    *value = order;
-    *bytes = count * sizeof(*order);
+    if (sorting->count == sorting->room)
+        return -ENOMEM; // there are more than were counted: the store's files are being changed
+    sorting->row[sorting->count++] = (struct hs_keyed_row){key, stack};
     return 0;
 }
 
+static int take_matched(void *context, const struct hs_total *total)
+{
+    struct sorting *sorting = context;
+    return add_row(sorting, total->stack, half_key(total, sorting->word + sizeof("only_matched.") - 1));
+}
+
+static int take_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
+{
+    (void)bytes;
+    (void)count;
+    return add_row(context, stack, 0);
+}
+
+// Both the groups and the stacks come in the order of stacks.
+static int take_group(void *context, const struct hs_group *group)
+{
+    struct sorting *sorting = context;
+    const char *word = sorting->word + sizeof("all.") - 1;
+    while (sorting->at < sorting->count && sorting->row[sorting->at].row < group->total.stack)
+        sorting->at++;
+    if (sorting->at < sorting->count && sorting->row[sorting->at].row == group->total.stack)
+        sorting->row[sorting->at++].key =
+            !strcmp(word, "max_total_usage_first_seen_at") ? group->usage_max_time : half_key(&group->total, word);
+    return 0;
+}
+
+static int take_keys(struct sorting *sorting)
+{
+    if (!strncmp(sorting->word, "only_matched.", sizeof("only_matched.") - 1))
+        return hs_stack_totals__each(sorting->stacks, take_matched, sorting);
+    int failed = hs_stack_totals__each_value(sorting->stacks, HS_TOTAL_STACK, HS_TOTAL_STACK, take_stack, sorting);
+    return failed ? failed : hs_filter_scope__each_group(sorting->question->state->scope, take_group, sorting);
+}
+
+static int make_order(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    struct sorting *sorting = context;
+    sorting->room = hs_stack_totals__count(sorting->stacks);
+    struct order *order = malloc(sizeof(*order) + sorting->room * sizeof(order->stack[0]));
+    sorting->row = malloc((sorting->room + 1) * sizeof(*sorting->row));
+    int failed = order && sorting->row ? take_keys(sorting) : -ENOMEM;
+    if (failed) {
+        free(order);
+        free(sorting->row);
+        return hs_error__set(error, ENOMEM, "out of memory");
+    }
+    hs_keyed_rows__sort(sorting->row, sorting->count);
+    order->count = sorting->count;
+    for (size_t i = 0; i < sorting->count; i++)
+        order->stack[i] = sorting->row[i].row;
+    free(sorting->row);
+    *value = order;
+    *bytes = sizeof(*order) + order->count * sizeof(order->stack[0]);
+    return 0;
+}
+
+// ---- the question ---------------------------------------------------------------------------------------------------
+
 struct groups {
-    const struct hs_totals *totals;
-    const uint32_t *order;
+    struct hs_stack_totals stacks;
+    const struct order *order;
 };
 
 int hs_prepare__groups(struct hs_question *question)
@@ -102,16 +134,17 @@ int hs_prepare__groups(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = groups;
     question->free_work = free;
-    int result = hs_question__totals(question, &groups->totals);
+    int result = hs_question__stack_totals(question, &groups->stacks);
     if (!result)
         result = hs_filter_scope__prepare_groups(question->state->scope, true, &question->control, &question->error);
     if (result)
         return result;
     char *key = NULL;
     void *value = NULL;
-    struct sorting sorting = {.question = question, .totals = groups->totals};
+    struct sorting sorting = {
+        .question = question, .stacks = &groups->stacks, .word = hs_question__text(question, "sort_by")};
     const struct hs_cache_maker maker = {make_order, &sorting, free};
-    if (asprintf(&key, "groups?%s&%s", hs_question__text(question, "sort_by"), question->filter_text) < 0)
+    if (asprintf(&key, "groups?%s&%s", sorting.word, question->filter_text) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     result = hs_question__cached(question, question->state, key, &maker, &value);
     free(key);
@@ -165,7 +198,7 @@ int hs_answer__groups(struct hs_question *question, FILE *out)
     const struct groups *groups = question->work;
     struct hs_json json;
     bool descending = !strcmp(hs_question__text(question, "order"), "dsc");
-    uint64_t total = groups->totals->count;
+    uint64_t total = groups->order->count;
     uint64_t skip = hs_question__number(question, "skip", 0);
     uint64_t count = hs_question__number(question, "count", UINT64_MAX);
     skip = skip < total ? skip : total;
@@ -174,8 +207,9 @@ int hs_answer__groups(struct hs_question *question, FILE *out)
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "allocations");
     for (uint64_t i = skip; i < skip + count && !ferror(out); i++) {
-        uint32_t place = groups->order[descending ? total - 1 - i : i];
-        write_group(&json, question, &groups->totals->total[place]);
+        struct hs_total matched;
+        if (hs_stack_totals__find(&groups->stacks, groups->order->stack[descending ? total - 1 - i : i], &matched))
+            write_group(&json, question, &matched);
     }
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", total);

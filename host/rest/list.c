@@ -25,7 +25,7 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     const struct hs_store *store = state->store;
     const struct hs_summary *summary = hs_store__summary(store);
     struct hs_stack_facts facts;
-    hs_stack_facts__of(state, &facts);
+    hs_rest_state__stack_facts(state, &facts);
     hs_json__open_object(json, NULL);
     hs_json__string(json, "id", hs_rest_trace__id(trace));
     hs_json__string(json, "executable", hs_program_name(store));

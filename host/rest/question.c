@@ -400,3 +400,91 @@ int hs_question__totals(struct hs_question *question, const struct hs_totals **t
 {
     return hs_question__totals_of(question, question->state, &question->filter, question->filter_text, totals);
 }
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+static int add_value(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
+{
+    struct hs_stack_values *values = context;
+    if (!count)
+        return 0;
+    if (values->count == values->room) {
+        const size_t room = 2 * values->room + 1024;
+        struct hs_stack_value *grown = reallocarray(values->at, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        values->at = grown;
+        values->room = room;
+    }
+    values->at[values->count++] = (struct hs_stack_value){stack, {bytes, count}};
+    return 0;
+}
+
+static void free_table(void *value)
+{
+    hs_packed__close(value);
+    free(value);
+}
+
+static int make_table(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    const struct adding *adding = context;
+    struct hs_packed *table = calloc(1, sizeof(*table));
+    if (!table)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_query__totals_table(adding->state->store, adding->filter, &adding->question->control, table, error);
+    if (result) {
+        free(table);
+        return result;
+    }
+    *value = table;
+    *bytes = sizeof(*table) + table->mapped;
+    return 0;
+}
+
+// What the kernel sampled is not in tables, and little.
+int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
+                                 const struct hs_filter *filter, const char *filter_key, struct hs_stack_totals *stacks)
+{
+    char *key = NULL;
+    void *value = NULL;
+    struct adding adding = {question, state, filter};
+    const struct hs_cache_maker maker = {make_table, &adding, free_table};
+    *stacks = (struct hs_stack_totals){0};
+    if (question->events != HS_EVENTS_HEAP)
+        return hs_question__totals_of(question, state, filter, filter_key, &stacks->totals);
+    stacks->table = hs_totals_table__for(state->store, filter);
+    if (stacks->table) {
+        stacks->stacks = filter->stacks;
+        return 0;
+    }
+    if (asprintf(&key, "table?%s", filter_key) < 0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_question__cached(question, state, key, &maker, &value);
+    free(key);
+    stacks->table = value;
+    return result;
+}
+
+int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks)
+{
+    return hs_question__stack_totals_of(question, question->state, &question->filter, question->filter_text, stacks);
+}
+
+int hs_question__values(struct hs_question *question, enum hs_cost cost, struct hs_stack_values *values)
+{
+    struct hs_stack_totals stacks;
+    *values = (struct hs_stack_values){0};
+    int result = hs_question__stack_totals(question, &stacks);
+    if (result)
+        return result;
+    if (hs_stack_totals__each_value(&stacks, hs_cost__key(cost), hs_cost__count_key(cost), add_value, values))
+        result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+    return result;
+}
+
+void hs_stack_values__free(struct hs_stack_values *values)
+{
+    free(values->at);
+    *values = (struct hs_stack_values){0};
+}

@@ -6,8 +6,11 @@
 
 #include "host/filter/filter.h"
 #include "host/query/query.h"
+#include "host/report/cost.h"
 #include "host/rest/cache.h"
 #include "host/rest/endpoint.h"
+#include "host/rest/node_tree.h"
+#include "host/rest/stack_totals.h"
 #include "host/rest/traces.h"
 #include "host/server/uri.h"
 
@@ -72,5 +75,19 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
 int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
                            const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
 int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);
+
+// The same in less memory: of the heap a table says it, that of the store or one that is made.
+int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
+                                 const struct hs_filter *filter, const char *filter_key,
+                                 struct hs_stack_totals *stacks);
+int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks);
+
+// What stacks have of one cost, those alone that have blocks of it, in the order of stacks: 24 bytes for each.
+struct hs_stack_values {
+    struct hs_stack_value *at;
+    size_t count, room;
+};
+int hs_question__values(struct hs_question *question, enum hs_cost cost, struct hs_stack_values *values);
+void hs_stack_values__free(struct hs_stack_values *values);
 
 #endif

@@ -2,74 +2,167 @@
 //
 // /regions: the address ranges of blocks, those that touch or overlap as one.
 #include "host/filter/allocator.h"
+#include "host/query/match.h"
+#include "host/query/scan.h"
 #include "host/rest/answers.h"
+#include "host/rest/spans.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct regions {
-    struct hs_rows rows; // by address
-    struct hs_main_heap heap;
-    uint64_t heap_start, heap_end;
-    bool mapped_blocks; // some have mappings of their own
+    struct hs_spans spans;
+    struct hs_span heap; // that all blocks of the main heap lie in; 0 to 0: there is none
 };
 
 static void free_regions(void *work)
 {
     struct regions *regions = work;
-    hs_rows__free(&regions->rows);
+    hs_spans__free(&regions->spans);
     free(regions);
 }
 
-static uint64_t start_of(const struct hs_question *question, const struct regions *regions, uint64_t row)
-{
-    const struct hs_columns *columns = hs_store__columns(question->store);
-    bool mapped = regions->mapped_blocks && hs_allocator__is_mapped(question->store, row);
-    return hs_row__address(columns, row) - columns->pointer_size * (mapped ? 2u : 1u);
-}
-
-static uint64_t end_of(const struct hs_question *question, uint64_t row)
-{
-    const struct hs_columns *columns = hs_store__columns(question->store);
-    return hs_row__address(columns, row) + hs_row__size(columns, row) + hs_row__slack(columns, row);
-}
-
-struct bounding {
-    struct hs_question *question;
-    struct regions *regions;
+struct looker {
+    struct hs_matcher *matcher;
+    struct hs_spans spans;
+    struct hs_span heap;
 };
 
-static int bound(void *context, const struct hs_store *store, uint64_t row)
+struct looking {
+    const struct hs_store *store;
+    struct hs_main_heap heap;
+    bool mapped_blocks; // some have mappings of their own
+    bool wants_spans, wants_heap;
+    struct looker *looker; // by worker
+    unsigned workers;
+};
+
+// The head of a block belongs to it.
+static struct hs_span span_of(const struct looking *looking, uint64_t row, uint64_t address, uint64_t usable)
 {
-    struct bounding *bounding = context;
-    struct regions *regions = bounding->regions;
-    if (!hs_main_heap__has(&regions->heap, store, row))
-        return 0;
-    uint64_t start = start_of(bounding->question, regions, row), end = end_of(bounding->question, row);
-    if (!regions->heap_end || start < regions->heap_start)
-        regions->heap_start = start;
-    if (end > regions->heap_end)
-        regions->heap_end = end;
-    return 0;
+    const unsigned word = hs_store__columns(looking->store)->pointer_size;
+    const bool mapped = looking->mapped_blocks && hs_allocator__is_mapped(looking->store, row);
+    return (struct hs_span){address - word * (mapped ? 2u : 1u), address + usable};
+}
+
+static void widen(const struct looking *looking, struct looker *looker, uint64_t row, struct hs_span span)
+{
+    const bool wider = !looker->heap.end || span.start < looker->heap.start || span.end > looker->heap.end;
+    if (!wider || !hs_main_heap__has(&looking->heap, looking->store, row))
+        return;
+    looker->heap.start = !looker->heap.end || span.start < looker->heap.start ? span.start : looker->heap.start;
+    looker->heap.end = span.end > looker->heap.end ? span.end : looker->heap.end;
+}
+
+static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
+{
+    const struct looking *looking = context;
+    struct looker *looker = &looking->looker[worker];
+    struct hs_matcher *matcher = looker->matcher;
+    const unsigned word = hs_store__columns(looking->store)->pointer_size;
+    int failed = 0;
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
+        const size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
+        if (!count)
+            continue;
+        const uint64_t *address = hs_block__column(&matcher->block, HS_BLOCK_ADDRESS);
+        const uint64_t *size = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
+        const uint64_t *slack = hs_block__column(&matcher->block, HS_BLOCK_SLACK);
+        for (size_t n = 0; n < count && !failed; n++) {
+            const size_t i = matcher->place[n];
+            const uint64_t usable = size[i] + hs_row__stored_slack(slack[i], size[i], word);
+            const struct hs_span span = span_of(looking, row + i, address[i], usable);
+            if (looking->wants_heap)
+                widen(looking, looker, row + i, span);
+            if (looking->wants_spans)
+                failed = hs_spans__add(&looker->spans, span.start, span.end);
+        }
+    }
+    return failed;
+}
+
+static void free_lookers(struct looking *looking)
+{
+    for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
+        hs_matcher__destroy(looking->looker[worker].matcher);
+        hs_spans__free(&looking->looker[worker].spans);
+    }
+    free(looking->looker);
+    looking->looker = NULL;
+}
+
+static int look(struct looking *looking, const struct hs_filter *filter, const struct hs_query_control *control)
+{
+    const struct hs_scan scan = {looking->store, filter, control, looking->workers, look_at_rows, looking, false, 0};
+    looking->looker = calloc(looking->workers, sizeof(*looking->looker));
+    int failed = looking->looker ? 0 : -ENOMEM;
+    for (unsigned worker = 0; worker < looking->workers && !failed; worker++) {
+        looking->looker[worker].matcher = hs_matcher__create(looking->store, filter);
+        failed = looking->looker[worker].matcher ? 0 : -ENOMEM;
+    }
+    return failed ? failed : hs_scan__run(&scan, NULL);
+}
+
+static void take_heap(struct regions *regions, const struct hs_span *found)
+{
+    if (!found->end)
+        return;
+    regions->heap.start = !regions->heap.end || found->start < regions->heap.start ? found->start : regions->heap.start;
+    regions->heap.end = found->end > regions->heap.end ? found->end : regions->heap.end;
+}
+
+// What the workers found, together.
+static int take_all(struct looking *looking, struct regions *regions)
+{
+    int failed = 0;
+    for (unsigned worker = 0; worker < looking->workers && !failed; worker++) {
+        struct hs_spans *spans = &looking->looker[worker].spans;
+        take_heap(regions, &looking->looker[worker].heap);
+        failed = hs_spans__settle(spans);
+        for (size_t i = 0; i < spans->count && !failed; i++)
+            failed = hs_spans__add(&regions->spans, spans->at[i].start, spans->at[i].end);
+    }
+    return failed ? failed : hs_spans__settle(&regions->spans);
+}
+
+static int find(struct looking *looking, const struct hs_filter *filter, const struct hs_query_control *control,
+                struct regions *regions)
+{
+    int failed = look(looking, filter, control);
+    if (!failed)
+        failed = take_all(looking, regions);
+    free_lookers(looking);
+    return failed;
 }
 
 int hs_prepare__regions(struct hs_question *question)
 {
+    struct hs_filter all;
     struct regions *regions = calloc(1, sizeof(*regions));
     if (!regions)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = regions;
     question->free_work = free_regions;
-    regions->mapped_blocks = hs_allocator__of(question->store) == HS_ALLOCATOR_GLIBC;
-    hs_main_heap__find(question->store, &regions->heap);
-    struct bounding bounding = {question, regions};
-    int result = 0;
-    if (regions->heap.to)
-        result = hs_query__each(question->store, NULL, &question->control, bound, &bounding, &question->error);
-    return result ? result
-                  : hs_query__rows(question->store, &question->filter, HS_ROW_BY_ADDRESS, false, 0, UINT64_MAX,
-                                   &question->control, &regions->rows, &question->error);
+    if (hs_store__summary(question->store)->has_sums)
+        return hs_query__refuse_sums(&question->error);
+    struct looking looking = {.store = question->store,
+                              .mapped_blocks = hs_allocator__of(question->store) == HS_ALLOCATOR_GLIBC,
+                              .wants_spans = true,
+                              .workers = hs_scan__workers(question->store, &question->control)};
+    hs_main_heap__find(question->store, &looking.heap);
+    const bool has_heap = looking.heap.to != 0;
+    looking.wants_heap = has_heap && !question->restricted;
+    int failed = find(&looking, &question->filter, &question->control, regions);
+    // The main heap is that of all blocks, whatever the filter says.
+    if (!failed && has_heap && question->restricted) {
+        looking.wants_spans = false;
+        looking.wants_heap = true;
+        hs_filter__init(&all);
+        failed = find(&looking, &all, &question->control, regions);
+    }
+    return failed ? hs_error__set(&question->error, -failed, "%s", strerror(-failed)) : 0;
 }
 
 static void write_region(struct hs_json *json, uint64_t start, uint64_t end)
@@ -84,25 +177,15 @@ int hs_answer__regions(struct hs_question *question, FILE *out)
 {
     const struct regions *regions = question->work;
     struct hs_json json;
-    uint64_t start = 0, end = 0;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
-    hs_json__number(&json, "main_heap_start", regions->heap_start);
-    hs_json__number(&json, "main_heap_end", regions->heap_end);
-    hs_write__hexadecimal(&json, "main_heap_start_s", regions->heap_start);
-    hs_write__hexadecimal(&json, "main_heap_end_s", regions->heap_end);
+    hs_json__number(&json, "main_heap_start", regions->heap.start);
+    hs_json__number(&json, "main_heap_end", regions->heap.end);
+    hs_write__hexadecimal(&json, "main_heap_start_s", regions->heap.start);
+    hs_write__hexadecimal(&json, "main_heap_end_s", regions->heap.end);
     hs_json__open_array(&json, "regions");
-    for (size_t i = 0; i < regions->rows.count; i++) {
-        uint64_t next = start_of(question, regions, regions->rows.row[i]);
-        uint64_t next_end = end_of(question, regions->rows.row[i]);
-        if (i && next > end)
-            write_region(&json, start, end);
-        if (!i || next > end)
-            start = next;
-        end = next_end > end ? next_end : end;
-    }
-    if (regions->rows.count)
-        write_region(&json, start, end);
+    for (size_t i = 0; i < regions->spans.count; i++)
+        write_region(&json, regions->spans.at[i].start, regions->spans.at[i].end);
     hs_json__close_array(&json);
     hs_json__close_object(&json);
     return 0;

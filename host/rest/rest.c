@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/rest.h"
 
+#include "host/query/leave.h"
 #include "host/rest/ask.h"
 #include "host/rest/question.h"
 
@@ -32,10 +33,14 @@ static void free_question(struct hs_question *question)
         question->free_work(question->work);
     while (question->held_count)
         hs_cache__release(question->rest->cache, question->held[--question->held_count]);
-    if (question->other)
+    if (question->other) {
+        hs_rest_state__trim(question->other);
         hs_rest_state__release(question->other);
-    if (question->state)
+    }
+    if (question->state) {
+        hs_rest_state__trim(question->state);
         hs_rest_state__release(question->state);
+    }
     free(question->filter_text);
     hs_uri__free(&question->uri);
 }
@@ -168,6 +173,7 @@ static int find_state(struct hs_question *question)
         return result;
     question->store = question->state->store;
     question->symbols = question->state->symbols;
+    question->control.leaves_columns = hs_columns__are_large(hs_store__columns(question->store));
     question->control.cells = hs_beforehand__cells(question->state->beforehand);
     question->control.events = hs_beforehand__events(question->state->beforehand);
     question->control.lifetimes = hs_beforehand__ranking(question->state->beforehand, HS_ROW_BY_LIFETIME);

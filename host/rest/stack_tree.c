@@ -4,134 +4,178 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct building {
-    const struct hs_node *nodes;
-    size_t count;
-    struct hs_stack_node *at; // by node of the stack table
+// ---- building -------------------------------------------------------------------------------------------------------
+
+struct collecting {
+    struct hs_stack_value *value;
+    struct hs_stack_times *times;
+    size_t count, room;
 };
 
-static uint32_t parent_of(const struct building *building, uint32_t node)
+static int collect(void *context, const struct hs_total *total)
 {
-    uint32_t parent = building->nodes[node].parent;
-    return parent < node ? parent : 0;
+    struct collecting *collecting = context;
+    if (collecting->count == collecting->room)
+        return -ENOMEM; // there are more than were counted: the store's files are being changed
+    collecting->value[collecting->count] =
+        (struct hs_stack_value){total->stack, {total->allocated_bytes, total->allocated_count}};
+    collecting->times[collecting->count++] = (struct hs_stack_times){total->first_time, total->last_time};
+    return 0;
 }
 
-static void add(struct hs_stack_node *to, const struct hs_stack_node *from)
+static void add_times(struct hs_stack_tree *tree, uint32_t at, struct hs_stack_times times)
 {
-    to->bytes += from->bytes;
-    to->count += from->count;
-    to->first = from->first < to->first ? from->first : to->first;
-    to->last = from->last > to->last ? from->last : to->last;
+    struct hs_stack_times *to = &tree->times[at];
+    to->first = times.first < to->first ? times.first : to->first;
+    to->last = times.last > to->last ? times.last : to->last;
 }
 
-// `children` counts what has been added to a node: those of which nothing was, are not in the tree.
-static void add_up(struct building *building, const struct hs_totals *totals)
+static int make_times(struct hs_stack_tree *tree, const struct collecting *collected)
 {
-    for (size_t i = 0; i < building->count; i++)
-        building->at[i] = (struct hs_stack_node){.node = (uint32_t)i, .first = UINT64_MAX};
-    for (size_t i = 0; i < totals->count; i++) {
-        const struct hs_total *total = &totals->total[i];
-        struct hs_stack_node *node = &building->at[total->stack < building->count ? total->stack : 0];
-        node->children++;
-        node->self_bytes += total->allocated_bytes;
-        node->self_count += total->allocated_count;
-        add(node, &(struct hs_stack_node){.bytes = total->allocated_bytes,
-                                          .count = total->allocated_count,
-                                          .first = total->first_time,
-                                          .last = total->last_time});
-    }
-    for (uint32_t node = (uint32_t)building->count; node-- > 1;) {
-        if (!building->at[node].children)
-            continue;
-        struct hs_stack_node *parent = &building->at[parent_of(building, node)];
-        parent->children++;
-        add(parent, &building->at[node]);
-    }
+    tree->times = malloc(tree->nodes.count * sizeof(*tree->times));
+    if (!tree->times)
+        return -ENOMEM;
+    for (size_t at = 0; at < tree->nodes.count; at++)
+        tree->times[at] = (struct hs_stack_times){UINT64_MAX, 0};
+    for (size_t i = 0; i < collected->count; i++)
+        add_times(tree, hs_node_tree__find(&tree->nodes, collected->value[i].stack), collected->times[i]);
+    for (uint32_t at = (uint32_t)tree->nodes.count; at-- > 1;)
+        add_times(tree, hs_node_tree__parent(&tree->nodes, at), tree->times[at]);
+    return 0;
 }
 
 static int compare(const void *left, const void *right, void *context)
 {
-    const struct building *building = context;
-    const struct hs_stack_node *a = left, *b = right;
-    uint32_t of_a = parent_of(building, a->node), of_b = parent_of(building, b->node);
-    if (of_a != of_b)
-        return of_a < of_b ? -1 : 1;
-    if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
+    const struct hs_stack_tree *tree = context;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (tree->times[a].first != tree->times[b].first)
+        return tree->times[a].first < tree->times[b].first ? -1 : 1;
+    return (a > b) - (a < b);
 }
 
-static int link_nodes(const struct building *building, struct hs_stack_tree *tree)
+struct children {
+    uint32_t *at;
+    size_t room;
+};
+
+static int sort_children(struct hs_stack_tree *tree, uint32_t parent, struct children *children)
 {
-    uint32_t *place = calloc(building->count + 1, sizeof(*place));
-    if (!place)
-        return -ENOMEM;
-    for (size_t i = 0; i < tree->count; i++) {
-        place[tree->at[i].node] = (uint32_t)i;
-        tree->at[i].children = 0;
+    struct hs_node_tree *nodes = &tree->nodes;
+    size_t count = 0;
+    for (uint32_t child = nodes->child[parent]; child; child = nodes->sibling[child]) {
+        if (count == children->room) {
+            const size_t room = 2 * children->room + 64;
+            uint32_t *grown = reallocarray(children->at, room, sizeof(*grown));
+            if (!grown)
+                return -ENOMEM;
+            children->at = grown;
+            children->room = room;
+        }
+        children->at[count++] = child;
     }
-    for (size_t i = tree->count; i-- > 1;) {
-        struct hs_stack_node *node = &tree->at[i];
-        node->parent = place[parent_of(building, node->node)];
-        tree->at[node->parent].child = (uint32_t)i;
-        tree->at[node->parent].children++;
-    }
-    free(place);
+    if (count < 2)
+        return 0;
+    qsort_r(children->at, count, sizeof(*children->at), compare, tree);
+    nodes->child[parent] = children->at[0];
+    for (size_t i = 0; i < count; i++)
+        nodes->sibling[children->at[i]] = i + 1 < count ? children->at[i + 1] : 0;
     return 0;
 }
 
-int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store, const struct hs_totals *totals)
+static int sort_all(struct hs_stack_tree *tree)
 {
-    struct building building = {0};
+    struct children children = {0};
+    int failed = 0;
+    for (uint32_t at = 0; at < tree->nodes.count && !failed; at++)
+        failed = sort_children(tree, at, &children);
+    free(children.at);
+    return failed;
+}
+
+int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store, const struct hs_stack_totals *stacks)
+{
+    struct collecting collected = {.room = hs_stack_totals__count(stacks)};
     *tree = (struct hs_stack_tree){0};
-    building.nodes = hs_store__nodes(store, &building.count);
-    building.count += !building.count;
-    building.at = malloc(building.count * sizeof(*building.at));
-    if (!building.at)
-        return -ENOMEM;
-    add_up(&building, totals);
-    for (size_t i = 0; i < building.count; i++)
-        if (!i || building.at[i].children)
-            building.at[tree->count++] = building.at[i];
-    tree->at = building.at;
-    qsort_r(tree->at + 1, tree->count - 1, sizeof(*tree->at), compare, &building);
-    int result = link_nodes(&building, tree);
-    if (result)
+    collected.value = malloc((collected.room + 1) * sizeof(*collected.value));
+    collected.times = malloc((collected.room + 1) * sizeof(*collected.times));
+    int failed = collected.value && collected.times ? hs_stack_totals__each(stacks, collect, &collected) : -ENOMEM;
+    if (!failed)
+        failed = hs_node_tree__make(&tree->nodes, store, collected.value, collected.count);
+    if (!failed)
+        failed = make_times(tree, &collected);
+    free(collected.value);
+    free(collected.times);
+    if (!failed)
+        failed = sort_all(tree);
+    if (failed)
         hs_stack_tree__free(tree);
-    return result;
+    return failed;
 }
 
 void hs_stack_tree__free(struct hs_stack_tree *tree)
 {
-    free(tree->at);
+    hs_node_tree__free(&tree->nodes);
+    free(tree->times);
     *tree = (struct hs_stack_tree){0};
+}
+
+// ---- visiting -------------------------------------------------------------------------------------------------------
+
+static struct hs_stack_node node_at(const struct hs_stack_tree *tree, uint32_t at)
+{
+    return (struct hs_stack_node){.node = tree->nodes.node[at],
+                                  .passing = tree->nodes.passing[at],
+                                  .own = hs_node_tree__own(&tree->nodes, at),
+                                  .first = tree->times[at].first,
+                                  .last = tree->times[at].last};
+}
+
+struct hs_stack_node hs_stack_tree__root(const struct hs_stack_tree *tree)
+{
+    return node_at(tree, 0);
+}
+
+static int visit(const struct hs_stack_tree *tree, hs_stack_visitor visitor, void *context, uint32_t at, unsigned depth,
+                 bool is_first)
+{
+    const struct hs_stack_node node = node_at(tree, at);
+    return visitor(context, &node, depth, is_first);
+}
+
+// Leaves a node and those above it whose last child this was. The next sibling is entered; 0: there is none.
+static int leave_up(const struct hs_stack_tree *tree, hs_stack_visitor leave, void *context, uint32_t *at,
+                    unsigned *depth)
+{
+    int result = 0;
+    for (;;) {
+        result = leave ? visit(tree, leave, context, *at, *depth, false) : 0;
+        const uint32_t sibling = tree->nodes.sibling[*at];
+        if (result || sibling) {
+            *at = sibling;
+            return result;
+        }
+        *at = hs_node_tree__parent(&tree->nodes, *at);
+        if (!*at)
+            return 0;
+        --*depth;
+    }
 }
 
 int hs_stack_tree__walk(const struct hs_stack_tree *tree, hs_stack_visitor enter, hs_stack_visitor leave, void *context)
 {
-    uint32_t at = tree->at[0].children ? tree->at[0].child : 0;
+    uint32_t at = tree->nodes.child[0];
     unsigned depth = 0;
-    int result = at ? enter(context, &tree->at[at], depth, true) : 0;
+    int result = at ? visit(tree, enter, context, at, depth, true) : 0;
     while (at && !result) {
-        const struct hs_stack_node *node = &tree->at[at];
-        if (node->children) {
-            at = node->child;
-            result = enter(context, &tree->at[at], ++depth, true);
-            continue;
+        const bool deeper = tree->nodes.child[at];
+        if (deeper) {
+            at = tree->nodes.child[at];
+            depth++;
+        } else {
+            result = leave_up(tree, leave, context, &at, &depth);
         }
-        for (;;) {
-            const struct hs_stack_node *parent = &tree->at[node->parent];
-            result = leave ? leave(context, node, depth, false) : 0;
-            if (result || at + 1 < parent->child + parent->children)
-                break;
-            at = node->parent;
-            node = parent;
-            if (!at)
-                return result;
-            depth--;
-        }
-        if (!result)
-            result = enter(context, &tree->at[++at], depth, false);
+        if (at && !result)
+            result = visit(tree, enter, context, at, depth, deeper);
     }
     return result;
 }

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Totals by stack as the tree of their return addresses: the part of the trace's stack table that they need.
+// Totals by stack as the tree of their return addresses: the part of the trace's stack table that they need. It takes
+// 48 bytes for each node.
 #ifndef HEAPSONDE_HOST_REST_STACK_TREE_H
 #define HEAPSONDE_HOST_REST_STACK_TREE_H
 
-#include "host/query/query.h"
+#include "host/rest/node_tree.h"
+#include "host/rest/stack_totals.h"
 
 struct hs_stack_node {
-    uint32_t node;   // of the stack table
-    uint32_t parent; // place in the tree
-    uint32_t child;  // place of the first child; its others follow, in the order in which they first allocated
-    uint32_t children;
-    uint64_t bytes, count; // of everything that passes here
-    uint64_t self_bytes, self_count;
+    uint32_t node; // of the stack table
+    struct hs_value passing, own;
     uint64_t first, last; // time of the first and the last allocation; first > last: none is known
 };
 
 struct hs_stack_tree {
-    struct hs_stack_node *at; // [0] is the root
-    size_t count;
+    struct hs_node_tree nodes; // siblings in the order in which they first allocated
+    struct hs_stack_times {
+        uint64_t first, last;
+    } * times; // by node of `nodes`
 };
 
 // Of what was allocated. 0, or -ENOMEM.
-int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store, const struct hs_totals *totals);
+int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store,
+                         const struct hs_stack_totals *stacks);
 void hs_stack_tree__free(struct hs_stack_tree *tree);
+
+struct hs_stack_node hs_stack_tree__root(const struct hs_stack_tree *tree);
 
 // Visits every node but the root, parents first. `leave` (may be NULL) comes when all below a node has been visited.
 // Not 0 ends the walk and is returned; -ENOMEM.

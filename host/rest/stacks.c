@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const struct hs_rest_parameter hs_stacks_parameters[] = {
+const struct hs_rest_parameter hs_part_parameters[] = {
     {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
     {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
     {0},

@@ -2,6 +2,8 @@
 #include "host/rest/traces.h"
 
 #include "host/import/import.h"
+#include "host/query/block.h"
+#include "host/query/totals_table.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
 
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 // What the file was when it was read.
 struct stamp {
@@ -26,8 +29,10 @@ struct state {
     struct hs_store *store;
     unsigned holders; // under `lock` of the trace
     struct hs_rest_trace *trace;
-    pthread_mutex_t counts_lock;
-    uint64_t *frame_counts; // NULL: not worked out yet
+    pthread_mutex_t counts_lock;          // of the next ones while they are made
+    struct hs_frame_counts *frame_counts; // NULL: not worked out yet
+    bool has_facts;
+    struct hs_stack_facts facts;
     struct hs_beforehand *beforehand;
 };
 
@@ -67,8 +72,14 @@ static void close_state(struct state *state)
     hs_trace_symbols__destroy(state->public.symbols);
     hs_store__close(state->store);
     pthread_mutex_destroy(&state->counts_lock);
-    free(state->frame_counts);
+    hs_frame_counts__destroy(state->frame_counts);
     free(state);
+}
+
+// Nearly every answer has stacks in it, and with them these counts.
+static void prepare_counts(void *context)
+{
+    hs_rest_state__prepare_frame_counts(&((struct state *)context)->public, NULL);
 }
 
 static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress, struct state **opened,
@@ -94,8 +105,31 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
         state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
     if (!state->public.scope)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
-    state->public.beforehand = state->beforehand = hs_beforehand__start(state->store);
+    state->public.beforehand = state->beforehand = hs_beforehand__start(state->store, prepare_counts, state);
     return 0;
+}
+
+// Of all files that the process has mapped.
+#define MOST_RESIDENT ((uint64_t)512 << 20)
+
+static uint64_t resident_of_files(void)
+{
+    unsigned long all, resident, shared = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu %lu", &all, &resident, &shared) != 3)
+        shared = 0;
+    fclose(file);
+    return (uint64_t)shared * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void hs_rest_state__trim(const struct hs_rest_state *state)
+{
+    if (resident_of_files() <= MOST_RESIDENT)
+        return;
+    hs_columns__leave(hs_store__columns(state->store), UINT64_MAX);
+    hs_beforehand__leave(state->beforehand);
 }
 
 bool hs_rest_state__grows(const struct hs_rest_state *state)
@@ -134,8 +168,50 @@ uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t
 {
     const struct state *state = (const struct state *)public;
     size_t count = 0;
-    hs_store__nodes(state->store, &count);
-    return state->frame_counts && node < count ? state->frame_counts[node] : 0;
+    const struct hs_node *nodes = hs_store__nodes(state->store, &count);
+    return state->frame_counts && node < count ? hs_frame_counts__of(state->frame_counts, nodes[node].pc) : 0;
+}
+
+// ---- facts ----------------------------------------------------------------------------------------------------------
+
+struct looking {
+    const uint32_t *depths; // by node
+    size_t nodes;
+    struct hs_stack_facts *facts;
+};
+
+static int look_at_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
+{
+    const struct looking *looking = context;
+    const uint32_t depth = stack < looking->nodes ? looking->depths[stack] : 0;
+    (void)bytes;
+    (void)count;
+    looking->facts->stacks++;
+    if (depth > looking->facts->deepest)
+        looking->facts->deepest = depth;
+    return 0;
+}
+
+static bool look_at_stacks(const struct hs_store *store, struct hs_stack_facts *facts)
+{
+    struct looking looking = {.facts = facts};
+    uint32_t *depths = hs_store__depths(store);
+    *facts = (struct hs_stack_facts){0};
+    hs_store__nodes(store, &looking.nodes);
+    looking.depths = depths;
+    bool good = depths && !hs_query__each_stack(store, HS_TOTAL_STACK, HS_TOTAL_STACK, look_at_stack, &looking, NULL);
+    free(depths);
+    return good;
+}
+
+void hs_rest_state__stack_facts(const struct hs_rest_state *public, struct hs_stack_facts *facts)
+{
+    struct state *state = (struct state *)(uintptr_t) public;
+    pthread_mutex_lock(&state->counts_lock);
+    if (!state->has_facts)
+        state->has_facts = look_at_stacks(state->store, &state->facts);
+    *facts = state->facts;
+    pthread_mutex_unlock(&state->counts_lock);
 }
 
 // ---- files that change ---------------------------------------------------------------------------------------------

@@ -23,6 +23,14 @@ struct hs_rest_state {
 uint64_t hs_rest_state__frame_count(const struct hs_rest_state *state, uint32_t node);
 // Works them out when that was not done yet. Returns 0 or a negative errno.
 int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *state, struct hs_error *error);
+// What is known of the stacks as a whole, worked out once.
+struct hs_stack_facts {
+    size_t stacks; // that allocated
+    uint32_t deepest;
+};
+void hs_rest_state__stack_facts(const struct hs_rest_state *state, struct hs_stack_facts *facts);
+// Called when a question has been answered: what is resident of files is given back when it has become much.
+void hs_rest_state__trim(const struct hs_rest_state *state);
 bool hs_rest_state__grows(const struct hs_rest_state *state); // it is still being written, or its end is missing
 
 struct hs_rest_trace;

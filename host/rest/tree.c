@@ -18,14 +18,14 @@ static void free_tree(void *work)
 
 int hs_prepare__tree(struct hs_question *question)
 {
-    const struct hs_totals *totals;
+    struct hs_stack_totals stacks;
     struct hs_stack_tree *tree = calloc(1, sizeof(*tree));
     if (!tree)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = tree;
     question->free_work = free_tree;
-    int result = hs_question__totals(question, &totals);
-    if (!result && hs_stack_tree__build(tree, question->store, totals))
+    int result = hs_question__stack_totals(question, &stacks);
+    if (!result && hs_stack_tree__build(tree, question->store, &stacks))
         result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
@@ -42,8 +42,8 @@ static void write_numbers(FILE *out, const struct hs_store *store, const struct 
     bool none = node->first > node->last;
     uint64_t first = none ? UINT64_MAX : hs_store__realtime_ns(store, node->first) / 1000000000u;
     uint64_t last = none ? 0 : hs_store__realtime_ns(store, node->last) / 1000000000u;
-    fprintf(out, "{\"size\":%" PRIu64 ",\"count\":%" PRIu64 ",\"first\":%" PRIu64 ",\"last\":%" PRIu64, node->bytes,
-            node->count, first, last);
+    fprintf(out, "{\"size\":%" PRIu64 ",\"count\":%" PRIu64 ",\"first\":%" PRIu64 ",\"last\":%" PRIu64,
+            node->passing.bytes, node->passing.count, first, last);
 }
 
 // Inlined functions are children of those that they were inlined into.
@@ -81,7 +81,8 @@ int hs_answer__tree(struct hs_question *question, FILE *out)
 {
     const struct hs_stack_tree *tree = question->work;
     struct writing writing = {question, out};
-    write_numbers(out, question->store, &tree->at[0]);
+    const struct hs_stack_node root = hs_stack_tree__root(tree);
+    write_numbers(out, question->store, &root);
     fputs(",\"children\":[", out);
     int result = hs_stack_tree__walk(tree, enter_node, leave_node, &writing);
     fputs("]}\n", out);
@@ -171,9 +172,9 @@ static int fold_node(void *context, const struct hs_stack_node *node, unsigned d
     memcpy(folding->path + end, text, length);
     folding->ends[depth] = end + length;
     free(text);
-    if (node->self_count) {
+    if (node->own.count) {
         fwrite_unlocked(folding->path, 1, end + length, folding->out);
-        fprintf(folding->out, " %" PRIu64 "\n", node->self_bytes);
+        fprintf(folding->out, " %" PRIu64 "\n", node->own.bytes);
     }
     return ferror(folding->out) ? -EPIPE : 0;
 }

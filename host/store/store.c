@@ -637,14 +637,25 @@ uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time)
 }
 
 // The wall clock may be set while the program runs: the last clock point before `time` says how far it is ahead.
-uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
+uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until)
 {
     const struct hs_clock_point *points = store->clock.data;
-    uint64_t start = store->head.summary.start_realtime_ns;
-    for (size_t i = store->clock.capacity; i--;)
-        if (points[i].time <= time && points[i].realtime_ns)
-            return points[i].realtime_ns + (time - points[i].time);
-    return start + time;
+    *until = HS_NEVER;
+    for (size_t i = store->clock.capacity; i--;) {
+        *from = points[i].time;
+        if (*from <= time && points[i].realtime_ns)
+            return points[i].realtime_ns + (time - *from);
+        if (points[i].realtime_ns && *from < *until)
+            *until = *from;
+    }
+    *from = 0;
+    return store->head.summary.start_realtime_ns + time;
+}
+
+uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
+{
+    uint64_t from, until;
+    return hs_store__realtime_during(store, time, &from, &until);
 }
 
 // The first moment from `first` on at which a clock that shows `shown` there shows `wanted`; UINT64_MAX: none.

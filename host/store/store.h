@@ -408,6 +408,8 @@ const struct hs_module *hs_store__module_during(const struct hs_store *store, ui
 const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL when unknown
 
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
+// The same, and from when to when the wall clock was not set: until *until, which is not in it.
+uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until);
 uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
 // The first time of the trace at which the wall clock showed this or more; 0 when it did from the start.
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns);

@@ -43,7 +43,10 @@ static inline uint32_t hs_trace_symbols__place(struct hs_trace_symbols *self, ui
 // The frames of one node of the stack table; of a cut mark: one frame that names the reason. Never NULL.
 static inline const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node);
 
-// The same where they are known already, else NULL.
+// The same by the number of a place.
+static inline const struct hs_frames *hs_trace_symbols__of_place(struct hs_trace_symbols *self, uint32_t number);
+
+// The same of a node where they are known already, else NULL.
 static inline const struct hs_frames *hs_trace_symbols__known(struct hs_trace_symbols *self, uint32_t node);
 
 // The node's frames are these, which the caller knows already: what hs_symbols__named or hs_symbols__resolve of the
@@ -85,11 +88,16 @@ static inline uint32_t hs_trace_symbols__place(struct hs_trace_symbols *self, ui
     return number ? number : hs_trace_symbols__find_place(self, node);
 }
 
-static inline const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node)
+static inline const struct hs_frames *hs_trace_symbols__of_place(struct hs_trace_symbols *self, uint32_t number)
 {
-    struct hs_place *place = hs_places__at(&self->places, hs_trace_symbols__place(self, node));
+    struct hs_place *place = hs_places__at(&self->places, number);
     const struct hs_frames *frames = __atomic_load_n(&place->frames, __ATOMIC_ACQUIRE);
     return frames ? frames : hs_trace_symbols__find_frames(self, place);
+}
+
+static inline const struct hs_frames *hs_trace_symbols__node(struct hs_trace_symbols *self, uint32_t node)
+{
+    return hs_trace_symbols__of_place(self, hs_trace_symbols__place(self, node));
 }
 
 static inline const struct hs_frames *hs_trace_symbols__known(struct hs_trace_symbols *self, uint32_t node)

@@ -4,6 +4,7 @@
 #include "host/query/cells.h"
 #include "host/query/ranking.h"
 #include "host/query/scan.h"
+#include "host/query/totals_table.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
 #include "tests/suite.h"
@@ -60,6 +61,56 @@ static void add_culled(const struct hs_filter *filter, struct hs_total *expected
     }
 }
 
+struct comparing {
+    const struct hs_totals *totals;
+    size_t at;
+};
+
+static int compare_total(void *context, const struct hs_total *total)
+{
+    struct comparing *comparing = context;
+    ck_assert_uint_lt(comparing->at, comparing->totals->count);
+    ck_assert_mem_eq(total, &comparing->totals->total[comparing->at++], sizeof(*total));
+    return 0;
+}
+
+static int compare_values(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
+{
+    struct comparing *comparing = context;
+    ck_assert_uint_lt(comparing->at, comparing->totals->count);
+    const struct hs_total *total = &comparing->totals->total[comparing->at++];
+    ck_assert_uint_eq(stack, total->stack);
+    ck_assert_uint_eq(bytes, total->live_bytes);
+    ck_assert_uint_eq(count, total->peak_count);
+    return 0;
+}
+
+// A table says the same as totals do.
+static void check_table(const struct hs_filter *filter, const struct hs_query_control *control,
+                        const struct hs_totals *totals, size_t stacks)
+{
+    struct hs_packed table = {0};
+    struct comparing all = {totals, 0}, values = {totals, 0};
+    struct hs_total total;
+    const struct hs_set any = {0};
+    size_t found = 0;
+    ck_assert_int_eq(hs_query__totals_table(store, filter, control, &table, NULL), 0);
+    ck_assert_uint_eq(hs_totals_table__count(&table), totals->count);
+    ck_assert_int_eq(hs_totals_table__each_total(&table, &any, compare_total, &all), 0);
+    ck_assert_int_eq(
+        hs_totals_table__each(&table, &any, HS_TOTAL_LIVE_BYTES, HS_TOTAL_PEAK_COUNT, compare_values, &values), 0);
+    ck_assert_uint_eq(all.at, totals->count);
+    ck_assert_uint_eq(values.at, totals->count);
+    for (uint32_t stack = 0; stack < stacks; stack++) {
+        if (!hs_totals_table__find(&table, stack, &total))
+            continue;
+        ck_assert_mem_eq(&total, &totals->total[found++], sizeof(total));
+        ck_assert_uint_eq(total.stack, stack);
+    }
+    ck_assert_uint_eq(found, totals->count);
+    hs_packed__close(&table);
+}
+
 static void check_totals(const struct hs_filter *filter, const struct hs_query_control *control, const uint32_t *row,
                          uint64_t count)
 {
@@ -82,6 +133,7 @@ static void check_totals(const struct hs_filter *filter, const struct hs_query_c
     }
     ck_assert_uint_eq(seen, totals.count);
     check_total(&totals.sum, &sum);
+    check_table(filter, control, &totals, stacks);
     hs_totals__free(&totals);
     free(expected);
 }

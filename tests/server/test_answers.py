@@ -131,6 +131,10 @@ class Answers:
                 stacks = {row.stack: row.frames for row in rows}
                 self.assertEqual(answer["total_count"], len(stacks))
                 self.assertEqual(answer["backtraces"], [stacks[stack] for stack in sorted(stacks)])
+                for skip, count in ((0, 3), (2, 5), (len(stacks), 1), (1, 0)):
+                    page = self.server.data("backtraces", skip=skip, count=count, **parameters)
+                    self.assertEqual(page, {"backtraces": answer["backtraces"][skip:skip + count],
+                                            "total_count": len(stacks)})
         for row in self.random.sample(self.model.rows, 20):
             self.assertEqual(self.server.data(f"backtrace/{row.stack}"), {"frames": row.frames})
 

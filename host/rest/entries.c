@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/entries.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum known { NOT_KNOWN, HAS_NOT, HAS };
+
+struct finding {
+    struct hs_trace_symbols *symbols;
+    const struct hs_node_tree *nodes;
+    const char *function;
+    uint64_t *inside; // a bit for each node: the function is at it or further out
+    uint8_t *known;   // by place: whether it has the function
+    size_t places;
+    struct hs_function_start *entry;
+    size_t count, room;
+};
+
+// The outermost frame of the function; -1: none.
+static int32_t frame_of(const struct finding *finding, const struct hs_frames *frames)
+{
+    int32_t i = (int32_t)frames->count - 1;
+    while (i >= 0 && strcmp(frames->frame[i].function, finding->function) != 0)
+        i--;
+    return i;
+}
+
+static int make_room(struct finding *finding, uint32_t place)
+{
+    if (place < finding->places)
+        return 0;
+    const size_t places = 2 * (size_t)place + 1024;
+    uint8_t *known = realloc(finding->known, places);
+    if (!known)
+        return -ENOMEM;
+    memset(known + finding->places, NOT_KNOWN, places - finding->places);
+    finding->known = known;
+    finding->places = places;
+    return 0;
+}
+
+static int add_entry(struct finding *finding, uint32_t at, int32_t frame)
+{
+    if (finding->count == finding->room) {
+        const size_t room = 2 * finding->room + 256;
+        struct hs_function_start *grown = reallocarray(finding->entry, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        finding->entry = grown;
+        finding->room = room;
+    }
+    finding->entry[finding->count++] = (struct hs_function_start){
+        .at = at, .frame = frame, .first = finding->nodes->first[at], .value = finding->nodes->passing[at]};
+    return 0;
+}
+
+static bool is_inside(const struct finding *finding, uint32_t at)
+{
+    return finding->inside[at / 64] >> (at % 64) & 1;
+}
+
+static int look_at(struct finding *finding, uint32_t at)
+{
+    const uint32_t node = finding->nodes->node[at], place = hs_trace_symbols__place(finding->symbols, node);
+    bool inside = is_inside(finding, hs_node_tree__parent(finding->nodes, at));
+    int failed = inside ? 0 : make_room(finding, place);
+    if (!inside && !failed && finding->known[place] != HAS_NOT) {
+        const int32_t frame = frame_of(finding, hs_trace_symbols__node(finding->symbols, node));
+        inside = frame >= 0;
+        finding->known[place] = inside ? HAS : HAS_NOT;
+        failed = inside ? add_entry(finding, at, frame) : 0;
+    }
+    finding->inside[at / 64] |= (uint64_t)inside << (at % 64);
+    return failed;
+}
+
+int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
+                     struct hs_function_start **entries, size_t *count)
+{
+    struct finding finding = {.symbols = symbols, .nodes = nodes, .function = function};
+    finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
+    int failed = finding.inside ? 0 : -ENOMEM;
+    for (uint32_t at = 1; at < nodes->count && !failed; at++)
+        failed = look_at(&finding, at);
+    free(finding.inside);
+    free(finding.known);
+    *entries = finding.entry;
+    *count = finding.count;
+    if (!failed)
+        return 0;
+    free(finding.entry);
+    *entries = NULL;
+    return failed;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where stacks come into a function: the frames with its name that have none of it further out. One that calls itself
+// is taken where it was called first, so that what it leads to is counted once.
+#ifndef HEAPSONDE_HOST_REST_ENTRIES_H
+#define HEAPSONDE_HOST_REST_ENTRIES_H
+
+#include "host/rest/function_tree.h"
+
+// Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
+int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
+                     struct hs_function_start **entries, size_t *count);
+
+#endif

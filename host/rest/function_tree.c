@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/function_tree.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Frames of one node of the tree are called members, those behind them steps. Steps of one function are a group: when
+// it is shown, a node of the tree, and its steps are the members of that.
+struct group {
+    const struct hs_frame *frame;
+    struct hs_value value;
+    uint32_t first;
+    size_t steps;
+    size_t begin, filled; // in the next level's members
+    uint32_t shown;       // 0: no
+};
+
+struct members {
+    struct hs_function_start *member;
+    size_t count, room;
+};
+
+// Of a node of the tree of this level.
+struct range {
+    uint32_t node;
+    size_t begin, end;
+};
+
+struct ranges {
+    struct range *range;
+    size_t count, room;
+};
+
+struct growing {
+    const struct hs_function_growth *growth;
+    struct hs_function_tree *tree;
+    uint64_t least;
+    struct members now, next;
+    struct ranges ranges, next_ranges;
+    // Of the node at hand:
+    struct hs_value self;
+    struct group *group;
+    size_t groups, room;
+    uint32_t *slot; // number of a group + 1, by function
+    size_t slots;   // a power of two
+    uint32_t *order;
+    size_t order_room;
+    uint32_t *place; // outwards, by node of the stack table: where it is among the next members, if it is
+    int failed;
+};
+
+static bool make_room(void **memory, size_t *room, size_t wanted, size_t element)
+{
+    if (wanted <= *room)
+        return true;
+    size_t grown = *room * 2 > wanted ? *room * 2 : wanted + 64;
+    void *larger = reallocarray(*memory, grown, element);
+    if (!larger)
+        return false;
+    *memory = larger;
+    *room = grown;
+    return true;
+}
+
+#define MAKE_ROOM(growing, memory, room, wanted)                                                                       \
+    ((growing)->failed = make_room((void **)&(memory), &(room), wanted, sizeof(*(memory))) ? 0 : -ENOMEM)
+
+// ---- groups ---------------------------------------------------------------------------------------------------------
+
+// Equal names are equal pointers.
+static uint32_t *slot_of(const struct growing *growing, const char *function)
+{
+    size_t i = (size_t)(((uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15u) >> 32) & (growing->slots - 1);
+    while (growing->slot[i] && growing->group[growing->slot[i] - 1].frame->function != function)
+        i = (i + 1) & (growing->slots - 1);
+    return &growing->slot[i];
+}
+
+static int grow_slots(struct growing *growing)
+{
+    size_t slots = growing->slots ? 2 * growing->slots : 1024;
+    uint32_t *slot = calloc(slots, sizeof(*slot));
+    if (!slot)
+        return growing->failed = -ENOMEM;
+    free(growing->slot);
+    growing->slot = slot;
+    growing->slots = slots;
+    for (size_t i = 0; i < growing->groups; i++)
+        *slot_of(growing, growing->group[i].frame->function) = (uint32_t)i + 1;
+    return 0;
+}
+
+// Those that came last first: nobody else was put aside because of them.
+static void forget_groups(struct growing *growing)
+{
+    while (growing->groups) {
+        *slot_of(growing, growing->group[growing->groups - 1].frame->function) = 0;
+        growing->groups--;
+    }
+}
+
+static struct group *group_of(struct growing *growing, const struct hs_frame *frame)
+{
+    uint32_t *slot = slot_of(growing, frame->function);
+    if (*slot)
+        return &growing->group[*slot - 1];
+    if (2 * growing->groups >= growing->slots) {
+        if (grow_slots(growing))
+            return NULL;
+        slot = slot_of(growing, frame->function);
+    }
+    if (MAKE_ROOM(growing, growing->group, growing->room, growing->groups + 1))
+        return NULL;
+    growing->group[growing->groups] = (struct group){.frame = frame, .first = UINT32_MAX};
+    *slot = (uint32_t)++growing->groups;
+    return &growing->group[growing->groups - 1];
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------------
+
+static void add(struct hs_value *to, const struct hs_value *value)
+{
+    to->bytes += value->bytes;
+    to->count += value->count;
+}
+
+static struct group *count_step(struct growing *growing, const struct hs_function_start *step,
+                                const struct hs_frame *frame)
+{
+    struct group *group = group_of(growing, frame);
+    if (!group)
+        return NULL;
+    add(&group->value, &step->value);
+    group->steps++;
+    if (step->first < group->first) {
+        group->first = step->first;
+        group->frame = frame;
+    }
+    return group;
+}
+
+static void take_step(struct growing *growing, struct group *group, const struct hs_function_start *step)
+{
+    growing->next.member[group->begin + group->filled++] = *step;
+}
+
+// ---- outwards -------------------------------------------------------------------------------------------------------
+
+// A member has one step at most and becomes it; its `group` is the place of its node then. At node 0 it has none.
+static void move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member)
+{
+    const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
+    if (frames && member->frame + 1 < (int32_t)frames->count) {
+        member->frame++;
+    } else {
+        member->at = hs_trace_symbols__parent(symbols, member->at);
+        member->frame = 0;
+    }
+    member->group = member->at ? hs_trace_symbols__place(symbols, member->at) : 0;
+}
+
+// Nodes lie all over: they are fetched some members before they are needed.
+enum { NEAR = 8, FAR = 16 };
+
+static void look_ahead(const struct hs_trace_symbols *symbols, const struct hs_function_start *member, size_t left)
+{
+    if (left <= FAR)
+        return;
+    __builtin_prefetch(&symbols->nodes[member[FAR].at]);
+    __builtin_prefetch(&symbols->place[member[NEAR].at]);
+    __builtin_prefetch(&symbols->place[hs_trace_symbols__parent(symbols, member[NEAR].at)]);
+}
+
+// Some members: each is moved by itself.
+struct part {
+    struct hs_trace_symbols *symbols;
+    struct hs_function_start *member;
+    size_t count;
+    pthread_t thread;
+};
+
+static void *move_part(void *argument)
+{
+    const struct part *part = argument;
+    for (size_t i = 0; i < part->count; i++) {
+        look_ahead(part->symbols, &part->member[i], part->count - i);
+        move_outwards(part->symbols, &part->member[i]);
+    }
+    return NULL;
+}
+
+// Where there are many it is done by two: nodes and their places are far from each other in memory.
+static void move_all(struct growing *growing, const struct range *range)
+{
+    enum { MANY = 1 << 16 };
+    struct hs_function_start *member = growing->now.member + range->begin;
+    const size_t count = range->end - range->begin, half = count > MANY ? count / 2 : 0;
+    struct part first = {.symbols = growing->growth->symbols, .member = member, .count = half};
+    struct part second = {.symbols = growing->growth->symbols, .member = member + half, .count = count - half};
+    const bool helped = half && !pthread_create(&first.thread, NULL, move_part, &first);
+    move_part(&second);
+    if (helped)
+        pthread_join(first.thread, NULL);
+    else
+        move_part(&first);
+}
+
+static void count_outwards(struct growing *growing, const struct range *range)
+{
+    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    move_all(growing, range);
+    for (size_t i = range->begin; i < range->end && !growing->failed; i++) {
+        struct hs_function_start *member = &growing->now.member[i];
+        if (!member->at) {
+            add(&growing->self, &member->value);
+            continue;
+        }
+        const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member->group);
+        const struct group *group = count_step(growing, member, &frames->frame[member->frame]);
+        member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
+    }
+}
+
+// Many stacks come to the same frame, from where on they are one.
+static struct hs_function_start *same_step(const struct growing *growing, const struct group *group,
+                                           const struct hs_function_start *step)
+{
+    const size_t place = growing->place[step->at];
+    if (place < group->begin || place >= group->begin + group->filled)
+        return NULL;
+    struct hs_function_start *same = &growing->next.member[place];
+    return same->at == step->at && same->frame == step->frame ? same : NULL;
+}
+
+static void take_outwards(struct growing *growing, const struct range *range)
+{
+    for (size_t i = range->begin; i < range->end; i++) {
+        const struct hs_function_start *step = &growing->now.member[i];
+        struct group *group = step->group ? &growing->group[step->group - 1] : NULL;
+        __builtin_prefetch(&growing->place[growing->now.member[i + NEAR < range->end ? i + NEAR : i].at], 1);
+        if (!group || !group->shown)
+            continue;
+        struct hs_function_start *same = same_step(growing, group, step);
+        if (same) {
+            add(&same->value, &step->value);
+            same->first = step->first < same->first ? step->first : same->first;
+            continue;
+        }
+        growing->place[step->at] = (uint32_t)(group->begin + group->filled);
+        take_step(growing, group, step);
+    }
+}
+
+// ---- inwards --------------------------------------------------------------------------------------------------------
+
+typedef void (*step_visitor)(struct growing *growing, const struct hs_function_start *step,
+                             const struct hs_frame *frame);
+
+static void step_to(struct growing *growing, struct hs_function_start step, const struct hs_frames *frames,
+                    step_visitor visit)
+{
+    visit(growing, &step, &frames->frame[step.frame]);
+}
+
+static void step_inwards(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
+{
+    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_node_tree *nodes = growing->growth->nodes;
+    struct hs_function_start step = *member;
+    struct hs_value own = nodes->passing[member->at];
+    if (member->frame > 0) {
+        step.frame--;
+        step_to(growing, step, hs_trace_symbols__node(symbols, nodes->node[member->at]), visit);
+        return;
+    }
+    for (uint32_t child = nodes->child[member->at]; child; child = nodes->sibling[child]) {
+        const struct hs_frames *frames = hs_trace_symbols__node(symbols, nodes->node[child]);
+        step = (struct hs_function_start){.at = child,
+                                          .frame = (int32_t)frames->count - 1,
+                                          .first = nodes->first[child],
+                                          .value = nodes->passing[child]};
+        step_to(growing, step, frames, visit);
+        own.bytes -= step.value.bytes;
+        own.count -= step.value.count;
+    }
+    add(&growing->self, &own);
+}
+
+static void count_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+{
+    if (!growing->failed)
+        count_step(growing, step, frame);
+}
+
+static void take_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+{
+    const uint32_t *slot = slot_of(growing, frame->function);
+    struct group *group = *slot ? &growing->group[*slot - 1] : NULL;
+    if (group && group->shown && group->filled < group->steps)
+        take_step(growing, group, step);
+}
+
+// ---- all steps of a node --------------------------------------------------------------------------------------------
+
+static void count_steps(struct growing *growing, const struct range *range)
+{
+    if (!growing->growth->nodes) {
+        count_outwards(growing, range);
+        return;
+    }
+    for (size_t i = range->begin; i < range->end && !growing->failed; i++)
+        step_inwards(growing, &growing->now.member[i], count_inwards);
+}
+
+// Those of the groups that are shown become the next level's members.
+static void take_steps(struct growing *growing, const struct range *range)
+{
+    if (!growing->growth->nodes) {
+        take_outwards(growing, range);
+        return;
+    }
+    for (size_t i = range->begin; i < range->end; i++)
+        step_inwards(growing, &growing->now.member[i], take_inwards);
+}
+
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct group *groups = context, *a = &groups[*(const uint32_t *)left], *b = &groups[*(const uint32_t *)right];
+    if (a->value.bytes != b->value.bytes)
+        return a->value.bytes > b->value.bytes ? -1 : 1;
+    if (a->value.count != b->value.count)
+        return a->value.count > b->value.count ? -1 : 1;
+    int names = strcmp(a->frame->function, b->frame->function);
+    return names ? names : (a > b) - (a < b);
+}
+
+// The groups that are shown, largest first. Returns how many.
+static size_t choose(struct growing *growing)
+{
+    size_t count = 0;
+    if (MAKE_ROOM(growing, growing->order, growing->order_room, growing->groups))
+        return 0;
+    for (size_t i = 0; i < growing->groups; i++)
+        if (growing->group[i].value.bytes >= growing->least)
+            growing->order[count++] = (uint32_t)i;
+    if (count)
+        qsort_r(growing->order, count, sizeof(*growing->order), compare, growing->group);
+    return count < growing->growth->cut.children ? count : growing->growth->cut.children;
+}
+
+static int add_children(struct growing *growing, uint32_t node)
+{
+    struct hs_function_tree *tree = growing->tree;
+    const size_t count = choose(growing);
+    if (growing->failed || MAKE_ROOM(growing, tree->at, tree->room, tree->count + count) ||
+        MAKE_ROOM(growing, growing->next_ranges.range, growing->next_ranges.room, growing->next_ranges.count + count))
+        return growing->failed;
+    tree->at[node].first_child = (uint32_t)tree->count;
+    tree->at[node].children = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        struct group *group = &growing->group[growing->order[i]];
+        group->shown = (uint32_t)tree->count;
+        group->begin = growing->next.count;
+        growing->next.count += group->steps;
+        tree->at[tree->count++] = (struct hs_function_node){.frame = group->frame, .all = group->value};
+    }
+    return MAKE_ROOM(growing, growing->next.member, growing->next.room, growing->next.count);
+}
+
+static void add_ranges(struct growing *growing, uint32_t node)
+{
+    const uint32_t children = growing->tree->at[node].children;
+    for (uint32_t i = 0; i < children; i++) {
+        const struct group *group = &growing->group[growing->order[i]];
+        growing->next_ranges.range[growing->next_ranges.count++] =
+            (struct range){group->shown, group->begin, group->begin + group->filled};
+    }
+}
+
+static int grow_node(struct growing *growing, const struct range *range, unsigned depth)
+{
+    const int *cancel = growing->growth->cancel;
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+        return growing->failed = -ECANCELED;
+    forget_groups(growing);
+    growing->self = (struct hs_value){0};
+    count_steps(growing, range);
+    if (growing->failed)
+        return growing->failed;
+    growing->tree->at[range->node].self = growing->self;
+    if (depth >= growing->growth->cut.depth || add_children(growing, range->node))
+        return growing->failed;
+    if (growing->tree->at[range->node].children)
+        take_steps(growing, range);
+    add_ranges(growing, range->node);
+    return 0;
+}
+
+static void next_level(struct growing *growing)
+{
+    struct ranges ranges = growing->ranges;
+    free(growing->now.member);
+    growing->now = growing->next;
+    growing->next = (struct members){0};
+    growing->ranges = growing->next_ranges;
+    ranges.count = 0;
+    growing->next_ranges = ranges;
+}
+
+static int grow_levels(struct growing *growing)
+{
+    for (unsigned depth = 0; growing->ranges.count; depth++) {
+        for (size_t i = 0; i < growing->ranges.count; i++)
+            if (grow_node(growing, &growing->ranges.range[i], depth))
+                return growing->failed;
+        next_level(growing);
+    }
+    return 0;
+}
+
+static int plant(struct growing *growing, struct hs_function_start *starts, size_t count)
+{
+    struct hs_function_tree *tree = growing->tree;
+    growing->now = (struct members){starts, count, count};
+    if (!growing->growth->nodes)
+        growing->place = calloc(growing->growth->symbols->node_count + 1, sizeof(*growing->place));
+    if (!growing->growth->nodes && !growing->place)
+        return -ENOMEM;
+    if (MAKE_ROOM(growing, tree->at, tree->room, 1) || grow_slots(growing) ||
+        MAKE_ROOM(growing, growing->ranges.range, growing->ranges.room, 1))
+        return growing->failed;
+    tree->at[0] = (struct hs_function_node){0};
+    tree->count = 1;
+    for (size_t i = 0; i < count; i++)
+        add(&tree->at[0].all, &starts[i].value);
+    growing->least = (uint64_t)((double)tree->at[0].all.bytes * growing->growth->cut.least / 100);
+    growing->ranges.range[growing->ranges.count++] = (struct range){0, 0, count};
+    return 0;
+}
+
+int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
+                           struct hs_function_start *starts, size_t count)
+{
+    struct growing growing = {.growth = growth, .tree = tree};
+    *tree = (struct hs_function_tree){0};
+    int failed = plant(&growing, starts, count);
+    if (!failed)
+        failed = grow_levels(&growing);
+    free(growing.now.member);
+    free(growing.next.member);
+    free(growing.ranges.range);
+    free(growing.next_ranges.range);
+    free(growing.group);
+    free(growing.slot);
+    free(growing.order);
+    free(growing.place);
+    if (failed)
+        hs_function_tree__free(tree);
+    return failed;
+}
+
+void hs_function_tree__free(struct hs_function_tree *tree)
+{
+    free(tree->at);
+    *tree = (struct hs_function_tree){0};
+}
