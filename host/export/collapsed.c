@@ -61,18 +61,19 @@ static size_t append_name(char *to, const char *name)
 static bool fold(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
 {
     struct folding *folding = context;
-    const struct hs_tree_node *node = &tree->node[index];
+    const char *function = tree->node[index].frame->function;
     size_t start = depth ? folding->ends[depth - 1] : 0;
-    if (folding->failed || !reserve(folding, start + strlen(node->function) + 2, depth)) {
+    if (folding->failed || !reserve(folding, start + strlen(function) + 2, depth)) {
         folding->failed = true;
         return false;
     }
     size_t end = start;
     if (depth)
         folding->path[end++] = ';';
-    end += append_name(folding->path + end, node->function);
+    end += append_name(folding->path + end, function);
     folding->ends[depth] = end;
-    uint64_t value = folding->blocks ? node->self_blocks : node->self_bytes;
+    const struct hs_tree_self self = hs_call_tree__self(tree, index);
+    uint64_t value = folding->blocks ? self.blocks : self.bytes;
     if (value) {
         fwrite_unlocked(folding->path, 1, end, folding->out);
         fprintf(folding->out, " %" PRIu64 "\n", value);

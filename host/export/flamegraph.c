@@ -118,9 +118,9 @@ static void write_title(const struct drawing *drawing, const char *name, const s
     FILE *out = drawing->out;
     fputs("<title>", out);
     write_xml_text(out, name);
-    if (*node->module && strcmp(name, node->function) == 0) {
+    if (node->frame && *node->frame->module) {
         fputs(" (", out);
-        write_xml_text(out, base_name(node->module));
+        write_xml_text(out, base_name(node->frame->module));
         fputs(node->inlined ? ", inlined)" : ")", out);
     }
     fprintf(out, ": %s, %s in %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
@@ -173,8 +173,9 @@ static bool draw_node(void *context, const struct hs_call_tree *tree, uint32_t i
     if (depth + 1 > drawing->deepest)
         drawing->deepest = depth + 1;
     if (!drawing->measuring) {
-        enum hs_origin origin = hs_frame__origin(node->function, node->module, drawing->executable);
-        write_box(drawing, node, node->function, left, depth + 1, origin);
+        const struct hs_frame *frame = node->frame;
+        enum hs_origin origin = hs_frame__origin(frame->function, frame->module, drawing->executable);
+        write_box(drawing, node, frame->function, left, depth + 1, origin);
     }
     if (depth + 1 >= DEEPEST)
         return false;
@@ -262,9 +263,7 @@ static void write_page(struct drawing *drawing, const struct hs_call_tree *tree)
     write_heading(drawing, tree);
     write_legend(out);
     fputs("<g id=\"boxes\">\n", out);
-    struct hs_tree_node root = tree->node[0];
-    root.module = "";
-    write_box(drawing, &root, "all", 0, 0, HS_ORIGIN_UNKNOWN);
+    write_box(drawing, &tree->node[0], "all", 0, 0, HS_ORIGIN_UNKNOWN);
     drawing->left[0] = 0;
     hs_call_tree__walk(tree, draw_node, drawing);
     fputs("</g>\n<script><![CDATA[\n", out);

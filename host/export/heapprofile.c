@@ -34,10 +34,16 @@ static void open_node(const struct writing *writing, uint32_t id, const char *fu
     fprintf(writing->out, ",\"lineNumber\":-1,\"columnNumber\":-1},\"selfSize\":%" PRIu64 ",\"children\":[", self);
 }
 
+static uint64_t self_of(const struct writing *writing, const struct hs_call_tree *tree, uint32_t index)
+{
+    const struct hs_tree_self self = hs_call_tree__self(tree, index);
+    return writing->blocks ? self.blocks : self.bytes;
+}
+
 static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
 {
     struct writing *writing = context;
-    const struct hs_tree_node *node = &tree->node[index];
+    const struct hs_frame *frame = tree->node[index].frame;
     depth++;
     while (writing->depth >= depth) {
         fputs("]}", writing->out);
@@ -46,7 +52,7 @@ static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t 
     }
     if (!writing->first)
         fputc(',', writing->out);
-    open_node(writing, index, node->function, node->module, writing->blocks ? node->self_blocks : node->self_bytes);
+    open_node(writing, index, frame->function, frame->module, self_of(writing, tree, index));
     writing->depth = depth;
     writing->first = true;
     return true;
@@ -57,7 +63,7 @@ static void write_samples(const struct writing *writing, const struct hs_call_tr
     const char *separator = "";
     fputs(",\"samples\":[", writing->out);
     for (uint32_t i = 1; i < tree->count; i++) {
-        uint64_t size = writing->blocks ? tree->node[i].self_blocks : tree->node[i].self_bytes;
+        uint64_t size = self_of(writing, tree, i);
         if (!size)
             continue;
         fprintf(writing->out, "%s{\"size\":%" PRIu64 ",\"nodeId\":%" PRIu32 ",\"ordinal\":%" PRIu32 "}", separator,

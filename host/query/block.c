@@ -68,10 +68,3 @@ const uint64_t *hs_block__column(struct hs_block *block, enum hs_block_column co
     block->unpacked |= 1u << column;
     return value;
 }
-
-void hs_columns__leave(const struct hs_columns *columns, uint64_t end)
-{
-    for (unsigned i = 0; i < HS_BLOCK_COLUMNS; i++)
-        hs_packed__leave(hs_block__packed(columns, (enum hs_block_column)i), 0, end);
-    hs_packed__leave(&columns->detail, 0, end);
-}

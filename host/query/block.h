@@ -41,7 +41,4 @@ const uint64_t *hs_block__column(struct hs_block *block, enum hs_block_column co
 
 const struct hs_packed *hs_block__packed(const struct hs_columns *columns, enum hs_block_column column);
 
-// All columns: the pages of the blocks before `end` are not needed for a while.
-void hs_columns__leave(const struct hs_columns *columns, uint64_t end);
-
 #endif

@@ -18,3 +18,10 @@ void hs_columns__leave_behind(const struct hs_columns *columns, uint64_t block)
     for (int i = 0; i < HS_BLOCK_COLUMNS; i++)
         hs_packed__leave_behind(hs_block__packed(columns, (enum hs_block_column)i), block);
 }
+
+void hs_columns__leave(const struct hs_columns *columns, uint64_t end)
+{
+    for (unsigned i = 0; i < HS_BLOCK_COLUMNS; i++)
+        hs_packed__leave(hs_block__packed(columns, (enum hs_block_column)i), 0, end);
+    hs_packed__leave(&columns->detail, 0, end);
+}

@@ -15,4 +15,7 @@ bool hs_columns__are_large(const struct hs_columns *columns);
 // Of who reads large columns once, block after block, behind each of them. Most calls do nothing.
 void hs_columns__leave_behind(const struct hs_columns *columns, uint64_t block);
 
+// All columns: the pages of the blocks before `end` are not needed for a while.
+void hs_columns__leave(const struct hs_columns *columns, uint64_t end);
+
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
 
-#include "host/query/block.h"
+#include "host/query/leave.h"
 #include "host/query/turns.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define FIRST_NODES 1024u
+#define MOST_NODES  ((size_t)INT32_MAX)
 
 static const char no_stack[] = "[no stack]";
 
@@ -36,7 +37,7 @@ static size_t slot_of(const struct hs_call_tree *tree, uint32_t parent, const ch
     size_t i = (hash >> 32) & (tree->slot_count - 1);
     while (tree->slots[i]) {
         const struct hs_tree_node *node = &tree->node[tree->slots[i]];
-        if (node->parent == parent && node->function == function)
+        if (node->parent == parent && node->frame->function == function)
             break;
         i = (i + 1) & (tree->slot_count - 1);
     }
@@ -58,7 +59,7 @@ static int grow(struct hs_call_tree *tree)
     tree->slot_count = 2 * capacity;
     tree->capacity = capacity;
     for (uint32_t i = 1; i < tree->count; i++)
-        tree->slots[slot_of(tree, tree->node[i].parent, tree->node[i].function)] = i;
+        tree->slots[slot_of(tree, tree->node[i].parent, tree->node[i].frame->function)] = i;
     return 0;
 }
 
@@ -71,15 +72,14 @@ static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struc
         known->inlined = known->inlined && frame->inlined;
         return tree->slots[slot];
     }
-    if (tree->count == tree->capacity || tree->count == UINT32_MAX) {
-        if (tree->count == UINT32_MAX || grow(tree))
+    if (tree->count == tree->capacity || tree->count == MOST_NODES) {
+        if (tree->count == MOST_NODES || grow(tree))
             return 0;
         slot = slot_of(tree, parent, frame->function);
     }
     uint32_t index = (uint32_t)tree->count++;
     tree->slots[slot] = index;
-    tree->node[index] = (struct hs_tree_node){
-        .function = frame->function, .module = frame->module, .parent = parent, .inlined = frame->inlined};
+    tree->node[index] = (struct hs_tree_node){.frame = frame, .parent = parent, .inlined = frame->inlined};
     return index;
 }
 
@@ -101,19 +101,15 @@ static int compare_nodes(const void *left, const void *right, void *context)
     uint64_t of_b = sorting->order == HS_TREE_BY_BYTES ? b->bytes : b->blocks;
     if (sorting->order != HS_TREE_BY_NAME && of_a != of_b)
         return of_a > of_b ? -1 : 1;
-    int names = strcmp(a->function, b->function);
-    return names ? names : strcmp(a->module, b->module);
+    int names = strcmp(a->frame->function, b->frame->function);
+    return names ? names : strcmp(a->frame->module, b->frame->module);
 }
 
 static int finish(struct hs_call_tree *tree, enum hs_tree_order order)
 {
     // A node is made after its parent, so one pass from the end carries all sums up.
-    for (size_t i = tree->count; i-- > 0;) {
-        struct hs_tree_node *node = &tree->node[i];
-        node->bytes += node->self_bytes;
-        node->blocks += node->self_blocks;
-        if (i == 0)
-            break;
+    for (size_t i = tree->count; i-- > 1;) {
+        const struct hs_tree_node *node = &tree->node[i];
         tree->node[node->parent].bytes += node->bytes;
         tree->node[node->parent].blocks += node->blocks;
     }
@@ -191,8 +187,8 @@ static int add_costs(struct hs_call_tree *tree, const uint32_t *of_node, size_t 
         uint32_t index = known ? of_node[total->stack] : child_of(tree, 0, &unknown);
         if (!index)
             return -ENOMEM;
-        tree->node[index].self_bytes += bytes;
-        tree->node[index].self_blocks += blocks;
+        tree->node[index].bytes += bytes;
+        tree->node[index].blocks += blocks;
     }
     return 0;
 }
@@ -238,8 +234,8 @@ static int add_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symb
         }
         node = hs_trace_symbols__parent(symbols, node);
     } while (node && level < depth);
-    tree->node[at].self_bytes += hs_cost__bytes(total, cost);
-    tree->node[at].self_blocks += hs_cost__blocks(total, cost);
+    tree->node[at].bytes += hs_cost__bytes(total, cost);
+    tree->node[at].blocks += hs_cost__blocks(total, cost);
     return 0;
 }
 
@@ -258,6 +254,18 @@ int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symb
     if (result)
         hs_call_tree__free(tree);
     return result;
+}
+
+struct hs_tree_self hs_call_tree__self(const struct hs_call_tree *tree, uint32_t index)
+{
+    const struct hs_tree_node *node = &tree->node[index];
+    struct hs_tree_self self = {node->bytes, node->blocks};
+    for (uint32_t i = 0; i < node->children; i++) {
+        const struct hs_tree_node *child = &tree->node[tree->order[node->child + i]];
+        self.bytes -= child->bytes;
+        self.blocks -= child->blocks;
+    }
+    return self;
 }
 
 // ---- walking -------------------------------------------------------------------------------------------------------

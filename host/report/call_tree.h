@@ -9,16 +9,20 @@
 #include "host/report/cost.h"
 #include "host/symbols/trace_symbols.h"
 
+// There may be millions.
 struct hs_tree_node {
-    const char *function;
-    const char *module;
+    const struct hs_frame *frame; // of the function, the first that came up; NULL: the root
     uint32_t parent;
-    uint32_t child; // of the first child: its place in `order`
-    uint32_t children;
-    uint32_t place;                   // of this node in `order`
-    uint64_t self_bytes, self_blocks; // of stacks that end here
-    uint64_t bytes, blocks;           // of all stacks that pass here
-    bool inlined;                     // everywhere
+    uint32_t child; // the first child: its place in `order`
+    uint32_t place; // of this node in `order`
+    uint32_t children : 31;
+    uint32_t inlined : 1;   // everywhere
+    uint64_t bytes, blocks; // of all stacks that pass here
+};
+
+// Of stacks that end in a node.
+struct hs_tree_self {
+    uint64_t bytes, blocks;
 };
 
 struct hs_call_tree {
@@ -41,6 +45,7 @@ int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symb
                                  const struct hs_totals *totals, enum hs_cost cost, enum hs_tree_order order,
                                  unsigned depth);
 void hs_call_tree__free(struct hs_call_tree *tree);
+struct hs_tree_self hs_call_tree__self(const struct hs_call_tree *tree, uint32_t node);
 
 // Visits every node but the root, parents first, siblings in order. `visit` returns whether to go on below the node.
 typedef bool (*hs_tree_visitor)(void *context, const struct hs_call_tree *tree, uint32_t node, unsigned depth);

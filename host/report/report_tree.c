@@ -59,7 +59,7 @@ static bool print_node(void *context, const struct hs_call_tree *tree, uint32_t 
             hs_text__count(node->blocks).text, (int)above, "");
     if (branches)
         fputs("+ ", printer->out);
-    struct hs_frame frame = {.function = node->function, .module = node->module, .kind = HS_FRAME_OFFSET};
+    struct hs_frame frame = {.function = node->frame->function, .module = node->frame->module, .kind = HS_FRAME_OFFSET};
     hs_frame__print(printer->out, printer->style, &frame);
     return true;
 }

@@ -4,51 +4,67 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-int hs_ascii_table__add(struct hs_ascii_table *table, const char *format, ...)
+static int format_cell(struct hs_ascii_table *table, const char *format, va_list list, size_t *length)
 {
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 256;
-        char **cells = reallocarray(table->cell, capacity, sizeof(char *));
-        if (!cells)
-            return -ENOMEM;
-        table->cell = cells;
-        table->capacity = capacity;
+    va_list again;
+    va_copy(again, list);
+    int needed = vsnprintf(table->cell, table->room, format, list);
+    if (needed >= 0 && (size_t)needed >= table->room) {
+        const size_t room = 2 * (size_t)needed + 64;
+        char *cell = realloc(table->cell, room);
+        if (cell) {
+            table->cell = cell;
+            table->room = room;
+        }
+        needed = cell ? vsnprintf(cell, room, format, again) : -1;
     }
-    va_list list;
-    va_start(list, format);
-    int length = vasprintf(&table->cell[table->count], format, list);
-    va_end(list);
-    if (length < 0)
-        return -ENOMEM;
-    table->count++;
+    va_end(again);
+    *length = needed < 0 ? 0 : (size_t)needed;
+    return needed < 0 ? -ENOMEM : 0;
+}
+
+static int add_cell(struct hs_ascii_table *table, bool is_last, const char *format, va_list list)
+{
+    size_t length, *width = &table->width[table->column];
+    if (!table->out && is_last)
+        return 0;
+    int failed = format_cell(table, format, list, &length);
+    if (failed)
+        return failed;
+    if (!table->out)
+        *width = length > *width ? length : *width;
+    else if (is_last)
+        fprintf(table->out, "%s\n", table->cell);
+    else
+        fprintf(table->out, "%-*s ", (int)*width, table->cell);
     return 0;
 }
 
-void hs_ascii_table__write(FILE *out, const struct hs_ascii_table *table)
+int hs_ascii_table__add(struct hs_ascii_table *table, const char *format, ...)
 {
-    size_t width[HS_ASCII_COLUMNS] = {0};
-    for (size_t i = 0; i < table->count; i++) {
-        size_t length = strlen(table->cell[i]);
-        if (length > width[i % table->columns])
-            width[i % table->columns] = length;
-    }
-    for (size_t i = 0; i < table->count; i++) {
-        size_t column = i % table->columns;
-        if (column + 1 < table->columns)
-            fprintf(out, "%-*s ", (int)width[column], table->cell[i]);
-        else
-            fprintf(out, "%s\n", table->cell[i]);
-    }
-    putc('\n', out);
+    va_list list;
+    const bool is_last = table->column + 1 == table->columns;
+    va_start(list, format);
+    int failed = add_cell(table, is_last, format, list);
+    va_end(list);
+    table->column = is_last ? 0 : table->column + 1;
+    return failed;
 }
 
-void hs_ascii_table__free(struct hs_ascii_table *table)
+void hs_ascii_table__print(struct hs_ascii_table *table, FILE *out)
 {
-    for (size_t i = 0; i < table->count; i++)
-        free(table->cell[i]);
+    table->out = out;
+    table->column = 0;
+}
+
+void hs_ascii_table__end(struct hs_ascii_table *table)
+{
+    if (table->out)
+        putc('\n', table->out);
     free(table->cell);
     *table = (struct hs_ascii_table){0};
 }

@@ -10,16 +10,23 @@
 
 enum { HS_ASCII_COLUMNS = 5 };
 
+// The same cells are added twice, row by row: first they are measured, then printed.
 struct hs_ascii_table {
     unsigned columns;
-    char **cell; // row by row
-    size_t count, capacity;
+    // Private.
+    FILE *out; // NULL: measuring
+    unsigned column;
+    size_t width[HS_ASCII_COLUMNS];
+    char *cell;
+    size_t room;
 };
 
 // The cell that follows. 0 or -ENOMEM.
 int hs_ascii_table__add(struct hs_ascii_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void hs_ascii_table__write(FILE *out, const struct hs_ascii_table *table);
-void hs_ascii_table__free(struct hs_ascii_table *table);
+// From now on cells are printed.
+void hs_ascii_table__print(struct hs_ascii_table *table, FILE *out);
+// Ends it, with an empty line if it was printed.
+void hs_ascii_table__end(struct hs_ascii_table *table);
 
 // "  1.234 MB", "    123"
 void hs_ascii__size(char *text, size_t size, uint64_t bytes);

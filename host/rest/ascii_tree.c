@@ -25,7 +25,7 @@ static void key_of(const struct hs_question *question, uint32_t node, const stru
 }
 
 static int add_frames(struct hs_label_tree *tree, const struct hs_question *question, uint32_t node, uint32_t *at,
-                      const struct hs_total *total)
+                      const struct hs_label_value *value)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, node);
     for (uint32_t i = frames->count; i-- > 0;) {
@@ -34,31 +34,65 @@ static int add_frames(struct hs_label_tree *tree, const struct hs_question *ques
         *at = hs_label_tree__child(tree, *at, key, &frames->frame[i], node);
         if (!*at)
             return -ENOMEM;
-        hs_label_tree__add(&tree->at[*at], total);
+        hs_label_tree__add(&tree->at[*at], value);
     }
     return 0;
 }
 
-static int add_stack(struct hs_label_tree *tree, const struct hs_question *question, const struct hs_total *total)
+struct stack {
+    struct hs_label_value value;
+    uint32_t stack;
+};
+
+struct stacks {
+    struct stack *at;
+    size_t count, room;
+};
+
+static int add_stack(struct hs_label_tree *tree, const struct hs_question *question, const struct stack *stack)
 {
     size_t count;
     uint32_t at = 0;
-    uint32_t *nodes = hs_write__nodes(question, total->stack, &count);
-    int result = nodes || !total->stack ? 0 : -ENOMEM;
-    hs_label_tree__add(&tree->at[0], total);
+    uint32_t *nodes = hs_write__nodes(question, stack->stack, &count);
+    int result = nodes || !stack->stack ? 0 : -ENOMEM;
+    hs_label_tree__add(&tree->at[0], &stack->value);
     for (size_t i = 0; i < count && !result; i++)
-        result = add_frames(tree, question, nodes[i], &at, total);
+        result = add_frames(tree, question, nodes[i], &at, &stack->value);
     free(nodes);
     return result;
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int collect(void *context, const struct hs_total *total)
 {
-    const struct hs_totals *totals = context;
-    const struct hs_total *a = &totals->total[*(const uint32_t *)left], *b = &totals->total[*(const uint32_t *)right];
-    if (a->first_time != b->first_time)
-        return a->first_time < b->first_time ? -1 : 1;
+    struct stacks *stacks = context;
+    if (stacks->count == stacks->room)
+        return -ENOMEM; // there are more than were counted: the store's files are being changed
+    stacks->at[stacks->count++] = (struct stack){
+        {total->allocated_bytes, total->allocated_count, total->first_time, total->last_time}, total->stack};
+    return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct stack *a = left, *b = right;
+    if (a->value.first != b->value.first)
+        return a->value.first < b->value.first ? -1 : 1;
     return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+// In the order in which they came up first.
+static int add_stacks(struct hs_label_tree *tree, const struct hs_question *question,
+                      const struct hs_stack_totals *totals)
+{
+    struct stacks stacks = {.room = hs_stack_totals__count(totals)};
+    stacks.at = malloc((stacks.room + 1) * sizeof(*stacks.at));
+    int failed = stacks.at ? hs_stack_totals__each(totals, collect, &stacks) : -ENOMEM;
+    if (!failed && stacks.count)
+        qsort(stacks.at, stacks.count, sizeof(*stacks.at), compare);
+    for (size_t i = 0; i < stacks.count && !failed; i++)
+        failed = add_stack(tree, question, &stacks.at[i]);
+    free(stacks.at);
+    return failed;
 }
 
 static void free_tree(void *work)
@@ -69,7 +103,7 @@ static void free_tree(void *work)
 
 int hs_prepare__ascii_tree(struct hs_question *question)
 {
-    const struct hs_totals *totals;
+    struct hs_stack_totals totals;
     struct hs_label_tree *tree = calloc(1, sizeof(*tree));
     if (!tree || hs_label_tree__start(tree)) {
         free(tree);
@@ -77,17 +111,12 @@ int hs_prepare__ascii_tree(struct hs_question *question)
     }
     question->work = tree;
     question->free_work = free_tree;
-    int result = hs_question__totals(question, &totals);
-    uint32_t *order = result ? NULL : malloc((totals->count + 1) * sizeof(*order));
-    for (size_t i = 0; order && i < totals->count; i++)
-        order[i] = (uint32_t)i;
-    if (order)
-        qsort_r(order, totals->count, sizeof(*order), compare, (void *)(uintptr_t)totals);
-    int failed = !result && !order ? -ENOMEM : 0;
-    for (size_t i = 0; order && i < totals->count && !failed; i++)
-        failed = add_stack(tree, question, &totals->total[order[i]]);
-    free(order);
-    return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : result;
+    int result = hs_question__stack_totals(question, &totals);
+    if (result)
+        return result;
+    return add_stacks(tree, question, &totals)
+               ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less")
+               : 0;
 }
 
 // ---- text -----------------------------------------------------------------------------------------------------------
@@ -187,15 +216,20 @@ static int add_rows(struct hs_ascii_table *table, const struct hs_question *ques
     return failed;
 }
 
-int hs_answer__ascii_tree(struct hs_question *question, FILE *out)
+static int add_all(struct hs_ascii_table *table, const struct hs_question *question)
 {
     const struct hs_label_tree *tree = question->work;
+    int failed = add_header(table);
+    return failed || !tree->at[0].count ? failed : add_rows(table, question, tree);
+}
+
+int hs_answer__ascii_tree(struct hs_question *question, FILE *out)
+{
     struct hs_ascii_table table = {.columns = HS_ASCII_COLUMNS};
-    int failed = add_header(&table);
-    if (!failed && tree->at[0].count)
-        failed = add_rows(&table, question, tree);
+    int failed = add_all(&table, question);
+    hs_ascii_table__print(&table, out);
     if (!failed)
-        hs_ascii_table__write(out, &table);
-    hs_ascii_table__free(&table);
+        failed = add_all(&table, question);
+    hs_ascii_table__end(&table);
     return failed;
 }

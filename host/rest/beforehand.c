@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/beforehand.h"
 
-#include "host/query/block.h"
+#include "host/query/leave.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -223,17 +223,22 @@ static int add_files(struct hs_ascii_table *table, const struct lines *lines)
     return failed;
 }
 
-int hs_answer__dynamic_ascii(struct hs_question *question, FILE *out)
+static int add_all(struct hs_ascii_table *table, const struct lines *lines)
 {
     static const char *const names[] = {"SIZE", "COUNT", "SOURCE"};
-    struct hs_ascii_table table = {.columns = 3};
     int failed = 0;
     for (size_t i = 0; i < 3 && !failed; i++)
-        failed = hs_ascii_table__add(&table, "%s", names[i]);
+        failed = hs_ascii_table__add(table, "%s", names[i]);
+    return failed ? failed : add_files(table, lines);
+}
+
+int hs_answer__dynamic_ascii(struct hs_question *question, FILE *out)
+{
+    struct hs_ascii_table table = {.columns = 3};
+    int failed = add_all(&table, question->work);
+    hs_ascii_table__print(&table, out);
     if (!failed)
-        failed = add_files(&table, question->work);
-    if (!failed)
-        hs_ascii_table__write(out, &table);
-    hs_ascii_table__free(&table);
+        failed = add_all(&table, question->work);
+    hs_ascii_table__end(&table);
     return failed;
 }

@@ -70,6 +70,9 @@ int hs_prepare__export(struct hs_question *question)
     // While it is written it is too late to say so.
     if (summary->has_sums && exporting->format->of_blocks && !hs_events__are_samples(question->events))
         return hs_query__refuse_sums(&question->error);
+    // What it takes for each stack is to have their room.
+    if (question->control.leaves_columns)
+        hs_rest_state__leave(question->state);
     int result = hs_question__totals(question, &totals);
     if (result)
         return result;

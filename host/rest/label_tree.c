@@ -81,11 +81,10 @@ uint32_t hs_label_tree__child(struct hs_label_tree *tree, uint32_t parent, const
     return index;
 }
 
-void hs_label_tree__add(struct hs_label_node *to, const struct hs_total *total)
+void hs_label_tree__add(struct hs_label_node *to, const struct hs_label_value *value)
 {
-    to->bytes += total->allocated_bytes;
-    to->count += total->allocated_count;
-    to->usable += total->allocated_usable;
-    to->first = total->first_time < to->first ? total->first_time : to->first;
-    to->last = total->last_time > to->last ? total->last_time : to->last;
+    to->bytes += value->bytes;
+    to->count += value->count;
+    to->first = value->first < to->first ? value->first : to->first;
+    to->last = value->last > to->last ? value->last : to->last;
 }

@@ -4,7 +4,6 @@
 #ifndef HEAPSONDE_HOST_REST_LABEL_TREE_H
 #define HEAPSONDE_HOST_REST_LABEL_TREE_H
 
-#include "host/query/query.h"
 #include "host/symbols/symbols.h"
 
 struct hs_label_node {
@@ -12,8 +11,7 @@ struct hs_label_node {
     const struct hs_frame *frame;                      // the first that came up; NULL: the root
     uint32_t node;                                     // of the stack table, likewise
     uint32_t parent, first_child, last_child, sibling; // 0: none
-    uint64_t bytes, count, usable;                     // of everything that passes here
-    uint64_t self_bytes, self_count;                   // of what ends here
+    uint64_t bytes, count;                             // of everything that passes here
     uint64_t first, last;
 };
 
@@ -32,7 +30,11 @@ void hs_label_tree__free(struct hs_label_tree *tree);
 // The child with that key, made when there is none; 0: out of memory.
 uint32_t hs_label_tree__child(struct hs_label_tree *tree, uint32_t parent, const uint64_t key[2],
                               const struct hs_frame *frame, uint32_t node);
-// Adds what was allocated to one node; not to its parents.
-void hs_label_tree__add(struct hs_label_node *to, const struct hs_total *total);
+// What was allocated by one stack.
+struct hs_label_value {
+    uint64_t bytes, count, first, last;
+};
+// Adds to one node; not to its parents.
+void hs_label_tree__add(struct hs_label_node *to, const struct hs_label_value *value);
 
 #endif

@@ -2,7 +2,7 @@
 #include "host/rest/traces.h"
 
 #include "host/import/import.h"
-#include "host/query/block.h"
+#include "host/query/leave.h"
 #include "host/query/totals_table.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
@@ -124,12 +124,16 @@ static uint64_t resident_of_files(void)
     return (uint64_t)shared * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void hs_rest_state__trim(const struct hs_rest_state *state)
+void hs_rest_state__leave(const struct hs_rest_state *state)
 {
-    if (resident_of_files() <= MOST_RESIDENT)
-        return;
     hs_columns__leave(hs_store__columns(state->store), UINT64_MAX);
     hs_beforehand__leave(state->beforehand);
+}
+
+void hs_rest_state__trim(const struct hs_rest_state *state)
+{
+    if (resident_of_files() > MOST_RESIDENT)
+        hs_rest_state__leave(state);
 }
 
 bool hs_rest_state__grows(const struct hs_rest_state *state)

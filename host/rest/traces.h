@@ -31,6 +31,8 @@ struct hs_stack_facts {
 void hs_rest_state__stack_facts(const struct hs_rest_state *state, struct hs_stack_facts *facts);
 // Called when a question has been answered: what is resident of files is given back when it has become much.
 void hs_rest_state__trim(const struct hs_rest_state *state);
+// However much there is. Others may read meanwhile.
+void hs_rest_state__leave(const struct hs_rest_state *state);
 bool hs_rest_state__grows(const struct hs_rest_state *state); // it is still being written, or its end is missing
 
 struct hs_rest_trace;

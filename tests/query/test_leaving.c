@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Columns that are left while they are read say the same as before.
-#include "host/query/block.h"
 #include "host/query/events.h"
+#include "host/query/leave.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
 #include "tests/suite.h"
