@@ -95,14 +95,46 @@ static int compare_nodes(const void *left, const void *right, void *context)
     const struct sorting *sorting = context;
     const struct hs_tree_node *a = &sorting->tree->node[*(const uint32_t *)left];
     const struct hs_tree_node *b = &sorting->tree->node[*(const uint32_t *)right];
-    if (a->parent != b->parent)
-        return a->parent < b->parent ? -1 : 1;
     uint64_t of_a = sorting->order == HS_TREE_BY_BYTES ? a->bytes : a->blocks;
     uint64_t of_b = sorting->order == HS_TREE_BY_BYTES ? b->bytes : b->blocks;
     if (sorting->order != HS_TREE_BY_NAME && of_a != of_b)
         return of_a > of_b ? -1 : 1;
     int names = strcmp(a->frame->function, b->frame->function);
     return names ? names : strcmp(a->frame->module, b->frame->module);
+}
+
+// Children of one parent side by side, in the order in which they were made.
+static void list_children(struct hs_call_tree *tree)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 1; i < tree->count; i++)
+        tree->node[tree->node[i].parent].children++;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        tree->node[i].child = place;
+        place += tree->node[i].children;
+        tree->node[i].children = 0;
+    }
+    for (uint32_t i = 1; i < tree->count; i++) {
+        struct hs_tree_node *parent = &tree->node[tree->node[i].parent];
+        tree->order[parent->child + parent->children++] = i;
+    }
+}
+
+static int order_children(struct hs_call_tree *tree, enum hs_tree_order order)
+{
+    struct sorting sorting = {tree, order};
+    tree->order = malloc(tree->count * sizeof(*tree->order));
+    if (!tree->order)
+        return -ENOMEM;
+    list_children(tree);
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const struct hs_tree_node *parent = &tree->node[i];
+        if (parent->children > 1)
+            qsort_r(tree->order + parent->child, parent->children, sizeof(*tree->order), compare_nodes, &sorting);
+    }
+    for (uint32_t place = 0; place + 1 < tree->count; place++)
+        tree->node[tree->order[place]].place = place;
+    return 0;
 }
 
 static int finish(struct hs_call_tree *tree, enum hs_tree_order order)
@@ -113,22 +145,7 @@ static int finish(struct hs_call_tree *tree, enum hs_tree_order order)
         tree->node[node->parent].bytes += node->bytes;
         tree->node[node->parent].blocks += node->blocks;
     }
-    tree->order = malloc(tree->count * sizeof(*tree->order));
-    if (!tree->order)
-        return -ENOMEM;
-    size_t places = tree->count - 1;
-    for (uint32_t i = 0; i < places; i++)
-        tree->order[i] = i + 1;
-    struct sorting sorting = {tree, order};
-    qsort_r(tree->order, places, sizeof(*tree->order), compare_nodes, &sorting);
-    for (uint32_t place = 0; place < places; place++) {
-        struct hs_tree_node *node = &tree->node[tree->order[place]];
-        struct hs_tree_node *parent = &tree->node[node->parent];
-        node->place = place;
-        if (!parent->children++)
-            parent->child = place;
-    }
-    return 0;
+    return order_children(tree, order);
 }
 
 // ---- building ------------------------------------------------------------------------------------------------------
