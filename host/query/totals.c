@@ -163,7 +163,7 @@ static int add_culled(struct context *context)
     for (size_t i = 0; i < count; i++) {
         if (context->filter->stacks.words && !hs_set__has(&context->filter->stacks, culled[i].stack))
             continue;
-        if (!(context->filter->domains >> culled[i].domain & 1))
+        if (!(context->filter->domains >> culled[i].domain & 1) || !culled[i].count)
             continue;
         struct hs_total *total = total_of(&context->known, culled[i].stack);
         if (!total)
@@ -337,10 +337,12 @@ static int write_table(const struct context *context, struct hs_packed *table)
     struct hs_scratch scratch;
     struct hs_totals_writer writer;
     int failed = hs_scratch__make(&scratch, "totals");
-    if (!failed)
+    if (!failed) {
         failed = hs_totals_writer__create(&writer, scratch.fd);
-    if (!failed)
-        failed = hs_totals_writer__finish(&writer, each_total(context, hs_totals_writer__add, &writer));
+        if (!failed)
+            failed = each_total(context, hs_totals_writer__add, &writer);
+        failed = hs_totals_writer__finish(&writer, failed);
+    }
     if (!failed)
         failed = hs_packed__open(table, scratch.fd, "totals", UINT64_MAX);
     hs_scratch__unlink(&scratch, "totals");
@@ -355,8 +357,13 @@ int hs_query__totals_table(const struct hs_store *store, const struct hs_filter 
         return hs_query__refuse_sums(error);
     struct context context = context_of(store, filter);
     int failed = add_up(&context, control, error);
-    if (!failed)
-        failed = fail(write_table(&context, table), error);
+    if (!failed) {
+        failed = write_table(&context, table);
+        if (failed == -ENOMEM)
+            fail(failed, error);
+        else if (failed)
+            failed = hs_error__set(error, EIO, "query: a temporary file (TMPDIR, else /tmp): %s", strerror(-failed));
+    }
     end(&context);
     return failed;
 }

@@ -20,7 +20,7 @@ int hs_totals_writer__add(void *writer, const struct hs_total *total);          
 int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed);       // 0, `failed` or another errno
 
 // What a filter matches, added up into a table in a temporary file that nobody else sees; to be closed. 0, or a
-// negative errno with the error set.
+// negative errno with the error set: -EIO without a place for the file.
 int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
                            const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error);
 

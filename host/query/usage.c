@@ -70,7 +70,8 @@ static int add_returns(struct changes *changes)
         if (sample[i].kind == HS_SAMPLE_RETURNED && sample[i].address % changes->page == 0)
             failed = add_change(changes, &change);
     }
-    qsort(changes->change, changes->count, sizeof(*changes->change), compare);
+    if (changes->count)
+        qsort(changes->change, changes->count, sizeof(*changes->change), compare);
     changes->returns = changes->count;
     return failed;
 }

@@ -15,7 +15,7 @@
 
 struct hs_beforehand {
     const struct hs_store *store;
-    void (*first)(void *context);
+    void (*first)(void *context, const int *cancel);
     void *context;
     pthread_t thread;
     int cancel;
@@ -55,7 +55,7 @@ static void *make(void *argument)
     struct hs_beforehand *beforehand = argument;
     const struct hs_query_control control = {.cancel = &beforehand->cancel};
     struct hs_cells *cells;
-    beforehand->first(beforehand->context);
+    beforehand->first(beforehand->context, &beforehand->cancel);
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!hs_cells__make(&cells, beforehand->store, &control, NULL))
@@ -70,7 +70,8 @@ static void *make(void *argument)
     return NULL;
 }
 
-struct hs_beforehand *hs_beforehand__start(const struct hs_store *store, void (*first)(void *context), void *context)
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store,
+                                           void (*first)(void *context, const int *cancel), void *context)
 {
     const struct hs_summary *summary = hs_store__summary(store);
     if (summary->has_sums || summary->state == HS_STATE_RECORDING || hs_store__columns(store)->rows > MOST_ROWS)

@@ -13,8 +13,9 @@
 struct hs_beforehand;
 
 // NULL: the store has too many rows or still grows, or memory is out. The store and the context must outlive it.
-// `first` is called on the thread before everything else.
-struct hs_beforehand *hs_beforehand__start(const struct hs_store *store, void (*first)(void *context), void *context);
+// `first` is called on the thread before everything else, and ends when `*cancel` becomes another value than 0.
+struct hs_beforehand *hs_beforehand__start(const struct hs_store *store,
+                                           void (*first)(void *context, const int *cancel), void *context);
 void hs_beforehand__stop(struct hs_beforehand *beforehand);
 
 // NULL: not there (yet). What is there stays until the stop.

@@ -180,6 +180,7 @@ static int make(struct hs_cache *cache, struct hs_cached *cached, const struct h
         account(cache, cached, bytes);
         return 0;
     }
+    cached->value = NULL; // whatever was in it, it is the maker's
     if (cached->listed)
         unlist(cache, cached);
     release(cache, cached);

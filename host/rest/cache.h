@@ -14,7 +14,7 @@ struct hs_cache;
 struct hs_cached; // a value and who holds it
 
 struct hs_cache_maker {
-    // Works the value out: 0, or a negative errno with the reason. *bytes: how much memory it takes.
+    // Works the value out: 0, or a negative errno with the reason, and then no value. *bytes: how much memory it takes.
     int (*make)(void *context, void **value, size_t *bytes, struct hs_error *error);
     void *context;
     void (*destroy)(void *value);

@@ -164,10 +164,9 @@ struct sorting {
 
 static uint64_t key_of(const struct sorting *sorting, const struct group *group)
 {
-    int64_t delta = sorting->counts ? (int64_t)(group->now.count - group->base.count)
-                                    : (int64_t)(group->now.bytes - group->base.bytes);
-    delta = sorting->changes && delta < 0 ? -delta : delta;
-    return (uint64_t)delta ^ (uint64_t)1 << 63;
+    uint64_t delta = sorting->counts ? group->now.count - group->base.count : group->now.bytes - group->base.bytes;
+    delta = sorting->changes && delta >> 63 ? 0 - delta : delta;
+    return delta ^ (uint64_t)1 << 63;
 }
 
 // Groups without a difference are left out.

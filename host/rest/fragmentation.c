@@ -112,7 +112,7 @@ static void put(struct heap *heap, uint32_t row, bool in)
 
 static uint64_t lost(const struct heap *heap)
 {
-    if (!heap->used)
+    if (!heap->used || !heap->level[LEVELS - 1][0])
         return 0;
     uint32_t first = heap->row[outermost(heap, false)], last = heap->row[outermost(heap, true)];
     uint64_t start = hs_row__address(heap->columns, first) - heap->columns->pointer_size;
@@ -199,7 +199,7 @@ static int look_at(const struct looking *looking, struct looker *looker, uint32_
     const size_t begin = place_of(looking->result, second_in(&looker->begin, heap->store, time));
     const size_t end =
         freed == HS_NEVER ? begin : place_of(looking->result, second_in(&looker->end, heap->store, freed));
-    const bool survives = freed == HS_NEVER || end != begin;
+    const bool survives = freed == HS_NEVER || end > begin;
     const bool tells =
         survives || !is_active(looking->result, begin) || address < looker->lowest || address > looker->highest;
     if (address < heap->bounds.from || address >= heap->bounds.to || !tells ||

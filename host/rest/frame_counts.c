@@ -4,6 +4,7 @@
 #include "host/query/totals_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct address {
@@ -22,13 +23,9 @@ struct counting {
     struct hs_frame_counts *counts;
     const struct hs_node *nodes;
     size_t count;
-    uint64_t *below; // by node: allocations whose stack has it
-    // The way from the root to the node at hand, and the addresses on it.
-    uint32_t *path, *path_address;
-    size_t depth, path_room;
-    // Nodes that are to be put on it, the innermost first.
-    uint32_t *missing;
-    size_t missing_count, missing_room;
+    uint64_t *below;           // by node: allocations whose stack has it
+    uint32_t *first, *sibling; // by node: child, the next child of the same parent; 0: none
+    const int *cancel;
 };
 
 // ---- addresses ------------------------------------------------------------------------------------------------------
@@ -60,7 +57,7 @@ static int grow_slots(struct hs_frame_counts *counts)
     return 0;
 }
 
-static int number_address(struct hs_frame_counts *counts, uint64_t pc, uint32_t *number)
+static int find_address(struct hs_frame_counts *counts, uint64_t pc, struct address **address)
 {
     uint32_t *slot = slot_of(counts, pc);
     if (!*slot && counts->count == counts->room) {
@@ -73,7 +70,7 @@ static int number_address(struct hs_frame_counts *counts, uint64_t pc, uint32_t 
         counts->address[counts->count] = (struct address){.pc = pc};
         *slot = (uint32_t)++counts->count;
     }
-    *number = *slot - 1;
+    *address = &counts->address[*slot - 1];
     return 0;
 }
 
@@ -83,7 +80,7 @@ uint64_t hs_frame_counts__of(const struct hs_frame_counts *counts, uint64_t pc)
     return number ? counts->address[number - 1].passing : 0;
 }
 
-// ---- the way to a node ----------------------------------------------------------------------------------------------
+// ---- all nodes ------------------------------------------------------------------------------------------------------
 
 static uint32_t parent_of(const struct counting *counting, uint32_t node)
 {
@@ -91,82 +88,53 @@ static uint32_t parent_of(const struct counting *counting, uint32_t node)
     return parent < node ? parent : 0;
 }
 
-static int make_room(uint32_t **memory, size_t room)
+static void link_children(struct counting *counting)
 {
-    uint32_t *grown = reallocarray(*memory, room, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    *memory = grown;
-    return 0;
-}
-
-static int push(struct counting *counting, uint32_t node)
-{
-    uint32_t number;
-    if (counting->depth == counting->path_room) {
-        const size_t room = 2 * counting->path_room + 256;
-        if (make_room(&counting->path, room) || make_room(&counting->path_address, room))
-            return -ENOMEM;
-        counting->path_room = room;
+    for (uint32_t node = (uint32_t)counting->count; node-- > 1;) {
+        const uint32_t parent = parent_of(counting, node);
+        counting->sibling[node] = counting->first[parent];
+        counting->first[parent] = node;
     }
-    int failed = number_address(counting->counts, counting->nodes[node].pc, &number);
-    if (failed)
-        return failed;
-    counting->path[counting->depth] = node;
-    counting->path_address[counting->depth++] = number;
-    counting->counts->address[number].on_path++;
-    return 0;
 }
 
-static void pop(struct counting *counting)
+static int enter(struct counting *counting, uint32_t node)
 {
-    counting->counts->address[counting->path_address[--counting->depth]].on_path--;
-}
-
-static int add_missing(struct counting *counting, uint32_t node)
-{
-    if (counting->missing_count == counting->missing_room) {
-        const size_t room = 2 * counting->missing_room + 256;
-        if (make_room(&counting->missing, room))
-            return -ENOMEM;
-        counting->missing_room = room;
-    }
-    counting->missing[counting->missing_count++] = node;
-    return 0;
-}
-
-// Nodes follow each other as stacks came up: the way from one to the next is short. Parents have smaller numbers, so
-// whichever of two nodes has the larger one is not on the way to the other.
-static int go_to(struct counting *counting, uint32_t node)
-{
-    int failed = 0;
-    counting->missing_count = 0;
-    for (uint32_t at = node; !failed;) {
-        const uint32_t end = counting->depth ? counting->path[counting->depth - 1] : 0;
-        if (end == at)
-            break;
-        if (end > at) {
-            pop(counting);
-            continue;
-        }
-        failed = add_missing(counting, at);
-        at = parent_of(counting, at);
-    }
-    while (counting->missing_count && !failed)
-        failed = push(counting, counting->missing[--counting->missing_count]);
+    struct address *address;
+    int failed = find_address(counting->counts, counting->nodes[node].pc, &address);
+    if (!failed && !address->on_path++)
+        address->passing += counting->below[node];
     return failed;
 }
 
+// Leaves a node and those above it whose last child this was. The next one to enter; 0: there is none.
+static uint32_t leave(struct counting *counting, uint32_t node)
+{
+    uint32_t next = 0;
+    while (node && !next) {
+        counting->counts->address[*slot_of(counting->counts, counting->nodes[node].pc) - 1].on_path--;
+        next = counting->sibling[node];
+        node = parent_of(counting, node);
+    }
+    return next;
+}
+
+static bool is_cancelled(const struct counting *counting)
+{
+    return counting->cancel && __atomic_load_n(counting->cancel, __ATOMIC_RELAXED);
+}
+
+// Depth first, without a stack of its own: a node knows its parent.
 static int count_nodes(struct counting *counting)
 {
+    enum { NODES_BETWEEN_LOOKS = 65536 };
     int failed = 0;
-    for (uint32_t node = 1; node < counting->count && !failed; node++) {
-        failed = go_to(counting, node);
-        if (failed)
-            break;
-        struct address *address = &counting->counts->address[counting->path_address[counting->depth - 1]];
-        if (address->on_path == 1)
-            address->passing += counting->below[node];
+    size_t seen = 0;
+    for (uint32_t node = counting->first[0]; node && !failed;) {
+        failed = enter(counting, node);
+        if (++seen % NODES_BETWEEN_LOOKS == 0 && is_cancelled(counting))
+            failed = -ECANCELED;
+        const uint32_t child = counting->first[node];
+        node = failed || child ? child : leave(counting, node);
     }
     return failed;
 }
@@ -191,23 +159,28 @@ static int add_up(struct counting *counting, const struct hs_store *store, struc
     return result;
 }
 
-int hs_frame_counts__make(const struct hs_store *store, struct hs_frame_counts **result, struct hs_error *error)
+int hs_frame_counts__make(const struct hs_store *store, const int *cancel, struct hs_frame_counts **result,
+                          struct hs_error *error)
 {
-    struct counting counting = {.counts = calloc(1, sizeof(*counting.counts))};
+    struct counting counting = {.counts = calloc(1, sizeof(*counting.counts)), .cancel = cancel};
     counting.nodes = hs_store__nodes(store, &counting.count);
     counting.below = calloc(counting.count + 1, sizeof(*counting.below));
+    counting.first = calloc(counting.count + 1, sizeof(*counting.first));
+    counting.sibling = calloc(counting.count + 1, sizeof(*counting.sibling));
     *result = NULL;
-    int failed = counting.counts && counting.below && !grow_slots(counting.counts) ? 0 : -ENOMEM;
-    if (failed)
-        hs_error__set(error, ENOMEM, "out of memory");
-    else
+    bool complete = counting.counts && counting.below && counting.first && counting.sibling;
+    int failed = complete && !grow_slots(counting.counts) ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    if (!failed)
         failed = add_up(&counting, store, error);
-    if (!failed && count_nodes(&counting))
-        failed = hs_error__set(error, ENOMEM, "out of memory");
+    if (!failed) {
+        link_children(&counting);
+        failed = count_nodes(&counting);
+        if (failed)
+            hs_error__set(error, -failed, "%s", failed == -ECANCELED ? "cancelled" : "out of memory");
+    }
     free(counting.below);
-    free(counting.path);
-    free(counting.path_address);
-    free(counting.missing);
+    free(counting.first);
+    free(counting.sibling);
     if (failed)
         hs_frame_counts__destroy(counting.counts);
     else

@@ -9,8 +9,10 @@
 
 struct hs_frame_counts;
 
-// Returns 0 or a negative errno with the error set. They do not change: any thread may read them.
-int hs_frame_counts__make(const struct hs_store *store, struct hs_frame_counts **counts, struct hs_error *error);
+// Returns 0 or a negative errno with the error set; -ECANCELED when `*cancel` becomes another value than 0 (NULL: it
+// does not). They do not change: any thread may read them.
+int hs_frame_counts__make(const struct hs_store *store, const int *cancel, struct hs_frame_counts **counts,
+                          struct hs_error *error);
 void hs_frame_counts__destroy(struct hs_frame_counts *counts);
 
 // 0 of an address that no stack has.

@@ -437,7 +437,8 @@ static int plant(struct growing *growing, struct hs_function_start *starts, size
     tree->count = 1;
     for (size_t i = 0; i < count; i++)
         add(&tree->at[0].all, &starts[i].value);
-    growing->least = (uint64_t)((double)tree->at[0].all.bytes * growing->growth->cut.least / 100);
+    const double least = (double)tree->at[0].all.bytes * growing->growth->cut.least / 100;
+    growing->least = least < 0x1p64 ? (uint64_t)least : UINT64_MAX;
     growing->ranges.range[growing->ranges.count++] = (struct range){0, 0, count};
     return 0;
 }

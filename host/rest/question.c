@@ -442,7 +442,7 @@ static int make_table(void *context, void **value, size_t *bytes, struct hs_erro
     return 0;
 }
 
-// What the kernel sampled is not in tables, and little.
+// What the kernel sampled is not in tables, and little. Where there is no place for a file totals do as well.
 int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
                                  const struct hs_filter *filter, const char *filter_key, struct hs_stack_totals *stacks)
 {
@@ -463,7 +463,10 @@ int hs_question__stack_totals_of(struct hs_question *question, const struct hs_r
     int result = hs_question__cached(question, state, key, &maker, &value);
     free(key);
     stacks->table = value;
-    return result;
+    if (result != -EIO)
+        return result;
+    question->error.message[0] = 0;
+    return hs_question__totals_of(question, state, filter, filter_key, &stacks->totals);
 }
 
 int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks)

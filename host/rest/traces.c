@@ -29,8 +29,9 @@ struct state {
     struct hs_store *store;
     unsigned holders; // under `lock` of the trace
     struct hs_rest_trace *trace;
-    pthread_mutex_t counts_lock;          // of the next ones while they are made
+    pthread_mutex_t counts_lock;          // of the next one while they are made
     struct hs_frame_counts *frame_counts; // NULL: not worked out yet
+    pthread_mutex_t facts_lock;           // of the next ones
     bool has_facts;
     struct hs_stack_facts facts;
     struct hs_beforehand *beforehand;
@@ -72,14 +73,25 @@ static void close_state(struct state *state)
     hs_trace_symbols__destroy(state->public.symbols);
     hs_store__close(state->store);
     pthread_mutex_destroy(&state->counts_lock);
+    pthread_mutex_destroy(&state->facts_lock);
     hs_frame_counts__destroy(state->frame_counts);
     free(state);
 }
 
 // Nearly every answer has stacks in it, and with them these counts.
-static void prepare_counts(void *context)
+static int make_counts(struct state *state, const int *cancel, struct hs_error *error)
 {
-    hs_rest_state__prepare_frame_counts(&((struct state *)context)->public, NULL);
+    int result = 0;
+    pthread_mutex_lock(&state->counts_lock);
+    if (!state->frame_counts)
+        result = hs_frame_counts__make(state->store, cancel, &state->frame_counts, error);
+    pthread_mutex_unlock(&state->counts_lock);
+    return result;
+}
+
+static void prepare_counts(void *context, const int *cancel)
+{
+    make_counts(context, cancel, NULL);
 }
 
 static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress, struct state **opened,
@@ -94,6 +106,7 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     if (!state)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     pthread_mutex_init(&state->counts_lock, NULL);
+    pthread_mutex_init(&state->facts_lock, NULL);
     int result = hs_import__open(trace->path, &options, &state->store, error);
     if (result)
         return result;
@@ -159,13 +172,7 @@ void hs_rest_state__release(const struct hs_rest_state *public)
 
 int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *public, struct hs_error *error)
 {
-    struct state *state = (struct state *)(uintptr_t) public;
-    int result = 0;
-    pthread_mutex_lock(&state->counts_lock);
-    if (!state->frame_counts)
-        result = hs_frame_counts__make(state->store, &state->frame_counts, error);
-    pthread_mutex_unlock(&state->counts_lock);
-    return result;
+    return make_counts((struct state *)(uintptr_t) public, NULL, error);
 }
 
 uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t node)
@@ -211,11 +218,11 @@ static bool look_at_stacks(const struct hs_store *store, struct hs_stack_facts *
 void hs_rest_state__stack_facts(const struct hs_rest_state *public, struct hs_stack_facts *facts)
 {
     struct state *state = (struct state *)(uintptr_t) public;
-    pthread_mutex_lock(&state->counts_lock);
+    pthread_mutex_lock(&state->facts_lock);
     if (!state->has_facts)
         state->has_facts = look_at_stacks(state->store, &state->facts);
     *facts = state->facts;
-    pthread_mutex_unlock(&state->counts_lock);
+    pthread_mutex_unlock(&state->facts_lock);
 }
 
 // ---- files that change ---------------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ class TestCase(unittest.TestCase):
         return os.path.join(cls.folder, name)
 
     @classmethod
-    def example(cls, name="example.dat"):
-        subprocess.run([MAKE_TRACE, "example", cls.path(name), PROGRAM], check=True)
+    def example(cls, name="example.dat", kind="example"):
+        subprocess.run([MAKE_TRACE, kind, cls.path(name), PROGRAM], check=True)
         return cls.path(name)
 
     @classmethod

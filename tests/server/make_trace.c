@@ -5,6 +5,9 @@
 //   make_trace example FILE PROGRAM                          three blocks whose answers can be worked out by hand
 //   make_trace random FILE PROGRAM SEED EVENTS ID [growing|huge]  a random program; ID is one hexadecimal digit; huge:
 //                                                            with blocks that are too large to add up
+//   make_trace chains|clock|culled FILE PROGRAM              stacks in two deep chains by turns; blocks while the clock
+//   is
+//                                                            set back; culled sums of nothing
 #include "tests/store/random_samples.h"
 #include "tests/store/trace_writer.h"
 
@@ -77,6 +80,82 @@ static void write_example(const char *path, const char *program)
     trace_writer__events(&writer, 1, events, sizeof(events) / sizeof(*events), false);
     trace_writer__close(&writer, true, 10 * SECOND);
 }
+
+// ---- odd ones -------------------------------------------------------------------------------------------------------
+
+enum { CHAINED = 400000, CULLED_STACKS = 2000 };
+
+static void begin_odd(struct trace_writer *writer, const char *path)
+{
+    trace_writer__open(writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    writer->header.start_realtime_ns = 1000 * SECOND;
+    writer->header.trace_id[0] = 0xabcdef0123456789;
+    rewrite_header(writer);
+}
+
+static void write_chains(const char *path, const char *program)
+{
+    static uint8_t bytes[8192];
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    const struct hs_event events[] = {allocation(1.0, 0x1000, 100, CHAINED), allocation(2.0, 0x2000, 50, CHAINED - 1)};
+    begin_odd(&writer, path);
+    begin_meta(&meta, bytes, sizeof(bytes), program, 1000 * SECOND);
+    for (uint32_t id = 1; id <= CHAINED; id++) {
+        while (!hs_meta_node(&meta, id, id > 2 ? id - 2 : 0, 0x401000 + id % 200 * 16)) {
+            trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+            hs_meta_begin(&meta, bytes, sizeof(bytes));
+        }
+    }
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 1, events, sizeof(events) / sizeof(*events), false);
+    trace_writer__close(&writer, true, 10 * SECOND);
+}
+
+static void write_clock(const char *path, const char *program)
+{
+    static uint8_t bytes[8192];
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    const struct hs_event events[] = {allocation(3.0, 0x502000, 100, 1), release(5.0, 0x502000),
+                                      allocation(7.0, 0x502100, 100, 1), release(8.5, 0x502100)};
+    begin_odd(&writer, path);
+    begin_meta(&meta, bytes, sizeof(bytes), program, 1000 * SECOND);
+    hs_meta_clock(&meta, 2 * SECOND, 3 * SECOND, 1020 * SECOND);
+    hs_meta_clock(&meta, 4 * SECOND, 5 * SECOND, 1008 * SECOND);
+    hs_meta_clock(&meta, 6 * SECOND, 7 * SECOND, 1040 * SECOND);
+    hs_meta_node(&meta, 1, 0, 0x401011);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 1, events, sizeof(events) / sizeof(*events), false);
+    trace_writer__close(&writer, true, 10 * SECOND);
+}
+
+// Each stack has a block but 1025 and 1500, which have sums of nothing.
+static void write_culled(const char *path, const char *program)
+{
+    static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
+    static struct hs_event events[CULLED_STACKS];
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    size_t count = 0;
+    begin_odd(&writer, path);
+    begin_meta(&meta, bytes, sizeof(bytes), program, 1000 * SECOND);
+    for (uint32_t id = 1; id <= CULLED_STACKS; id++) {
+        hs_meta_node(&meta, id, 0, 0x401000 + id * 16);
+        if (id != 1025 && id != 1500)
+            events[count++] = allocation(1 + id * 0.001, 0x10000 + id * 0x100, id, id);
+    }
+    hs_meta_culled(&meta, 1025, 0, 0, 0, 0);
+    hs_meta_culled(&meta, 1500, 0, 0, 0, 0);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 1, events, count, false);
+    trace_writer__close(&writer, true, 10 * SECOND);
+}
+
+static const struct {
+    const char *name;
+    void (*write)(const char *path, const char *program);
+} by_name[] = {{"example", write_example}, {"chains", write_chains}, {"clock", write_clock}, {"culled", write_culled}};
 
 // ---- random ones ----------------------------------------------------------------------------------------------------
 
@@ -178,8 +257,10 @@ static void write_random(char **words, bool growing, bool huge)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && !strcmp(argv[1], "example")) {
-        write_example(argv[2], argv[3]);
+    for (size_t i = 0; argc == 4 && i < sizeof(by_name) / sizeof(*by_name); i++) {
+        if (strcmp(argv[1], by_name[i].name) != 0)
+            continue;
+        by_name[i].write(argv[2], argv[3]);
         return 0;
     }
     if (argc >= 7 && !strcmp(argv[1], "random")) {
@@ -187,6 +268,8 @@ int main(int argc, char **argv)
         write_random(argv + 2, !strcmp(how, "growing"), !strcmp(how, "huge"));
         return 0;
     }
-    fputs("usage: make_trace example FILE PROGRAM | random FILE PROGRAM SEED EVENTS ID [growing|huge]\n", stderr);
+    fputs("usage: make_trace example|chains|clock|culled FILE PROGRAM | random FILE PROGRAM SEED EVENTS ID "
+          "[growing|huge]\n",
+          stderr);
     return 2;
 }

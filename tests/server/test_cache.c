@@ -16,8 +16,10 @@ static int fail_with;
 static int make(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
     __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
-    if (fail_with)
+    if (fail_with) {
+        *value = context; // which nobody may free
         return hs_error__set(error, fail_with, "refused");
+    }
     int *number = malloc(sizeof(*number));
     *number = *(const int *)context;
     *value = number;
