@@ -246,10 +246,16 @@ static void print_name(FILE *out, const char *name)
     }
 }
 
+// Readers take blanks at the end of a line away.
+static bool is_blank(const char *name)
+{
+    return !name[strspn(name, " ")];
+}
+
 static void print_symbol(FILE *out, const struct hs_dump *dump, const struct addresses *addresses, uint32_t location)
 {
     const struct hs_dump_location *it = &dump->location[location];
-    if (!it->line_count || !*dump->line[it->first_line + it->line_count - 1].function)
+    if (!it->line_count || is_blank(dump->line[it->first_line + it->line_count - 1].function))
         return;
     fprintf(out, "0x%" PRIx64 " ", address_of(addresses, location));
     // Callers first.
