@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/demangle.h"
 
-#include <libiberty/demangle.h>
+#include <demangle.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The libraries of the host half and of its tests: one target PkgConfig::NAME each. One message names all that are missing.
+find_package(Threads REQUIRED)
+find_package(PkgConfig)
+
+# heapsonde_library(NAME "MODULES OF pkg-config" DEBIAN FEDORA ALPINE ARCH): the last four are names of packages.
+macro(heapsonde_library name modules)
+  set(found FALSE)
+  if(PKG_CONFIG_FOUND)
+    separate_arguments(module_list UNIX_COMMAND "${modules}")
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${module_list})
+    set(found ${${name}_FOUND})
+  endif()
+  heapsonde_note_missing("${found}" "${modules}" ${ARGN})
+endmacro()
+
+macro(heapsonde_note_missing found what debian fedora alpine arch)
+  if(NOT "${found}")
+    string(APPEND missing_libraries "  ${what}\n")
+    string(APPEND missing_debian " ${debian}")
+    string(APPEND missing_fedora " ${fedora}")
+    string(APPEND missing_alpine " ${alpine}")
+    string(APPEND missing_arch " ${arch}")
+  endif()
+endmacro()
+
+# It has no module of pkg-config. Some distributions put its headers into a folder of their own.
+macro(heapsonde_find_iberty)
+  find_path(IBERTY_INCLUDE_DIR demangle.h PATH_SUFFIXES libiberty)
+  find_library(IBERTY_LIBRARY iberty)
+  if(IBERTY_INCLUDE_DIR AND IBERTY_LIBRARY)
+    set(found TRUE)
+    add_library(heapsonde_iberty INTERFACE)
+    target_include_directories(heapsonde_iberty SYSTEM INTERFACE ${IBERTY_INCLUDE_DIR})
+    target_link_libraries(heapsonde_iberty INTERFACE ${IBERTY_LIBRARY})
+  else()
+    set(found FALSE)
+  endif()
+  heapsonde_note_missing("${found}" "libiberty" libiberty-dev binutils-devel binutils-dev binutils)
+endmacro()
+
+heapsonde_note_missing("${PKG_CONFIG_FOUND}" "pkg-config" pkg-config pkgconf-pkg-config pkgconf pkgconf)
+heapsonde_library(LIBDW "libdw libelf" "libdw-dev libelf-dev" elfutils-devel elfutils-dev libelf)
+heapsonde_library(PCRE2 libpcre2-8 libpcre2-dev pcre2-devel pcre2-dev pcre2)
+heapsonde_library(ZLIB zlib zlib1g-dev zlib-devel zlib-dev zlib)
+heapsonde_library(ZSTD libzstd libzstd-dev libzstd-devel zstd-dev zstd)
+heapsonde_library(SODIUM libsodium libsodium-dev libsodium-devel libsodium-dev libsodium)
+heapsonde_library(MICROHTTPD libmicrohttpd libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
+heapsonde_find_iberty()
+if(HEAPSONDE_TESTS)
+  heapsonde_library(CHECK check check check-devel check-dev check)
+  heapsonde_library(JANSSON jansson libjansson-dev jansson-devel jansson-dev jansson)
+  heapsonde_library(CAPSTONE capstone libcapstone-dev capstone-devel capstone-dev capstone)
+endif()
+if(missing_libraries)
+  set(advice "")
+  if(HEAPSONDE_TESTS)
+    set(advice "\nThe tests need some of these. Without them: -DHEAPSONDE_TESTS=OFF.")
+  endif()
+  message(FATAL_ERROR "These libraries, with their headers, are missing:\n${missing_libraries}"
+                      "Install them with one of these lines:\n"
+                      "  Debian, Ubuntu  apt install${missing_debian}\n"
+                      "  Fedora          dnf install${missing_fedora}\n"
+                      "  Alpine          apk add${missing_alpine}\n"
+                      "  Arch            pacman -S${missing_arch}\n"
+                      "The libraries for the target need none of them: -DHEAPSONDE_SHIM_ONLY=ON.${advice}")
+endif()
