@@ -9,23 +9,32 @@ jobs=$(nproc)
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 export PATH=$PATH:/usr/sbin:/sbin
 
-# The one list of Debian 12 packages: what the build needs, then what the tests and the demo record or compare with.
-packages=(
-    gcc g++ cmake ninja-build make pkg-config libc6-dev
+# shellcheck disable=SC2034 # Those that source this use them.
+# Debian 12's packages. What the host command and recording need:
+build_packages=(
+    gcc libc6-dev cmake ninja-build pkg-config
+    libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev
+)
+# shellcheck disable=SC2034
+# What the tests need beside it, to build, to record, to compare with.
+test_packages=(
+    g++ make
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf
     gcc-arm-linux-gnueabi g++-arm-linux-gnueabi gcc-mips64el-linux-gnuabi64 g++-mips64el-linux-gnuabi64
     gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64 qemu-user
     qemu-system-x86 qemu-system-arm qemu-system-mips
-    libdw-dev libelf-dev libiberty-dev libpcre2-dev libjansson-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev
     clang-14 libclang-rt-14-dev clang-format-14 musl-tools shellcheck
-    check libcapstone-dev libunwind-dev dwz xz-utils chromium man-db
+    check libjansson-dev libcapstone-dev libunwind-dev dwz xz-utils chromium man-db
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go file python3-jsonschema nodejs
+    google-perftools golang-go file python3-jsonschema nodejs npm
 )
-# Other vendors' nodejs brings npm along and conflicts with Debian's package of it.
-command -v npm >/dev/null || packages+=(npm)
+# What other vendors' packages provide as well is taken as it is when it suffices: the command, and its lowest version.
+declare -A suffices=(
+    [gcc]='gcc 11' [g++]='g++ 11' [cmake]='cmake 3.22' [ninja-build]='ninja 1.8' [pkg-config]='pkg-config 0.29' [make]='make 4.0'
+    [nodejs]='node 18' [npm]='npm 8' [git]='git 2.0'
+)
 
 step_number=0
 step_total=1
@@ -63,27 +72,46 @@ step()
 # Replaced by scripts that have something to say after a failed step.
 on_failed_step() { :; }
 
+# is_enough COMMAND VERSION: whether the command is there in at least that version.
+is_enough()
+{
+    local said
+    command -v "$1" >/dev/null || return 1
+    said=$("$1" --version 2>/dev/null | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)*' | head -n 1)
+    [ -n "$said" ] && [ "$(printf '%s\n' "$2" "$said" | sort -V | head -n 1)" = "$2" ]
+}
+
+# packages_missing PACKAGE...
 packages_missing()
 {
-    local package state
+    local package state words
     declare -A installed=()
     while read -r package state; do
         [ "$state" = installed ] && installed[$package]=1
-    done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
-    for package in "${packages[@]}"; do
-        [ -n "${installed[$package]:-}" ] || printf '%s\n' "$package"
+    done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+    for package in "$@"; do
+        read -ra words <<<"${suffices[$package]:-}"
+        if [ -n "${installed[$package]:-}" ] || { [ ${#words[@]} -eq 2 ] && is_enough "${words[@]}"; }; then
+            continue
+        fi
+        printf '%s\n' "$package"
     done
 }
 
+# packages_install PACKAGE...: what is missing of them. Nothing is ever removed for it.
 packages_install()
 {
-    local missing policy=/usr/sbin/policy-rc.d as_root=() status=0
-    mapfile -t missing < <(packages_missing)
+    local missing conflicting policy=/usr/sbin/policy-rc.d as_root=() status=0
+    mapfile -t missing < <(packages_missing "$@")
     if [ ${#missing[@]} -eq 0 ]; then
         echo "nothing is missing"
         return 0
     fi
     echo "missing: ${missing[*]}"
+    if ! command -v apt-get >/dev/null; then
+        echo "This is not Debian: install what these packages of Debian 12 hold, then build without this script (CONTRIBUTING.md)."
+        return 1
+    fi
     if [ "$(id -u)" -ne 0 ]; then
         if ! sudo -n true 2>/dev/null; then
             echo "These packages are missing and only root can install them. Run as root:"
@@ -92,6 +120,15 @@ packages_install()
         fi
         as_root=(sudo -n)
     fi
+    local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 -y --no-install-recommends)
+    "${as_root[@]}" apt-get "${options[@]}" update || return
+    mapfile -t conflicting < <(apt-get "${options[@]}" --simulate install "${missing[@]}" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
+    if [ ${#conflicting[@]} -gt 0 ]; then
+        echo "Nothing was installed: some of these packages conflict with what is installed here: ${conflicting[*]}."
+        echo "Either remove that yourself (apt-get remove ${conflicting[*]}), or use a container or another machine."
+        echo "scripts/setup --minimal installs what the command and recording need, scripts/demo needs no more."
+        return 1
+    fi
     # Packages with daemons (redis-server) would start them; the tests start their own.
     local wrote_policy=
     if [ ! -e $policy ]; then
@@ -99,19 +136,19 @@ packages_install()
         "${as_root[@]}" chmod 755 $policy
         wrote_policy=1
     fi
-    local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 -y)
-    "${as_root[@]}" apt-get "${options[@]}" update &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install --no-install-recommends "${missing[@]}" ||
-        status=$?
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" --no-remove install "${missing[@]}" || status=$?
     [ -z "$wrote_policy" ] || "${as_root[@]}" rm -f $policy
     return $status
 }
+
+# What the build is configured with beside its preset.
+configure_options=()
 
 # build PRESET [OPTIONS OF cmake --build...]
 build()
 {
     cd "$root" || return
-    cmake --preset "$1" && cmake --build "build/$1" -j "$jobs" "${@:2}"
+    cmake --preset "$1" "${configure_options[@]}" && cmake --build "build/$1" -j "$jobs" "${@:2}"
 }
 
 # The readers that the tests compare with and that only npm has, as tests/readers/package-lock.json pins them. Without npm
