@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Adds up JUnit files of ctest: says what was passed over and why, then what failed with the end of its output, and ends
-with one line of totals. Exits 1 when anything failed."""
+"""Adds up JUnit files of ctest: says what was passed over and why, where the time went, then what failed with the end of its
+output, and ends with one line of totals. Exits 1 when anything failed."""
 import collections
 import os
 import re
@@ -9,11 +9,14 @@ import sys
 import textwrap
 import xml.etree.ElementTree as ElementTree
 
+SLOWEST = 15  # tests that are named
 KEPT_LINES = 25  # of a failure's output; the rest is in the build's log
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 passed = 0
 skips = collections.defaultdict(list)  # (name, why) -> builds
+seconds = collections.defaultdict(float)  # build -> of its tests
+slowest = []  # (seconds, name, build)
 failures = []  # what and the end of its output, last, since the end of a long log is what people see
 
 
@@ -27,6 +30,9 @@ def add(path, build):
     for case in suite.iter("testcase"):
         status, name = case.get("status"), case.get("name")
         output = case.findtext("system-out") or ""
+        took = float(case.get("time") or 0)
+        seconds[build] += took
+        slowest.append((took, name, build))
         if status == "run":
             passed += 1
         elif status in ("notrun", "disabled") and case.find("skipped") is not None:
@@ -46,6 +52,10 @@ for (name, why), builds in skips.items():
     together[(why, ", ".join(builds))].append(name)
 for (why, builds), names in sorted(together.items()):
     print(textwrap.fill(f"skipped ({builds}): {why}: {' '.join(names)}", width=200, subsequent_indent="    "))
+by_build = ", ".join(f"{build} {took:.0f}" for build, took in sorted(seconds.items(), key=lambda pair: -pair[1]))
+print(textwrap.fill(f"seconds of tests, some beside others: {by_build}", width=200, subsequent_indent="    "))
+by_test = ", ".join(f"{name} ({build}) {took:.0f}" for took, name, build in sorted(slowest, reverse=True)[:SLOWEST])
+print(textwrap.fill(f"seconds of the slowest tests: {by_test}", width=200, subsequent_indent="    "))
 for what, output in failures:
     print(f"failed: {what}")
     print(textwrap.indent(output, "    | "))
