@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "runtime/memory.h"
+#include "runtime/rights.h"
 #include "runtime/text.h"
 
 #include <stddef.h>
@@ -273,7 +274,7 @@ static void leave_to_sums(void)
     keep_within(&hs_config.aggregate_stacks, 16, 1 << 16);
 }
 
-void hs_config__read_nothing(void)
+static void set_defaults(void)
 {
     set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
     set_text(hs_config.spill_file, "heapsonde_%e_%p.spill");
@@ -301,7 +302,10 @@ void hs_config__read_nothing(void)
 
 void hs_config__read(void)
 {
-    hs_config__read_nothing();
+    set_defaults();
+    hs_config.unread = hs_rights__exceed_callers();
+    if (hs_config.unread)
+        return;
     apply_prefix("MEMORY_PROFILER_");
     apply_prefix("HEAPSONDE_");
     take_descriptor();
