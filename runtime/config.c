@@ -350,20 +350,23 @@ static void remove_library(char *value)
     *to = 0;
 }
 
+// An entry that goes is moved to the front, and the list begins behind it: behind its end lies what the kernel says to
+// the program, and some look for that there. Who counts from the arguments on finds an empty value.
 void hs_config__hide_preload(void)
 {
     if (!&environ || !environ)
         return;
-    char **to = environ;
-    for (char **from = environ; *from; from++) {
-        if (hs_text__starts_with(*from, "LD_PRELOAD=")) {
-            remove_library(*from + sizeof "LD_PRELOAD=" - 1);
-            if ((*from)[sizeof "LD_PRELOAD=" - 1] == 0)
-                continue;
-        }
-        *to++ = *from;
+    for (char **at = environ; *at; at++) {
+        char *entry = *at;
+        if (!hs_text__starts_with(entry, "LD_PRELOAD="))
+            continue;
+        remove_library(entry + sizeof "LD_PRELOAD=" - 1);
+        if (entry[sizeof "LD_PRELOAD=" - 1])
+            continue;
+        for (char **to = at; to > environ; to--)
+            *to = to[-1];
+        *environ++ = entry;
     }
-    *to = NULL;
 }
 
 static const char *executable_name(char *buffer, size_t size)

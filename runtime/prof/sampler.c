@@ -402,6 +402,7 @@ HS_COLD void hs_sampler__start(void)
     if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
         return;
     hs_sampler.pid = (uint32_t)hs_system_getpid();
+    hs_clock__start();
     hs_prof_options__begin();
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
     hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
