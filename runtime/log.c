@@ -2,12 +2,11 @@
 #include "runtime/log.h"
 
 #include "arch/system.h"
+#include "runtime/held_signals.h"
 #include "runtime/place.h"
 #include "runtime/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 enum { STANDARD_ERROR = 2 };
@@ -36,15 +35,12 @@ static void rotate(const char *path)
     hs_place__leave(&place);
 }
 
-// Whoever read from a pipe may be gone: no reason to end the program.
 static void write_without_signal(int fd, const char *line, size_t length)
 {
-    struct hs_signal_set before, pipe = {{(uint64_t)1 << (SIGPIPE - 1)}};
-    struct hs_time none = {0};
-    hs_system_block_signals(&before);
-    if (hs_system_write(fd, line, length) == -EPIPE)
-        HS_SYSTEM4(SYS_rt_sigtimedwait, &pipe, 0, &none, sizeof pipe);
-    hs_system_restore_signals(&before);
+    struct hs_held_signals held;
+    hs_held_signals__hold(&held);
+    long result = hs_system_write(fd, line, length);
+    hs_held_signals__release(&held, result < 0 ? (int)-result : 0);
 }
 
 static void write_line(const char *line, size_t length)

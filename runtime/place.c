@@ -43,7 +43,7 @@ static bool take_name(struct way *way, char *name)
 
 static bool is_in_proc(int fd)
 {
-    unsigned long status[32] = {0}; // struct statfs
+    unsigned long status[32]; // struct statfs
     return HS_SYSTEM2(SYS_fstatfs, fd, status) == 0 && (uint32_t)status[0] == PROC_MAGIC;
 }
 

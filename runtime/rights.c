@@ -2,6 +2,7 @@
 #include "runtime/rights.h"
 
 #include "arch/system.h"
+#include "runtime/memory.h"
 
 #include <elf.h>
 #include <sys/prctl.h>
@@ -18,16 +19,9 @@ static bool may_exceed(void)
 // The rights may be capabilities of its file: only the kernel knows.
 bool hs_rights__exceed_callers(void)
 {
-    unsigned long vector[128];
     if (getauxval)
         return getauxval(AT_SECURE) != 0;
-    long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return may_exceed();
-    long length = hs_system_read((int)fd, vector, sizeof vector);
-    hs_system_close((int)fd);
-    for (long i = 0; (i + 2) * (long)sizeof *vector <= length; i += 2)
-        if (vector[i] == AT_SECURE)
-            return vector[i + 1] != 0;
+    if (hs_memory__auxiliary(AT_PAGESZ)) // which is never zero: the vector can be read
+        return hs_memory__auxiliary(AT_SECURE) != 0;
     return may_exceed();
 }

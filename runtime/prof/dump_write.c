@@ -2,6 +2,7 @@
 #include "runtime/prof/dump_write.h"
 
 #include "arch/system.h"
+#include "runtime/held_signals.h"
 #include "runtime/memory.h"
 #include "runtime/prof/streaming.h"
 #include "runtime/stream/dump_pieces.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 enum { FILE_MODE = 0644, ATTEMPTS = 16 };
@@ -41,46 +41,6 @@ int hs_dump_job__take(struct hs_dump_job *job)
     return 0;
 }
 
-// ---- signals that writing raises ------------------------------------------------------------------------------------
-
-// A file that grows beyond the limit and a pipe without reader raise a signal in the writing thread, which the program
-// did nothing for: it is held back and taken away.
-struct held {
-    struct hs_signal_set before;
-    bool was_pending[2];
-};
-
-static const int raised[2] = {SIGXFSZ, SIGPIPE};
-
-static uint64_t bit_of(int signal)
-{
-    return 1ull << (signal - 1);
-}
-
-static void hold_signals(struct held *held)
-{
-    struct hs_signal_set set = {{0}}, pending = {{0}};
-    for (int i = 0; i < 2; i++)
-        set.words[0] |= bit_of(raised[i]);
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_BLOCK, &set, &held->before, sizeof set);
-    HS_SYSTEM2(SYS_rt_sigpending, &pending, sizeof pending);
-    for (int i = 0; i < 2; i++)
-        held->was_pending[i] = pending.words[0] & bit_of(raised[i]);
-}
-
-static void release_signals(const struct held *held, int error)
-{
-    struct hs_signal_set set = {{0}};
-    struct hs_time now = {0, 0};
-    if (error == EFBIG && !held->was_pending[0])
-        set.words[0] |= bit_of(raised[0]);
-    if (error == EPIPE && !held->was_pending[1])
-        set.words[0] |= bit_of(raised[1]);
-    if (error == EFBIG || error == EPIPE)
-        HS_SYSTEM4(SYS_rt_sigtimedwait, &set, 0, &now, sizeof set); // all zero: of either width
-    hs_system_restore_signals(&held->before);
-}
-
 // ---- the contents ---------------------------------------------------------------------------------------------------
 
 static void write_format(struct hs_dump_output *output, const struct hs_snapshot *snapshot, enum hs_dump_format format)
@@ -106,7 +66,7 @@ static void write_format(struct hs_dump_output *output, const struct hs_snapshot
 
 int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_format format)
 {
-    struct held held;
+    struct hs_held_signals held;
     struct hs_dump_output *output = &job->output;
     output->fd = fd;
     output->pid = job->facts.pid;
@@ -114,9 +74,9 @@ int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_
     output->used = 0;
     output->written = 0;
     output->streamed = job->streamed_as && hs_dump_pieces__begin(job->streamed_as);
-    hold_signals(&held);
+    hs_held_signals__hold(&held);
     write_format(output, &job->snapshot, format);
-    release_signals(&held, output->error);
+    hs_held_signals__release(&held, output->error);
     if (output->streamed && output->error != ECANCELED)
         hs_dump_pieces__end(true);
     return output->error;

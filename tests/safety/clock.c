@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A library that brings functions of the C library's names, with variables of each thread, as those that pretend another time
-// do. Whoever calls one for the recorder or the sampler ends the program.
+// A library that brings functions of the C library's names, with variables of each thread, as those that pretend
+// another time do. Whoever calls one for the recorder or the sampler ends the program.
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
