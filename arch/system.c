@@ -21,10 +21,10 @@ long hs_system_status(int fd, struct hs_file_status *status)
     return result;
 }
 
-long hs_system_status_of(const char *path, int flags, struct hs_file_status *status)
+long hs_system_status_at(int folder, const char *path, int flags, struct hs_file_status *status)
 {
     struct hs_kernel_stat kernel;
-    long result = HS_SYSTEM4(HS_KERNEL_FSTATAT, -100, path, &kernel, flags);
+    long result = HS_SYSTEM4(HS_KERNEL_FSTATAT, folder, path, &kernel, flags);
     if (result == 0)
         take_status(&kernel, status);
     return result;

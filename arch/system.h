@@ -134,7 +134,12 @@ static inline long hs_system_gettid(void)
 long hs_system_status(int fd, struct hs_file_status *status);
 
 // `flags`: 0 or AT_SYMLINK_NOFOLLOW.
-long hs_system_status_of(const char *path, int flags, struct hs_file_status *status);
+long hs_system_status_at(int folder, const char *path, int flags, struct hs_file_status *status);
+
+static inline long hs_system_status_of(const char *path, int flags, struct hs_file_status *status)
+{
+    return hs_system_status_at(-100, path, flags, status);
+}
 
 static inline long hs_system_limit(int resource, struct hs_limit *limit)
 {

@@ -4,34 +4,17 @@
 #include "arch/system.h"
 #include "format/trace_format.h"
 #include "runtime/text.h"
+#include "runtime/vdso.h"
 
 #include <time.h>
 
 struct hs_clock hs_clock;
 
-// libc's, because it asks the vdso. Where seconds have 32 bits it is an older function of that name, and newer libcs
-// have one beside it.
-#if __SIZEOF_POINTER__ == 4
-struct libc_time {
-    int64_t seconds;
-    int32_t nanoseconds, padding;
-};
-extern int libc_clock(int clock, struct libc_time *time) __asm__("__clock_gettime64") __attribute__((weak));
-#else
-#define libc_time hs_time
-extern int libc_clock(int clock, struct hs_time *time) __asm__("clock_gettime") __attribute__((weak));
-#endif
-
 static uint64_t read_clock(int clock)
 {
     struct hs_time now = {0};
-    if (libc_clock) {
-        struct libc_time time = {0};
-        libc_clock(clock, &time);
-        now = (struct hs_time){time.seconds, time.nanoseconds};
-    } else {
+    if (!hs_vdso__clock || hs_vdso__clock(clock, &now) != 0)
         hs_system_clock(clock, &now);
-    }
     return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
 }
 
@@ -61,6 +44,7 @@ static int kernel_trusts_counter(void)
 
 void hs_clock__start(void)
 {
+    hs_vdso__find();
     hs_clock.start_monotonic_ns = hs_clock__monotonic_ns();
     if (hs_arch_ticks_usable() && kernel_trusts_counter()) {
         hs_clock.source = HS_CLOCK_COUNTER;

@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "runtime/memory.h"
+#include "runtime/rights.h"
 #include "runtime/text.h"
 
 #include <stddef.h>
@@ -273,7 +274,7 @@ static void leave_to_sums(void)
     keep_within(&hs_config.aggregate_stacks, 16, 1 << 16);
 }
 
-void hs_config__read_nothing(void)
+static void set_defaults(void)
 {
     set_text(hs_config.output, "memory-profiling_%e_%t_%p.dat");
     set_text(hs_config.spill_file, "heapsonde_%e_%p.spill");
@@ -301,7 +302,10 @@ void hs_config__read_nothing(void)
 
 void hs_config__read(void)
 {
-    hs_config__read_nothing();
+    set_defaults();
+    hs_config.unread = hs_rights__exceed_callers();
+    if (hs_config.unread)
+        return;
     apply_prefix("MEMORY_PROFILER_");
     apply_prefix("HEAPSONDE_");
     take_descriptor();
@@ -346,20 +350,23 @@ static void remove_library(char *value)
     *to = 0;
 }
 
+// An entry that goes is moved to the front, and the list begins behind it: behind its end lies what the kernel says to
+// the program, and some look for that there. Who counts from the arguments on finds an empty value.
 void hs_config__hide_preload(void)
 {
     if (!&environ || !environ)
         return;
-    char **to = environ;
-    for (char **from = environ; *from; from++) {
-        if (hs_text__starts_with(*from, "LD_PRELOAD=")) {
-            remove_library(*from + sizeof "LD_PRELOAD=" - 1);
-            if ((*from)[sizeof "LD_PRELOAD=" - 1] == 0)
-                continue;
-        }
-        *to++ = *from;
+    for (char **at = environ; *at; at++) {
+        char *entry = *at;
+        if (!hs_text__starts_with(entry, "LD_PRELOAD="))
+            continue;
+        remove_library(entry + sizeof "LD_PRELOAD=" - 1);
+        if (entry[sizeof "LD_PRELOAD=" - 1])
+            continue;
+        for (char **to = at; to > environ; to--)
+            *to = to[-1];
+        *environ++ = entry;
     }
-    *to = NULL;
 }
 
 static const char *executable_name(char *buffer, size_t size)

@@ -2,9 +2,12 @@
 #include "runtime/log.h"
 
 #include "arch/system.h"
+#include "runtime/held_signals.h"
+#include "runtime/place.h"
 #include "runtime/text.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 enum { STANDARD_ERROR = 2 };
 
@@ -12,35 +15,48 @@ enum { STANDARD_ERROR = 2 };
 static void rotate(const char *path)
 {
     struct hs_file_status status;
-    if (hs_config.log_rotate_bytes == 0 || hs_system_status_of(path, 0, &status) != 0 ||
-        status.size <= hs_config.log_rotate_bytes)
+    struct hs_place place;
+    if (hs_config.log_rotate_bytes == 0 || hs_place__find(&place, path, true))
         return;
-    char kept[HS_CONFIG_TEXT + 64];
-    struct hs_text text;
-    hs_text__start(&text, kept, sizeof kept);
-    hs_text__add(&text, path);
-    hs_text__add(&text, ".initial");
-    if (hs_system_status_of(kept, 0, &status) == 0) {
+    if (hs_place__status(&place, place.name, &status) == 0 && S_ISREG(status.mode) &&
+        status.size > hs_config.log_rotate_bytes) {
+        char kept[sizeof place.name + 16];
+        struct hs_text text;
         hs_text__start(&text, kept, sizeof kept);
-        hs_text__add(&text, path);
-        hs_text__add(&text, ".old");
+        hs_text__add(&text, place.name);
+        char *end = text.at;
+        hs_text__add(&text, ".initial");
+        if (hs_place__status(&place, kept, &status) == 0) {
+            text.at = end;
+            hs_text__add(&text, ".old");
+        }
+        hs_place__rename(&place, place.name, kept);
     }
-    HS_SYSTEM4(SYS_renameat, AT_FDCWD, path, AT_FDCWD, kept);
+    hs_place__leave(&place);
+}
+
+static void write_without_signal(int fd, const char *line, size_t length)
+{
+    struct hs_held_signals held;
+    hs_held_signals__hold(&held);
+    long result = hs_system_write(fd, line, length);
+    hs_held_signals__release(&held, result < 0 ? (int)-result : 0);
 }
 
 static void write_line(const char *line, size_t length)
 {
     if (hs_config.log_file[0] == 0) {
-        hs_system_write(STANDARD_ERROR, line, length);
+        write_without_signal(STANDARD_ERROR, line, length);
         return;
     }
     char path[HS_CONFIG_TEXT];
     hs_config__expand(hs_config.log_file, 0, path, sizeof path);
     rotate(path);
-    long fd = hs_system_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    // A pipe that nobody reads is no reason to wait.
+    long fd = hs_place__write_to(path, O_APPEND | O_NONBLOCK, 0600);
     if (fd < 0)
         return;
-    hs_system_write((int)fd, line, length);
+    write_without_signal((int)fd, line, length);
     hs_system_close((int)fd);
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/place.h"
 #include "runtime/shared_word.h"
 #include "runtime/slots.h"
 #include "runtime/stream/stream.h"
@@ -25,7 +26,7 @@
 #include <sys/uio.h>
 
 // The program's own descriptors are small numbers; ours stays out of their way.
-enum { HIGH_DESCRIPTOR = 900, BLOCKS_LIMIT = 1024 };
+enum { HIGH_DESCRIPTOR = 900, BLOCKS_LIMIT = 1024, MOST_NAMES = 10000 };
 
 struct block {
     uint8_t *memory;
@@ -174,15 +175,11 @@ static void append_number(uint64_t number)
 }
 
 // A trace of this very process: of the program that it was before an exec.
-static bool is_own_trace(const char *path)
+static bool is_own_trace(int fd)
 {
     struct hs_file_header header;
-    long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    bool whole = hs_system_pread((int)fd, &header, sizeof header, 0) == (long)sizeof header;
-    hs_system_close((int)fd);
-    return whole && __builtin_memcmp(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH) == 0 &&
+    return hs_system_pread(fd, &header, sizeof header, 0) == (long)sizeof header &&
+           __builtin_memcmp(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH) == 0 &&
            header.pid == (uint32_t)hs_system_getpid();
 }
 
@@ -207,64 +204,94 @@ static void expand_path(void)
     hs_config__expand(hs_config.output, output.created, text.at, sizeof place.path - (size_t)(text.at - place.path));
 }
 
-// %n counts on to a name that is free. Without %p in the pattern a forked child appends its pid, and so does who finds
-// that another process is writing a trace of that name; without %n the program after an exec appends a number, so that
-// none overwrites what was recorded before.
-static void name_file(bool with_pid)
+// %n counts on to a name that is free.
+static void name_file(bool with_pid, uint64_t number)
 {
-    bool counts = pattern_has('n');
-    remember_directory();
-    for (;;) {
+    struct hs_file_status status;
+    do {
         expand_path();
+        output.created++;
         if (with_pid && !pattern_has('p'))
             append_number((uint64_t)hs_system_getpid());
-        if (!counts || HS_SYSTEM4(SYS_faccessat, AT_FDCWD, place.path, 0, 0) != 0)
-            break;
-        output.created++;
-    }
-    size_t length = hs_text__length(place.path);
-    for (uint64_t number = 1; !counts && number < 10000 && is_own_trace(place.path); number++) {
-        place.path[length] = 0;
+    } while (pattern_has('n') && hs_system_status_of(place.path, AT_SYMLINK_NOFOLLOW, &status) == 0);
+    if (number)
         append_number(number);
-    }
-    output.created++;
 }
 
 // The lock lasts for as long as this process has the file open or mapped, and only who has it may remove the file. An
 // old trace is removed, not truncated: some file systems flush a truncated file when it is written again, and whoever
-// is reading the old one keeps it. -EACCES, as for another user's file: a process has it. -EEXIST: it is removed.
-static int claim(int fd, bool is_old)
+// is reading the old one keeps it. Where it cannot be removed it has to be this user's alone.
+// -EAGAIN: it is removed. -EBUSY: another process has the name. -EEXIST: this process itself, before an exec.
+static int claim(const struct hs_place *where, int fd, bool is_old)
 {
-    long locked = HS_SYSTEM2(SYS_flock, fd, LOCK_EX | LOCK_NB);
+    bool locked = HS_SYSTEM2(SYS_flock, fd, LOCK_EX | LOCK_NB) == -EWOULDBLOCK;
     if (hs_system_status(fd, &output.file) != 0 || !S_ISREG(output.file.mode))
         return -EINVAL;
-    if (locked == -EWOULDBLOCK || !output.file.links)
-        return -EACCES;
-    if (is_old && HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, place.path, 0) == 0)
+    if (is_old && !pattern_has('n') && is_own_trace(fd))
         return -EEXIST;
-    if (output.file.size)
-        HS_SYSTEM2(SYS_ftruncate, fd, 0);
-    return 0;
+    if (locked)
+        return is_old ? -EBUSY : -EAGAIN;
+    if (!where->flags)
+        return 0;
+    if (!output.file.links || (is_old && hs_place__remove(where, where->name) == 0))
+        return -EAGAIN;
+    return is_old && (!hs_place__is_own(&output.file) || output.file.mode & S_IWOTH) ? -EBUSY : 0;
 }
 
-// O_CREAT comes second: with it some kernels refuse another user's file in a folder that all may write.
-static int open_file(void)
+static bool is_of_others(long error)
 {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY;
-    for (;;) {
-        int fd = (int)hs_system_open(place.path, flags | O_NOFOLLOW, 0);
+    return error == -EACCES || error == -EPERM || error == -ELOOP || error == -ETXTBSY;
+}
+
+// Another process may open the file between its making and the lock; then it gives way, or has the name.
+static int open_file(const struct hs_place *where)
+{
+    int failed;
+    do {
+        long fd = hs_place__open(where, where->name, O_RDWR | O_NONBLOCK, 0);
         bool is_old = fd >= 0;
-        if (!is_old)
-            fd = (int)hs_system_open(place.path, flags | O_CREAT, 0600);
+        if (is_of_others(fd))
+            return -EBUSY;
+        if (fd == -ENOENT)
+            fd = hs_place__open(where, where->name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        failed = fd == -EEXIST ? -EAGAIN : (int)fd;
         if (fd < 0)
-            return fd;
-        int failed = claim(fd, is_old);
+            continue;
+        failed = claim(where, (int)fd, is_old);
         if (!failed)
-            return fd;
-        hs_system_close(fd);
-        if (failed != -EEXIST)
-            return failed;
+            return (int)fd;
+        hs_system_close((int)fd);
+    } while (failed == -EAGAIN);
+    return failed;
+}
+
+static int open_path(void)
+{
+    struct hs_place where;
+    long failed = hs_place__find(&where, place.path, true);
+    if (failed)
+        return failed == -ELOOP ? -EBUSY : (int)failed;
+    int fd = open_file(&where);
+    hs_place__leave(&where);
+    return fd;
+}
+
+// Without %p in the pattern a forked child appends its pid, and so does who finds that another process is writing a
+// trace of that name, or that it is another user's; then, and after an exec, a number follows, so that none overwrites
+// what was recorded before.
+static int open_free_name(bool with_pid, bool *taken)
+{
+    int fd = -EBUSY;
+    for (uint64_t number = 0, tries = 0; tries < MOST_NAMES && (fd == -EBUSY || fd == -EEXIST); tries++) {
+        name_file(with_pid, number);
+        fd = open_path();
+        *taken |= fd == -EBUSY;
+        if (fd == -EBUSY && !with_pid && !pattern_has('p'))
+            with_pid = true;
+        else if (!pattern_has('n'))
+            number++;
     }
+    return fd;
 }
 
 static bool still_ours(void)
@@ -283,7 +310,7 @@ static void close_descriptor(void)
 
 static bool reopen(void)
 {
-    int fd = (int)hs_system_open(place.path, O_RDWR | O_CLOEXEC, 0);
+    int fd = (int)hs_system_open(place.path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return false;
     output.fd = lift_descriptor(fd);
@@ -301,15 +328,15 @@ static bool descriptor_is_good(void)
 
 static int create_file(bool with_pid)
 {
-    int fd, refused = 0;
-    do {
-        name_file(with_pid || refused);
-        fd = open_file();
-    } while (fd == -EACCES && !refused++);
+    bool taken = false;
+    remember_directory();
+    int fd = open_free_name(with_pid, &taken);
     if (fd < 0)
         return fd;
-    if (refused)
-        hs_log(HS_LOG_WARN, "another process has the trace of that name; this one is ", place.path, 0);
+    if (taken)
+        hs_log(HS_LOG_WARN, "another process or user has the name; the trace is ", place.path, 0);
+    if (output.file.size)
+        HS_SYSTEM2(SYS_ftruncate, fd, 0);
     HS_SYSTEM2(SYS_fchmod, fd, 0600);
     if (hs_config.chown_to >= 0)
         HS_SYSTEM3(HS_KERNEL_FCHOWN, fd, hs_config.chown_to, HS_SYSTEM0(HS_KERNEL_GETGID));

@@ -177,6 +177,10 @@ static void start(void)
     if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
         return;
     hs_config__read();
+    if (hs_config.unread) {
+        become_passive("nothing is recorded: the program has other rights than its caller", NULL, 0);
+        return;
+    }
     process.pid = (uint32_t)hs_system_getpid();
     if (hs_config.output[0] == 0 && !hs_stream__is_wanted()) {
         become_passive("nothing is recorded: HEAPSONDE_OUTPUT is empty, and nothing is streamed", NULL, 0);

@@ -79,6 +79,10 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
         memo->depth = 0;
     else if ((stack = hs_sites_recall(thread->sites, caller)))
         return stack;
+    if (HS_UNLIKELY(!hs_stack_has_page())) {
+        count(&hs_output__live()->dropped[HS_DROP_NO_ROOM]);
+        return 0;
+    }
     uint32_t kept = hs_memo_walk(memo, caller);
     if (HS_UNLIKELY(memo->end != HS_END_ROOT))
         count(&hs_output__live()->truncated[memo->end]);

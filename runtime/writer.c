@@ -18,6 +18,7 @@
 #include "runtime/stream/stream.h"
 #include "runtime/tables.h"
 #include "runtime/threads.h"
+#include "unwind/stack_memory.h"
 
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -249,9 +250,12 @@ bool hs_writer__start(bool inline_writer)
 
 // ---- the program's threads ------------------------------------------------------------------------------------------
 
-// A signal handler may interrupt sealing; what it records waits for the next turn.
-static void seal_inline(uint32_t orders)
+// A signal handler may interrupt sealing; what it records waits for the next turn, and so does what is recorded on a
+// stack that is too small. False: it waits.
+static bool seal_inline(uint32_t orders)
 {
+    if (!hs_stack_has_room())
+        return false;
     uint32_t tid = (uint32_t)hs_system_gettid();
     struct hs_signal_set before;
     hs_system_block_signals(&before);
@@ -261,6 +265,7 @@ static void seal_inline(uint32_t orders)
         hs_lock__release(&writer.role);
     }
     hs_system_restore_signals(&before);
+    return true;
 }
 
 void hs_writer__notify(void)
@@ -272,26 +277,25 @@ void hs_writer__notify(void)
         wake(0);
 }
 
+// A disk may stand still for longer than the slots last. Then recording goes on in plain memory, within limits.
+static bool stretch_pool(void)
+{
+    return hs_slots__total() < hs_threads__count() + hs_cull__held() + STRETCHED_SLOTS &&
+           hs_output__add_plain_slots(GROWTH);
+}
+
 static bool make_room(void)
 {
     switch (atomic_load(&writer.state)) {
     case STATE_NONE:
         return hs_process__materialize();
     case STATE_INLINE:
-        seal_inline(ORDER_ROOM);
-        return true;
+        return seal_inline(ORDER_ROOM) || stretch_pool();
     default:
         wake(ORDER_ROOM); // asleep or about to be, it takes another turn
         hs_slots__wait(SECOND_NS / 50);
         return true;
     }
-}
-
-// A disk may stand still for longer than the slots last. Then recording goes on in plain memory, within limits.
-static void stretch_pool(void)
-{
-    if (hs_slots__total() < hs_threads__count() + hs_cull__held() + STRETCHED_SLOTS)
-        hs_output__add_plain_slots(GROWTH);
 }
 
 struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time)
@@ -321,11 +325,8 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
 
 static bool order(uint32_t orders)
 {
-    if (atomic_load(&writer.state) != STATE_THREAD) {
-        if (atomic_load(&writer.state) == STATE_INLINE)
-            seal_inline(orders);
-        return true;
-    }
+    if (atomic_load(&writer.state) != STATE_THREAD)
+        return atomic_load(&writer.state) != STATE_INLINE || seal_inline(orders);
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
     wake(orders);

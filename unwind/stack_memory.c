@@ -76,11 +76,23 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
     return range(first, end);
 }
 
+// A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
+static HS_COLD bool has_pages(uintptr_t count)
+{
+    struct hs_stack_memory memory = {0, 0};
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    for (; count; count--)
+        if (!hs_stack_memory_check(&memory, here -= HS_STACK_PAGE))
+            return false;
+    return true;
+}
+
 HS_COLD bool hs_stack_has_room(void)
 {
-    // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
-    struct hs_stack_memory memory = {0, 0};
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(HS_STACK_PAGE - 1);
-    return hs_stack_memory_check(&memory, here - HS_STACK_PAGE) &&
-           hs_stack_memory_check(&memory, here - 2 * HS_STACK_PAGE);
+    return has_pages(2);
+}
+
+HS_COLD bool hs_stack_has_page(void)
+{
+    return has_pages(1);
 }

@@ -27,8 +27,10 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
 // then where the kernel has process_vm_readv(2).
 bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go);
 
-// Whether there is room on the calling thread's stack for a walk: 8 KiB below the caller can be read.
+// Whether there is room on the calling thread's stack, which may be one for signal handlers alone: for all that the
+// recorder does, 8 KiB below the caller, or for a walk, 4 KiB.
 bool hs_stack_has_room(void);
+bool hs_stack_has_page(void);
 
 // Starts with the page of `sp`, on which the caller's stack is known to lie.
 static inline void hs_stack_memory_start(struct hs_stack_memory *memory, uintptr_t sp)

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#define HS_KERNEL_VDSO_CLOCK    "__vdso_clock_gettime"
 #define HS_KERNEL_CLOCK_GETTIME 228
 #define HS_KERNEL_FUTEX         202
 #define HS_KERNEL_FSTAT         5

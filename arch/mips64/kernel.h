@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#define HS_KERNEL_VDSO_CLOCK    "__vdso_clock_gettime"
 #define HS_KERNEL_CLOCK_GETTIME 5222
 #define HS_KERNEL_FUTEX         5194
 #define HS_KERNEL_FSTAT         5005

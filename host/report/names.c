@@ -80,6 +80,7 @@ static const struct {
     [HS_DROP_UNLOADING] = {"unloading", "samples while code was being unloaded: counted, but without their stacks"},
     [HS_DROP_NO_REGISTERS] = {"no_registers", "samples of threads that were ending: counted, but without their stacks"},
     [HS_DROP_META] = {"meta", "the link left no room for stacks, modules or files: frames may be missing"},
+    [HS_DROP_NO_ROOM] = {"no_room", "a stack had no room for looking at it: counted, but without their stacks"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 

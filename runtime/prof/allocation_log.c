@@ -4,6 +4,7 @@
 // a million are kept; of those beyond it only the number is.
 #include "arch/system.h"
 #include "runtime/memory.h"
+#include "runtime/place.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/dump_name.h"
@@ -248,7 +249,7 @@ static bool write_file(void)
 {
     if (!recording.path[0])
         make_path();
-    long fd = hs_system_open(recording.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, FILE_MODE);
+    long fd = hs_place__write_to(recording.path, O_TRUNC, FILE_MODE);
     struct job job;
     if (fd < 0) {
         say_failure((int)-fd);

@@ -2,6 +2,8 @@
 #include "runtime/prof/control_place.h"
 
 #include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/place.h"
 #include "runtime/prof/options.h"
 #include "runtime/text.h"
 
@@ -20,7 +22,7 @@ static char runtime_folder[HS_CONTROL_PATH]; // $XDG_RUNTIME_DIR
 void hs_control_place__remember(void)
 {
     static const char name[] = "XDG_RUNTIME_DIR=";
-    if (!&environ || !environ)
+    if (hs_config.unread || !&environ || !environ)
         return;
     for (char **entry = environ; *entry; entry++) {
         if (!hs_text__starts_with(*entry, name))
@@ -150,13 +152,17 @@ static bool remove_stale(const char *path)
 
 static long bind_at(int fd, const char *path)
 {
-    long result = on_address(SYS_bind, fd, path);
+    struct hs_place place;
+    long result = hs_place__find(&place, path, false); // through nobody else's links
+    if (result)
+        return result;
+    hs_place__leave(&place);
+    HS_SYSTEM2(SYS_fchmod, fd, 0600); // which the name gets with it
+    result = on_address(SYS_bind, fd, path);
     if (result == -EADDRINUSE && remove_stale(path))
         result = on_address(SYS_bind, fd, path);
     if (result < 0)
         return result;
-    // Until it listens nobody can connect.
-    HS_SYSTEM3(SYS_fchmodat, -100, path, 0600);
     result = HS_SYSTEM2(SYS_listen, fd, BACKLOG);
     if (result < 0)
         hs_control_place__remove(path);

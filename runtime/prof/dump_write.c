@@ -2,6 +2,7 @@
 #include "runtime/prof/dump_write.h"
 
 #include "arch/system.h"
+#include "runtime/held_signals.h"
 #include "runtime/memory.h"
 #include "runtime/prof/streaming.h"
 #include "runtime/stream/dump_pieces.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 enum { FILE_MODE = 0644, ATTEMPTS = 16 };
@@ -41,46 +41,6 @@ int hs_dump_job__take(struct hs_dump_job *job)
     return 0;
 }
 
-// ---- signals that writing raises ------------------------------------------------------------------------------------
-
-// A file that grows beyond the limit and a pipe without reader raise a signal in the writing thread, which the program
-// did nothing for: it is held back and taken away.
-struct held {
-    struct hs_signal_set before;
-    bool was_pending[2];
-};
-
-static const int raised[2] = {SIGXFSZ, SIGPIPE};
-
-static uint64_t bit_of(int signal)
-{
-    return 1ull << (signal - 1);
-}
-
-static void hold_signals(struct held *held)
-{
-    struct hs_signal_set set = {{0}}, pending = {{0}};
-    for (int i = 0; i < 2; i++)
-        set.words[0] |= bit_of(raised[i]);
-    HS_SYSTEM4(SYS_rt_sigprocmask, SIG_BLOCK, &set, &held->before, sizeof set);
-    HS_SYSTEM2(SYS_rt_sigpending, &pending, sizeof pending);
-    for (int i = 0; i < 2; i++)
-        held->was_pending[i] = pending.words[0] & bit_of(raised[i]);
-}
-
-static void release_signals(const struct held *held, int error)
-{
-    struct hs_signal_set set = {{0}};
-    struct hs_time now = {0, 0};
-    if (error == EFBIG && !held->was_pending[0])
-        set.words[0] |= bit_of(raised[0]);
-    if (error == EPIPE && !held->was_pending[1])
-        set.words[0] |= bit_of(raised[1]);
-    if (error == EFBIG || error == EPIPE)
-        HS_SYSTEM4(SYS_rt_sigtimedwait, &set, 0, &now, sizeof set); // all zero: of either width
-    hs_system_restore_signals(&held->before);
-}
-
 // ---- the contents ---------------------------------------------------------------------------------------------------
 
 static void write_format(struct hs_dump_output *output, const struct hs_snapshot *snapshot, enum hs_dump_format format)
@@ -106,7 +66,7 @@ static void write_format(struct hs_dump_output *output, const struct hs_snapshot
 
 int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_format format)
 {
-    struct held held;
+    struct hs_held_signals held;
     struct hs_dump_output *output = &job->output;
     output->fd = fd;
     output->pid = job->facts.pid;
@@ -114,9 +74,9 @@ int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_
     output->used = 0;
     output->written = 0;
     output->streamed = job->streamed_as && hs_dump_pieces__begin(job->streamed_as);
-    hold_signals(&held);
+    hs_held_signals__hold(&held);
     write_format(output, &job->snapshot, format);
-    release_signals(&held, output->error);
+    hs_held_signals__release(&held, output->error);
     if (output->streamed && output->error != ECANCELED)
         hs_dump_pieces__end(true);
     return output->error;
@@ -134,29 +94,26 @@ static struct hs_dump_result failed(enum hs_dump_stage stage, long error)
     return (struct hs_dump_result){error < 0 ? (int)-error : (int)error, stage};
 }
 
-// A name in the same folder that does not depend on the length of the other.
-static bool make_temporary_name(char *name, const char *path, uint32_t attempt)
+// It does not depend on the length of the other.
+static void make_temporary_name(char *name, size_t size, uint32_t attempt)
 {
     struct hs_text text;
-    hs_text__start(&text, name, HS_PROF_PATH);
-    for (const char *base = hs_text__base_name(path); path < base; path++)
-        hs_text__add_character(&text, *path);
+    hs_text__start(&text, name, size);
     hs_text__add(&text, ".heapsonde-dump.");
     hs_text__add_number(&text, (uint64_t)hs_system_getpid());
     hs_text__add_character(&text, '.');
     hs_text__add_number(&text, (uint64_t)hs_system_gettid());
     hs_text__add_character(&text, '.');
     hs_text__add_number(&text, attempt);
-    return text.at < text.last;
 }
 
-static long create_temporary(struct hs_dump_job *job, const char *path)
+static long create_temporary(struct hs_dump_job *job)
 {
     long fd = -EEXIST;
-    for (uint32_t i = 0; i < ATTEMPTS && fd == -EEXIST; i++)
-        fd = make_temporary_name(job->temporary, path, i)
-                 ? hs_system_open(job->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE)
-                 : -ENAMETOOLONG;
+    for (uint32_t i = 0; i < ATTEMPTS && fd == -EEXIST; i++) {
+        make_temporary_name(job->temporary, sizeof job->temporary, i);
+        fd = hs_place__open(&job->place, job->temporary, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
+    }
     return fd;
 }
 
@@ -165,8 +122,7 @@ static bool is_other_process(const struct hs_dump_job *job)
     return job->facts.pid != hs_streaming__pid();
 }
 
-static struct hs_dump_result write_and_rename(struct hs_dump_job *job, long fd, const char *path,
-                                              enum hs_dump_format format)
+static struct hs_dump_result write_and_rename(struct hs_dump_job *job, long fd, enum hs_dump_format format)
 {
     long error = hs_dump_job__write_descriptor(job, (int)fd, format);
     long closed = hs_system_close((int)fd);
@@ -175,19 +131,18 @@ static struct hs_dump_result write_and_rename(struct hs_dump_job *job, long fd, 
     if (!error)
         error = closed == -EINTR ? 0 : closed;
     if (error) {
-        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, job->temporary, 0);
+        hs_place__remove(&job->place, job->temporary);
         return failed(HS_DUMP_STAGE_WRITE, error);
     }
-    // Every architecture's C library calls it so, too.
-    long renamed = HS_SYSTEM4(SYS_renameat, AT_FDCWD, job->temporary, AT_FDCWD, path);
+    long renamed = hs_place__rename(&job->place, job->temporary, job->place.name);
     if (renamed)
-        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, job->temporary, 0);
+        hs_place__remove(&job->place, job->temporary);
     return failed(HS_DUMP_STAGE_OPEN, renamed);
 }
 
 static struct hs_dump_result write_through(struct hs_dump_job *job, const char *path, enum hs_dump_format format)
 {
-    long fd = hs_system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, FILE_MODE);
+    long fd = hs_place__write_to(path, O_TRUNC, FILE_MODE);
     if (fd < 0)
         return failed(HS_DUMP_STAGE_OPEN, fd);
     long error = hs_dump_job__write_descriptor(job, (int)fd, format);
@@ -198,12 +153,27 @@ static struct hs_dump_result write_through(struct hs_dump_job *job, const char *
 // What is there under the name: nothing, a plain file, or something that is written to as it is.
 enum found { NOTHING, PLAIN_FILE, OTHER };
 
-static enum found look(const char *path)
+static enum found look(const struct hs_place *place)
 {
     struct hs_file_status status;
-    if (hs_system_status_of(path, AT_SYMLINK_NOFOLLOW, &status) != 0)
+    if (hs_place__status(place, place->name, &status) != 0)
         return NOTHING;
     return S_ISREG(status.mode) ? PLAIN_FILE : OTHER;
+}
+
+static struct hs_dump_result write_to_place(struct hs_dump_job *job, const char *path, enum hs_dump_format format,
+                                            bool may_write_through)
+{
+    enum found found = may_write_through ? look(&job->place) : NOTHING;
+    if (found == OTHER)
+        return write_through(job, path, format);
+    long fd = create_temporary(job);
+    if (fd >= 0)
+        return write_and_rename(job, fd, format);
+    // The file may be the program's to write while its folder is not.
+    if (found == PLAIN_FILE)
+        return write_through(job, path, format);
+    return failed(HS_DUMP_STAGE_OPEN, fd);
 }
 
 struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const char *path, enum hs_dump_format format,
@@ -211,15 +181,13 @@ struct hs_dump_result hs_dump_job__write_file(struct hs_dump_job *job, const cha
 {
     if (!path[0])
         return failed(HS_DUMP_STAGE_OPEN, ENOENT);
-    enum found found = may_write_through ? look(path) : NOTHING;
-    if (found == OTHER)
-        return write_through(job, path, format);
-    long fd = create_temporary(job, path);
-    if (fd >= 0)
-        return write_and_rename(job, fd, path, format);
-    // The file may be the program's to write while its folder is not.
-    if (found == PLAIN_FILE)
-        return write_through(job, path, format);
-    hs_dump_job__write_stream(job, format); // at least
-    return failed(HS_DUMP_STAGE_OPEN, fd);
+    long error = hs_place__find(&job->place, path, may_write_through);
+    struct hs_dump_result result = failed(HS_DUMP_STAGE_OPEN, error);
+    if (!error) {
+        result = write_to_place(job, path, format, may_write_through);
+        hs_place__leave(&job->place);
+    }
+    if (result.error && result.stage == HS_DUMP_STAGE_OPEN)
+        hs_dump_job__write_stream(job, format); // at least
+    return result;
 }

@@ -3,11 +3,12 @@
 // Writing one dump, wherever it goes.
 //
 // A file appears under its name when it is complete: it is written to a new file in the same folder and renamed. What
-// has a name already and is no plain file (a device, a pipe, a link) is written to directly, and only when the name was
-// given explicitly.
+// has a name already and is no plain file (a device, a pipe) is written to directly, and only when the name was given
+// explicitly; then a link is followed, too, if it is not another user's.
 #ifndef HEAPSONDE_RUNTIME_PROF_DUMP_WRITE_H
 #define HEAPSONDE_RUNTIME_PROF_DUMP_WRITE_H
 
+#include "runtime/place.h"
 #include "runtime/prof/dump_facts.h"
 
 // The memory of one dump: a whole one, so that a dump in a signal handler and one that it interrupted share nothing.
@@ -18,7 +19,8 @@ struct hs_dump_job {
     struct hs_dump_facts facts;
     struct hs_dump_output output;
     char name[HS_PROF_PATH];
-    char temporary[HS_PROF_PATH];
+    struct hs_place place;
+    char temporary[96];
     char message[HS_PROF_PATH + 128];
 };
 

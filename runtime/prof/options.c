@@ -10,13 +10,10 @@
 #include "runtime/prof/option_table.h"
 #include "runtime/text.h"
 
-#include <elf.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 
 extern char **environ __attribute__((weak));
-extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
 enum { LINE = 4096, KERNEL_COPY = 256 * 1024, OPTION_LIMIT = 160, SOURCE_COUNT = 5, REMEMBERED = 16 * 1024 };
 
@@ -504,31 +501,6 @@ static void read_confirm(struct piece key, struct piece value)
 
 // ---- sources --------------------------------------------------------------------------------------------------------
 
-// A program that got more rights when it was executed cannot be looked into by who called it.
-static bool may_have_other_rights(void)
-{
-    return HS_SYSTEM0(SYS_getuid) != HS_SYSTEM0(SYS_geteuid) || HS_SYSTEM0(SYS_getgid) != HS_SYSTEM0(SYS_getegid) ||
-           HS_SYSTEM1(SYS_prctl, PR_GET_DUMPABLE) != 1;
-}
-
-// Of a program that runs with more rights than who called it, the environment is not read. The rights may be
-// capabilities of its file: only the kernel knows.
-static bool is_secure(void)
-{
-    unsigned long vector[128];
-    if (getauxval)
-        return getauxval(AT_SECURE) != 0;
-    long fd = hs_system_open("/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return may_have_other_rights();
-    long length = hs_system_read((int)fd, vector, sizeof vector);
-    hs_system_close((int)fd);
-    for (long i = 0; (i + 2) * (long)sizeof *vector <= length; i += 2)
-        if (vector[i] == AT_SECURE)
-            return vector[i + 1] != 0;
-    return may_have_other_rights();
-}
-
 static const char *value_in(const char *entry)
 {
     return hs_text__starts_with(entry, "MALLOC_CONF=") ? entry + sizeof "MALLOC_CONF=" - 1 : NULL;
@@ -537,7 +509,7 @@ static const char *value_in(const char *entry)
 // libc's environment, or the kernel's copy while libc has none.
 static const char *environment_value(void)
 {
-    if (is_secure())
+    if (hs_config.unread)
         return NULL;
     if (&environ && environ) {
         for (char **entry = environ; *entry; entry++)
@@ -626,10 +598,7 @@ static void derive(void)
 
 void hs_prof_options__begin(void)
 {
-    if (is_secure())
-        hs_config__read_nothing();
-    else
-        hs_config__read();
+    hs_config__read();
     const char *const values[SOURCE_COUNT] = {
         NULL, program_value(0), system_value(), environment_value(), program_value(1),
     };

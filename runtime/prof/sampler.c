@@ -13,6 +13,7 @@
 #include "runtime/prof/streaming.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
+#include "unwind/stack_memory.h"
 
 enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16, ABANDONED_AFTER = 10000 };
 #define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
@@ -136,7 +137,7 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
     if (HS_UNLIKELY(hs_hooks.backtrace != NULL) && (stack = hs_events__stack_by_hook(thread)) != 0)
         return stack;
     stack = hs_sites_recall(thread->sites, caller);
-    if (stack)
+    if (stack || HS_UNLIKELY(!hs_stack_has_page()))
         return stack;
     struct hs_memo *memo = thread->memo;
     uint32_t kept = hs_memo_walk(memo, caller);
@@ -402,6 +403,7 @@ HS_COLD void hs_sampler__start(void)
     if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
         return;
     hs_sampler.pid = (uint32_t)hs_system_getpid();
+    hs_clock__start();
     hs_prof_options__begin();
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
     hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();

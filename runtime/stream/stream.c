@@ -8,6 +8,7 @@
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/place.h"
 #include "runtime/shared_word.h"
 #include "runtime/stream/sender.h"
 #include "runtime/stream/stream_internal.h"
@@ -50,13 +51,18 @@ static uint8_t *map_spill_file(uint32_t size)
 {
     char path[HS_CONFIG_TEXT + 512];
     hs_config__expand(hs_config.spill_file, 0, path, sizeof path);
-    long fd = hs_system_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct hs_place place;
+    long fd = hs_place__find(&place, path, false);
+    if (fd == 0) {
+        fd = hs_place__open(&place, place.name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (fd >= 0)
+            hs_place__remove(&place, place.name); // the mapping keeps it, and nothing is left behind
+        hs_place__leave(&place);
+    }
     long failed = fd < 0 ? fd : hs_system_allocate((int)fd, 0, size);
     long memory = failed ? failed : hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
-    if (fd >= 0) {
-        HS_SYSTEM3(SYS_unlinkat, AT_FDCWD, path, 0); // the mapping keeps it, and nothing is left behind
+    if (fd >= 0)
         hs_system_close((int)fd);
-    }
     if (!hs_system_failed(memory))
         return (uint8_t *)memory;
     hs_log(HS_LOG_WARN, "the stream stays in memory: there is no room to spill to in ", path, (int)-memory);

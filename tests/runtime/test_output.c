@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -290,6 +291,48 @@ START_TEST(of_many_at_once_each_has_its_trace)
 }
 END_TEST
 
+// In another namespace another process has the same number, and has taken the name that is made of it.
+START_TEST(names_are_tried_until_one_is_free)
+{
+    char name[96];
+    int held[3];
+    for (int i = 0; i < 3; i++) {
+        const char *const ends[] = {"", ".%d", ".%d.1"};
+        char end[32];
+        snprintf(end, sizeof end, ends[i], (int)getpid());
+        snprintf(name, sizeof name, "%s%s", path, end);
+        held[i] = open(name, O_CREAT | O_RDWR, 0600);
+        ck_assert_int_eq(flock(held[i], LOCK_EX), 0);
+    }
+    start();
+    record(10);
+    hs_process__exit();
+    snprintf(name, sizeof name, "%s.%d.2", path, (int)getpid());
+    expect_whole(name, 10);
+    for (int i = 0; i < 3; i++)
+        close(held[i]);
+}
+END_TEST
+
+// Where it cannot be removed, a file that all may write may be open elsewhere.
+START_TEST(file_that_all_may_write_is_no_trace)
+{
+    char name[96];
+    mounted = mount(folder, folder, NULL, MS_BIND, NULL) == 0;
+    int old = open(path, O_CREAT | O_RDWR, 0600);
+    ck_assert_int_eq(fchmod(old, 0666), 0);
+    bool held = mounted && mount(path, path, NULL, MS_BIND, NULL) == 0; // which keeps its name
+    start();
+    record(10);
+    hs_process__exit();
+    if (held)
+        umount2(path, MNT_DETACH);
+    snprintf(name, sizeof name, "%s.%d", path, (int)getpid());
+    expect_whole(held ? name : path, 10);
+    close(old);
+}
+END_TEST
+
 // ---- space ---------------------------------------------------------------------------------------------------------
 
 START_TEST(file_limit_stops_the_recording)
@@ -550,6 +593,8 @@ int main(void)
     tcase_add_test(files, old_trace_is_replaced_and_its_reader_keeps_it);
     tcase_add_loop_test(files, trace_in_progress_keeps_its_name, 0, 2);
     tcase_add_loop_test(files, of_many_at_once_each_has_its_trace, 0, 2);
+    tcase_add_test(files, names_are_tried_until_one_is_free);
+    tcase_add_test(files, file_that_all_may_write_is_no_trace);
     tcase_add_loop_test(files, file_limit_stops_the_recording, 0, 8);
     tcase_add_loop_test(files, no_room_from_the_start, 0, 12);
     tcase_add_loop_test(files, full_disk_stops_the_recording, 0, 2);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A file that grows beyond the limit and a pipe without reader raise a signal in the writing thread, which the program
+// did nothing for: it is held back and taken away.
+#ifndef HEAPSONDE_RUNTIME_HELD_SIGNALS_H
+#define HEAPSONDE_RUNTIME_HELD_SIGNALS_H
+
+#include "arch/system.h"
+
+struct hs_held_signals {
+    struct hs_signal_set before;
+    uint64_t pending;
+};
+
+void hs_held_signals__hold(struct hs_held_signals *held);
+
+// `error`: what writing ended with, an errno value or 0.
+void hs_held_signals__release(const struct hs_held_signals *held, int error);
+
+#endif

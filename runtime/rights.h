@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A program that runs with more rights than who called it: set-uid and set-gid programs, capabilities of a file.
+#ifndef HEAPSONDE_RUNTIME_RIGHTS_H
+#define HEAPSONDE_RUNTIME_RIGHTS_H
+
+#include <stdbool.h>
+
+// Whether this is one: then nothing is believed that its caller may have chosen, such as the environment.
+bool hs_rights__exceed_callers(void);
+
+#endif

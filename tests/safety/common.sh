@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Common to the checks: $folder is emptied at the end; fail and skip end the check.
+set -euo pipefail
+: "${SAFETY_TRACE:?}" "${SAFETY_PROF:?}" "${SAFETY_PROGRAMS:?}" "${SAFETY_HEAPSONDE:?}"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+skip() {
+    echo "not tested: $*"
+    exit 77
+}
+
+# needs_root: what is done as another user needs root, and a user "nobody".
+needs_root() {
+    [ "$(id -u)" = 0 ] || skip "this needs root"
+    as_nobody true || skip "there is no user nobody"
+    chmod 711 "$folder"
+}
+
+as_nobody() {
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
