@@ -61,8 +61,21 @@ static void close_side(struct side *side)
         hs_opened__close(&side->opened);
 }
 
+// What is in use, unless only what was allocated in all is known.
+static enum hs_cost usual_cost(struct hs_dump *const *dumps)
+{
+    return dumps[0]->lacks_live || dumps[1]->lacks_live ? HS_COST_ALLOCATED : HS_COST_LIVE;
+}
+
 static int check_cost(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
 {
+    for (int i = 0; i < 2 && cost == HS_COST_LIVE; i++) {
+        if (!dumps[i]->lacks_live)
+            continue;
+        hs_complain(arguments->command, "%s does not say what is in use; compare with --cost allocated",
+                    dumps[i]->name);
+        return HS_EXIT_USAGE;
+    }
     for (int i = 0; i < 2 && cost == HS_COST_ALLOCATED; i++) {
         if (dumps[i]->has_all)
             continue;
@@ -126,13 +139,14 @@ static int check_output(const struct hs_arguments *arguments)
 static int diff(const struct hs_arguments *arguments)
 {
     struct side sides[2] = {0};
-    enum hs_cost cost = hs_cost__parse(hs_arguments__text(arguments, "cost", "live"));
     int status = check_output(arguments);
     if (!status)
         status = open_side(&sides[0], arguments, 0);
     if (!status)
         status = open_side(&sides[1], arguments, 1);
     struct hs_dump *const dumps[2] = {sides[0].dump, sides[1].dump};
+    const char *word = hs_arguments__text(arguments, "cost", NULL);
+    enum hs_cost cost = word ? hs_cost__parse(word) : status ? HS_COST_LIVE : usual_cost(dumps);
     if (!status)
         status = check_cost(arguments, dumps, cost);
     if (!status)
@@ -156,7 +170,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = "live allocated",
-     .help = "compare what is in use, or what was allocated in all; live when not given"},
+     .help = "compare what is in use, or what was allocated in all; live when not given and known"},
     {.name = "top",
      .letter = 'n',
      .kind = HS_OPTION_NUMBER,

@@ -115,6 +115,28 @@ static int take_events(const struct hs_arguments *arguments, struct hs_opened *o
     return 0;
 }
 
+static bool has_one_cost(const char *word)
+{
+    enum hs_dump_output output;
+    return !hs_dump_output__parse(word, &output) && !hs_export_format__find(word)->whole;
+}
+
+// Nothing at all may be the right answer, which no file shows by itself.
+static void note_empty(const struct hs_arguments *arguments, const struct hs_opened *opened, enum hs_cost cost)
+{
+    const struct hs_subject *subject = &opened->subject;
+    const struct hs_total *sum = &subject->totals.sum;
+    const char *among = subject->restriction ? " among what was chosen" : "";
+    bool other = hs_subject__bytes(subject, sum) || hs_cost__bytes(sum, HS_COST_PEAK);
+    if (!subject->totals.count)
+        hs_complain(arguments->command, "%s: the result is empty: there is no record of %s%s", subject->path,
+                    hs_subject__events(subject)->words, among);
+    else if (has_one_cost(hs_arguments__text(arguments, "format", "")) && !hs_cost__bytes(sum, cost) &&
+             !hs_cost__blocks(sum, cost) && other)
+        hs_complain(arguments->command, "%s: the result is empty: nothing%s is %s; choose another --cost",
+                    subject->path, among, hs_subject__title(subject, cost));
+}
+
 static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
 {
     const char *word = hs_arguments__text(arguments, "format", "");
@@ -141,6 +163,8 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
         hs_complain(arguments->command, "%s: cannot be written as %s: %s", opened->subject.path, word,
                     strerror(-result));
     int torn = result ? 0 : hs_opened__check(opened, arguments);
+    if (!result && !torn)
+        note_empty(arguments, opened, options.cost);
     status = hs_output__close(&output, arguments, !result && !torn);
     return result || torn ? HS_EXIT_FAILURE : status;
 }
@@ -182,7 +206,8 @@ static const struct hs_option options[] = {
      .argument = "COST",
      .choices = HS_COST_CHOICES,
      .help =
-         "what the numbers of formats with one number for each stack are; peak when not given, live for heap dumps"},
+         "what the numbers of formats with one number for each stack are; peak when not given, of heap dumps live, or "
+         "allocated where that alone is known"},
     {.name = "events",
      .kind = HS_OPTION_CHOICE,
      .argument = "EVENTS",

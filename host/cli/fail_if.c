@@ -159,7 +159,7 @@ static int ask_trace(const struct question *question, enum hs_condition_total wh
 static bool dump_knows(const struct hs_opened *opened, enum hs_condition_total which)
 {
     if (which == HS_CONDITION_LIVE_BYTES || which == HS_CONDITION_LIVE_COUNT)
-        return true;
+        return !opened->dump->lacks_live;
     return opened->dump->has_all && (which == HS_CONDITION_ALLOCATED_BYTES || which == HS_CONDITION_ALLOCATED_COUNT);
 }
 

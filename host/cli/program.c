@@ -2,6 +2,7 @@
 #include "host/cli/program.h"
 
 #include "host/symbols/elf_probe.h"
+#include "host/symbols/own_allocator.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -173,6 +174,14 @@ static int check_elf(const char *typed, const char *path, const struct hs_probe 
                       target);
         return HS_EXIT_CANNOT_RUN;
     }
+    const char *sanitizer = hs_sanitizer(path);
+    if (sanitizer) {
+        hs_error__set(error, ENOEXEC,
+                      "heapsonde cannot record %s: it is built with %s, whose runtime allocates by itself and does not "
+                      "work behind another library; record a build without it",
+                      target, sanitizer);
+        return HS_EXIT_CANNOT_RUN;
+    }
     const char *elevated = elevation(path);
     if (elevated) {
         hs_error__set(error, EPERM,
@@ -180,6 +189,29 @@ static int check_elf(const char *typed, const char *path, const struct hs_probe 
                       "record a copy without that ('cp' drops it), or run heapsonde as the file's owner",
                       target, elevated);
         return HS_EXIT_CANNOT_RUN;
+    }
+    return 0;
+}
+
+// A sanitizer's runtime in LD_PRELOAD, as interpreters have it whose modules are built for one.
+static int check_preloaded(const struct hs_program *program, struct hs_error *error)
+{
+    static const char *const runtimes[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt."};
+    const char *list = getenv("LD_PRELOAD");
+    while (list && *list) {
+        size_t length = strcspn(list, " :");
+        const char *slash = memrchr(list, '/', length);
+        const char *base = slash ? slash + 1 : list;
+        for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+            if (strncmp(base, runtimes[i], strlen(runtimes[i])) != 0)
+                continue;
+            hs_error__set(error, ENOEXEC,
+                          "heapsonde cannot record %s: %.*s in LD_PRELOAD is a sanitizer's runtime, which allocates by "
+                          "itself and does not work behind another library; leave it out",
+                          program->name, (int)length, list);
+            return HS_EXIT_CANNOT_RUN;
+        }
+        list += length + (list[length] != 0);
     }
     return 0;
 }
@@ -283,6 +315,8 @@ int hs_program__prepare(struct hs_program *program, char **argv, const char *lib
     }
     memcpy(program->arguments, argv, count * sizeof(char *));
     int result = find_program(argv[0], &program->path, error);
+    if (!result)
+        result = check_preloaded(program, error);
     return result ? result : check_target(program, library, error);
 }
 

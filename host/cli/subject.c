@@ -196,7 +196,7 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
 {
     const char *word = hs_arguments__text(arguments, option, NULL);
     *cost = word                     ? hs_cost__parse(word)
-            : opened->dump           ? HS_COST_LIVE
+            : opened->dump           ? (opened->dump->lacks_live ? HS_COST_ALLOCATED : HS_COST_LIVE)
             : opened->subject.events ? HS_COST_ALLOCATED
                                      : HS_COST_PEAK;
     if (hs_subject__knows(&opened->subject, *cost))
@@ -211,8 +211,10 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
         hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
                     opened->subject.path);
     else
-        hs_complain(arguments->command, "%s is a heap dump, which knows nothing of '%s'; --%s takes live%s",
-                    opened->subject.path, word, option, opened->dump->has_all ? " and allocated" : "");
+        hs_complain(arguments->command, "%s is a heap dump, which knows nothing of '%s'; --%s takes %s%s%s",
+                    opened->subject.path, word, option, opened->dump->lacks_live ? "" : "live",
+                    opened->dump->lacks_live || !opened->dump->has_all ? "" : " and ",
+                    opened->dump->has_all ? "allocated" : "");
     return HS_EXIT_USAGE;
 }
 

@@ -370,5 +370,8 @@ int hs_dump_builder__finish(struct hs_dump_builder *builder)
         counted = counted || counts->live_blocks || counts->all_blocks;
     }
     dump->has_blocks = dump->has_blocks && counted;
+    if (builder->negative && hs_dump_builder__warn(builder, "%llu negative values count as 0: the file is a difference",
+                                                   (unsigned long long)builder->negative))
+        return -ENOMEM;
     return check_sums(builder);
 }

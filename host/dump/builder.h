@@ -16,6 +16,7 @@ struct hs_dump_builder {
     struct hs_id_map by_address; // locations
     struct hs_id_map by_name;    // locations without an address, by the address of their interned name
     struct hs_id_map by_uid;     // threads
+    uint64_t negative;           // counts below 0, which were taken for 0
 };
 
 void hs_dump_builder__start(struct hs_dump_builder *builder, struct hs_dump *dump);

@@ -65,8 +65,6 @@ static double weight(const struct hs_dump *dump, uint64_t blocks, uint64_t bytes
     if (!blocks || !bytes || !dump->period || dump->sampling == HS_SAMPLING_NONE)
         return 1;
     double ratio = (double)bytes / (double)blocks / (double)dump->period;
-    if (dump->sampling == HS_SAMPLING_OLDEST)
-        return ratio < 1 ? 1 / ratio : 1;
     return -1 / expm1(-ratio);
 }
 

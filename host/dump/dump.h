@@ -29,9 +29,8 @@ enum hs_dump_format {
 
 // What the counts are.
 enum hs_dump_sampling {
-    HS_SAMPLING_NONE,    // all that was allocated, or an estimate of it
-    HS_SAMPLING_POISSON, // of samples: a byte is sampled with probability 1/period, its block then counts
-    HS_SAMPLING_OLDEST   // of samples as the first versions of gperftools took them: small blocks are rare
+    HS_SAMPLING_NONE,   // all that was allocated, or an estimate of it
+    HS_SAMPLING_POISSON // of samples: a byte is sampled with probability 1/period, its block then counts
 };
 
 struct hs_dump_counts {
@@ -97,6 +96,7 @@ struct hs_dump {
     uint64_t period;               // bytes between samples on average, or what a sample stands for; 0: unknown
     bool has_all;                  // the counts of all allocations are there
     bool has_blocks;               // the numbers of blocks are there
+    bool lacks_live;               // what is in use is not there; then has_all
     enum hs_events events;         // what is counted, of a trace
     uint64_t time_ns, duration_ns; // of a trace: since 1970, and how long it took
     bool has_total;                // the next are what the dump says of itself

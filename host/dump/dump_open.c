@@ -41,6 +41,16 @@ static int unpack_more(z_stream *stream, uint8_t **bytes, size_t *room, size_t l
     return inflate(stream, Z_NO_FLUSH);
 }
 
+// What follows a compressed stream: another one, which belongs to it, or nothing but zeros. False: it ends here.
+static bool has_member(const z_stream *stream, size_t left, bool *cut)
+{
+    const uint8_t *next = stream->next_in, *end = next + stream->avail_in + left;
+    while (next < end && !*next)
+        next++;
+    *cut = next < end && !(next == stream->next_in && is_packed(next, (size_t)(end - next)));
+    return next < end && !*cut;
+}
+
 // Returns 0, -ENOMEM or -EFBIG. *cut: the end is missing or damaged; what is there is good.
 static int unpack(const uint8_t *from, size_t length, size_t largest, uint8_t **bytes, size_t *count, bool *cut)
 {
@@ -48,7 +58,8 @@ static int unpack(const uint8_t *from, size_t length, size_t largest, uint8_t **
     size_t room = 0;
     size_t left = length;
     int status = inflateInit2(&stream, 15 + 16);
-    bool ready = status == Z_OK;
+    bool ready = status == Z_OK, whole = false;
+    *cut = false;
     *bytes = NULL;
     while (status == Z_OK) {
         uInt part = left < 1u << 30 ? (uInt)left : 1u << 30;
@@ -57,10 +68,17 @@ static int unpack(const uint8_t *from, size_t length, size_t largest, uint8_t **
             left -= part;
         }
         status = unpack_more(&stream, bytes, &room, largest);
+        if (status != Z_STREAM_END)
+            continue;
+        whole = true;
+        if (has_member(&stream, left, cut)) {
+            whole = false;
+            status = inflateReset(&stream);
+        }
     }
     bool too_large = status == Z_BUF_ERROR && !stream.avail_out && room == largest;
     *count = ready ? room - stream.avail_out : 0;
-    *cut = status != Z_STREAM_END;
+    *cut = *cut || !whole;
     if (ready)
         inflateEnd(&stream);
     return status == Z_MEM_ERROR ? -ENOMEM : too_large ? -EFBIG : 0;
@@ -80,13 +98,28 @@ static bool begins(const char *text, size_t length, const char *with)
     return length >= strlen(with) && !memcmp(text, with, strlen(with));
 }
 
+// How long the comments and empty lines are that the text begins with.
+static size_t comments(const char *text, size_t length)
+{
+    size_t at = 0;
+    while (at < length && strchr("#%\r\n", text[at])) {
+        const char *feed = text[at] ? memchr(text + at, '\n', length - at) : NULL;
+        if (!feed)
+            return at;
+        at = (size_t)(feed - text) + 1;
+    }
+    return at;
+}
+
 static enum content content_of(const char *text, size_t length)
 {
-    if (begins(text, length, "heap_v2/"))
+    size_t skipped = comments(text, length);
+    const char *head = text + skipped;
+    if (begins(head, length - skipped, "heap_v2/"))
         return CONTENT_HEAP_V2;
-    if (begins(text, length, "heap profile:"))
+    if (begins(head, length - skipped, "heap profile:"))
         return CONTENT_HEAP_PROFILE;
-    if (begins(text, length, "--- symbol") || begins(text, length, "--- heap"))
+    if (begins(head, length - skipped, "--- symbol") || begins(head, length - skipped, "--- heap"))
         return CONTENT_SYMBOLS;
     if (hs_dump_recognise__pprof((const uint8_t *)text, length))
         return CONTENT_PPROF;
@@ -99,12 +132,14 @@ static int read_text(struct hs_dump_builder *builder, const char *text, size_t l
 {
     struct hs_scan scan = {.name = builder->dump->name,
                            .begin = text,
-                           .at = text,
+                           .at = text + comments(text, length),
                            .end = text + length,
                            .builder = builder,
                            .error = error};
     enum content content = content_of(text, length);
     int result = 0;
+    if (content == CONTENT_COLLAPSED)
+        scan.at = text;
     if (content == CONTENT_SYMBOLS) {
         result = hs_dump_read__symbols(&scan);
         content = content_of(scan.at, (size_t)(scan.end - scan.at));
@@ -291,7 +326,10 @@ static bool recognise_packed(const uint8_t *bytes, size_t length)
         .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = start, .avail_out = sizeof(start)};
     if (inflateInit2(&stream, 15 + 16) != Z_OK)
         return false;
-    inflate(&stream, Z_SYNC_FLUSH);
+    bool cut;
+    while (inflate(&stream, Z_SYNC_FLUSH) == Z_STREAM_END && has_member(&stream, 0, &cut) &&
+           inflateReset(&stream) == Z_OK)
+        continue;
     inflateEnd(&stream);
     return content_of((const char *)start, sizeof(start) - stream.avail_out) != CONTENT_OTHER;
 }

@@ -4,14 +4,24 @@
 //   heap profile: COUNT: BYTES [COUNT: BYTES] @ heap_v2/PERIOD
 //   COUNT: BYTES [COUNT: BYTES] @ 0x... 0x...
 //   MAPPED_LIBRARIES: and the process's maps
+//
+// Go writes it, too, with "heap" and twice its period, as the first gperftools did, and with names in comments:
+//   #	0x...	FUNCTION+0x...	FILE:LINE
+// Its samples are those of a Poisson process, and all its addresses are return addresses.
 #include "host/dump/text.h"
 
 // What "heap" and "growth" profiles are sampled with when they do not say.
 #define USUAL_PERIOD (128u << 10)
 
-// "heap_v2/524288", "heap/524288", "heapprofile", "growthz/1", ...
-static int read_kind(struct hs_scan *scan, struct hs_line *line)
+struct reading {
+    struct hs_scan *scan;
+    bool of_go;
+};
+
+// "heap_v2/524288", "heap/1048576", "heapprofile", "growthz/1", ...
+static int read_kind(struct reading *reading, struct hs_line *line)
 {
+    struct hs_scan *scan = reading->scan;
     struct hs_dump *dump = scan->builder->dump;
     hs_line__skip_blanks(line);
     if (!hs_line__take(line, "@"))
@@ -22,38 +32,81 @@ static int read_kind(struct hs_scan *scan, struct hs_line *line)
     struct hs_line number = {slash ? slash + 1 : line->end, line->end};
     if (slash && (!hs_line__number(&number, &dump->period) || number.at < number.end))
         return hs_scan__wrong(scan, line->at, "behind '@' there should be a kind and a period, such as heap_v2/524288");
+    reading->of_go = (size_t)(kind.end - kind.at) == 4 && hs_line__begins(&kind, "heap");
     bool exact = hs_line__begins(&kind, "heapprofile") || !memmem(kind.at, (size_t)(kind.end - kind.at), "heap", 4);
     bool newer = memmem(kind.at, (size_t)(kind.end - kind.at), "_v2", 3) != NULL;
-    dump->sampling = exact ? HS_SAMPLING_NONE : newer ? HS_SAMPLING_POISSON : HS_SAMPLING_OLDEST;
+    dump->sampling = exact ? HS_SAMPLING_NONE : HS_SAMPLING_POISSON;
     if (!dump->period && !exact)
         dump->period = USUAL_PERIOD;
-    else if (dump->sampling == HS_SAMPLING_OLDEST)
+    else if (!exact && !newer)
         dump->period = dump->period > 1 ? dump->period / 2 : 1;
     return 0;
 }
 
-static int read_head(struct hs_scan *scan)
+static int read_head(struct reading *reading)
 {
+    struct hs_scan *scan = reading->scan;
     struct hs_dump *dump = scan->builder->dump;
     struct hs_line line;
     if (!hs_scan__line(scan, &line))
         return hs_scan__wrong(scan, scan->at, "the file ends in its first line");
-    if (!hs_line__take(&line, "heap profile:") || !hs_line__counts(&line, &dump->total))
+    if (!hs_line__take(&line, "heap profile:") || !hs_line__counts(&line, scan->builder, &dump->total))
         return hs_scan__wrong(scan, line.at, "the first line should read 'heap profile: COUNT: BYTES [COUNT: BYTES]'");
     dump->has_total = true;
     dump->has_all = dump->total.all_blocks || dump->total.all_bytes;
-    return read_kind(scan, &line);
+    return read_kind(reading, &line);
 }
 
-static int read_context(struct hs_scan *scan, struct hs_line *line)
+// The name of an address of the stack above. One that was met before has its names.
+static int read_name(struct hs_dump_builder *builder, struct hs_line line)
 {
+    uint64_t address, number = 0;
+    struct hs_dump_line name = {.function = ""};
+    line.at++;
+    hs_line__skip_blanks(&line);
+    if (!hs_line__take(&line, "0x") || !hs_line__hex(&line, &address))
+        return 0;
+    hs_line__skip_blanks(&line);
+    const char *start = line.at, *plus = NULL;
+    for (; line.at < line.end && !hs_is_blank(*line.at); line.at++)
+        plus = *line.at == '+' ? line.at : plus;
+    name.function = hs_dump_builder__string(builder, start, (size_t)((plus ? plus : line.at) - start));
+    hs_line__skip_blanks(&line);
+    const char *colon = memrchr(line.at, ':', (size_t)(line.end - line.at));
+    struct hs_line digits = {colon ? colon + 1 : line.end, line.end};
+    if (hs_line__number(&digits, &number) && digits.at == digits.end)
+        name.line = (uint32_t)number;
+    if (colon)
+        name.file = hs_dump_builder__string(builder, line.at, (size_t)(colon - line.at));
+    uint32_t location = hs_dump_builder__at(builder, address);
+    if (!name.function || location == HS_DUMP_NONE)
+        return -ENOMEM;
+    const struct hs_dump_location *of = &builder->dump->location[location];
+    for (uint32_t i = 0; i < of->line_count; i++) {
+        const struct hs_dump_line *known = &builder->dump->line[of->first_line + i];
+        if (known->function == name.function && known->line == name.line)
+            return 0;
+    }
+    return hs_dump_builder__add_line(builder, location, &name);
+}
+
+static int read_comment(struct hs_dump_builder *builder, struct hs_line *line)
+{
+    struct hs_line rest = {line->at + 1, line->end};
+    hs_line__skip_blanks(&rest);
+    return hs_line__begins(&rest, "0x") ? read_name(builder, *line) : hs_line__fact(line, builder);
+}
+
+static int read_context(const struct reading *reading, struct hs_line *line)
+{
+    struct hs_scan *scan = reading->scan;
     struct hs_dump_counts counts;
     const char *start = line->at;
-    bool good = hs_line__counts(line, &counts);
+    bool good = hs_line__counts(line, scan->builder, &counts);
     hs_line__skip_blanks(line);
     if (!good || !hs_line__take(line, "@"))
         return hs_scan__wrong(scan, start, "a stack should read 'COUNT: BYTES [COUNT: BYTES] @ 0x... 0x...'");
-    int result = hs_line__stack(line, scan->builder);
+    int result = hs_line__stack(line, scan->builder, reading->of_go);
     if (result == -EINVAL)
         return hs_scan__wrong(scan, start, "'@' should be followed by addresses such as 0x55d0c0ffee");
     if (!result)
@@ -65,17 +118,20 @@ int hs_dump_read__heap_profile(struct hs_scan *scan)
 {
     scan->builder->dump->format = HS_DUMP_HEAP_PROFILE;
     scan->builder->dump->has_blocks = true;
+    struct reading reading = {.scan = scan};
     struct hs_line line;
-    int result = read_head(scan);
+    int result = read_head(&reading);
     while (!result && hs_scan__line(scan, &line)) {
         if (hs_line__begins(&line, "MAPPED_LIBRARIES:") || hs_line__begins(&line, "--- Memory map:"))
             return hs_scan__mappings(scan);
         if (hs_line__begins(&line, "#"))
-            result = hs_line__fact(&line, scan->builder) ? hs_scan__out_of_memory(scan) : 0;
+            result = read_comment(scan->builder, &line) ? hs_scan__out_of_memory(scan) : 0;
         else if (line.at < line.end)
-            result = read_context(scan, &line);
+            result = read_context(&reading, &line);
     }
-    if (!result && hs_dump_builder__warn(scan->builder, "the file has no MAPPED_LIBRARIES: addresses cannot be named"))
+    bool named = scan->builder->dump->line_count;
+    if (!result && !named &&
+        hs_dump_builder__warn(scan->builder, "the file has no MAPPED_LIBRARIES: addresses cannot be named"))
         result = hs_scan__out_of_memory(scan);
     if (!result && hs_scan__cut_line(scan))
         result = hs_scan__out_of_memory(scan);

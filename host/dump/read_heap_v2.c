@@ -36,7 +36,7 @@ static int begin_context(struct reading *reading, struct hs_line *line)
     reading->stack = line->at;
     reading->counted = false;
     line->at++;
-    int result = hs_line__stack(line, reading->builder);
+    int result = hs_line__stack(line, reading->builder, false);
     if (result == -EINVAL)
         return hs_scan__wrong(reading->scan, reading->stack,
                               "'@' should be followed by addresses such as 0x55d0c0ffee");
@@ -80,7 +80,8 @@ static int read_counts(struct reading *reading, struct hs_line *line)
     uint64_t uid = 0;
     line->at++;
     bool whole = hs_line__take(line, "*");
-    if ((!whole && !hs_line__number(line, &uid)) || !hs_line__take(line, ":") || !hs_line__counts(line, &counts))
+    if ((!whole && !hs_line__number(line, &uid)) || !hs_line__take(line, ":") ||
+        !hs_line__counts(line, reading->builder, &counts))
         return hs_scan__wrong(reading->scan, start, "counts should read 't0: COUNT: BYTES [COUNT: BYTES]'");
     if (reading->stack && whole == reading->counted)
         return hs_scan__wrong(reading->scan, start,

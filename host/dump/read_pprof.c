@@ -35,8 +35,8 @@ struct reading {
     struct hs_id_map function_of, mapping_of, location_of;
     unsigned types;                       // of values
     uint64_t *dump_of_value[MOST_VALUES]; // where a value goes in `counts`; NULL: nowhere
+    uint64_t unit_of_value[MOST_VALUES];  // what one of it is
     struct hs_dump_counts counts;         // of the sample at hand
-    uint64_t negative;
     uint64_t damaged;
 };
 
@@ -78,6 +78,25 @@ static uint64_t number_in(struct hs_proto message, uint32_t wanted)
     return value;
 }
 
+// The bytes of a unit as pprof reads it: "bytes", "kilobyte", "MB", ...; of any other 1.
+static uint64_t bytes_in(const char *unit)
+{
+    static const char prefixes[] = "kmgtp";
+    static const char *const words[] = {"kilo", "mega", "giga", "tera", "peta"};
+    size_t length = strlen(unit);
+    length -= length > 1 && (unit[length - 1] | 0x20) == 's';
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        uint64_t bytes = (uint64_t)1 << 10 * (i + 1);
+        size_t word = !strncasecmp(unit, words[i], 4) ? 4 : (*unit | 0x20) == prefixes[i];
+        const char *rest = unit + word;
+        size_t rest_length = length > word ? length - word : 0;
+        if (word &&
+            ((rest_length == 1 && (*rest | 0x20) == 'b') || (rest_length == 4 && !strncasecmp(rest, "byte", 4))))
+            return bytes;
+    }
+    return 1;
+}
+
 static void read_type(struct reading *reading, struct hs_proto message)
 {
     struct hs_dump_counts *counts = &reading->counts;
@@ -90,6 +109,7 @@ static void read_type(struct reading *reading, struct hs_proto message)
     if (reading->types >= MOST_VALUES)
         return;
     const char *name = string(reading, number_in(message, 1));
+    reading->unit_of_value[reading->types] = bytes_in(string(reading, number_in(message, 2)));
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (!strcmp(name, known[i].name))
             reading->dump_of_value[reading->types] = known[i].to;
@@ -190,9 +210,9 @@ static void add_value(struct reading *reading, unsigned index, uint64_t value)
 {
     uint64_t *to = index < MOST_VALUES ? reading->dump_of_value[index] : NULL;
     if (to && (int64_t)value < 0)
-        reading->negative++;
-    else if (to)
-        *to = value;
+        reading->builder->negative++;
+    else if (to && __builtin_mul_overflow(value, reading->unit_of_value[index], to))
+        *to = INT64_MAX;
 }
 
 // Numbers may be packed or not.
@@ -326,6 +346,8 @@ static void guess_types(struct reading *reading)
 {
     struct hs_dump_counts *counts = &reading->counts;
     uint64_t *const order[] = {&counts->all_blocks, &counts->all_bytes, &counts->live_blocks, &counts->live_bytes};
+    for (unsigned i = 0; i < MOST_VALUES; i++)
+        reading->unit_of_value[i] = 1;
     for (unsigned i = 0; i < 4 && reading->types == 4; i++)
         reading->dump_of_value[i] = order[i];
     for (unsigned i = 0; i < 2 && reading->types == 2; i++)
@@ -360,7 +382,8 @@ static int read_all(struct reading *reading, struct hs_proto profile, bool *whol
         result = each_part(reading, profile, read_samples, whole);
     number_threads(dump);
     // A writer that counts no more than what is live fills the other columns with zeros.
-    if (has_values(reading, &reading->counts.live_bytes))
+    dump->lacks_live = !has_values(reading, &reading->counts.live_bytes);
+    if (!dump->lacks_live)
         dump->has_all = false; // until a stack has some
     return result;
 }
@@ -371,9 +394,6 @@ static int warn(const struct reading *reading, bool whole)
     if (!whole)
         result =
             hs_dump_builder__warn(reading->builder, "the file ends too early or is damaged: what was read is kept");
-    if (!result && reading->negative)
-        result = hs_dump_builder__warn(reading->builder, "%llu negative values count as 0: the file is a difference",
-                                       (unsigned long long)reading->negative);
     if (!result && reading->damaged)
         result = hs_dump_builder__warn(reading->builder, "%llu frames are missing in the file",
                                        (unsigned long long)reading->damaged);

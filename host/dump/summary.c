@@ -85,8 +85,9 @@ static void write_numbers(const struct writer *to, const struct hs_subject *subj
     char blocks[64];
     describe_samples(dump, samples, sizeof(samples));
     snprintf(blocks, sizeof(blocks), " in %s", hs_text__blocks(sum->live_count).text);
-    row_of(to, "in use", "%s%s%s", hs_text__bytes(sum->live_bytes).text, dump->has_blocks ? blocks : "",
-           subject->restriction ? "" : samples);
+    if (!dump->lacks_live)
+        row_of(to, "in use", "%s%s%s", hs_text__bytes(sum->live_bytes).text, dump->has_blocks ? blocks : "",
+               subject->restriction ? "" : samples);
     snprintf(blocks, sizeof(blocks), " in %s", hs_text__blocks(sum->allocated_count).text);
     if (dump->has_all)
         row_of(to, "allocated", "%s%s since the start", hs_text__bytes(sum->allocated_bytes).text,
@@ -152,8 +153,10 @@ static void write_json(struct hs_json *json, const struct hs_subject *subject)
     hs_json__string(json, "arch", hs_arch_name(hs_store__summary(subject->store)));
     hs_json__number(json, "sample_period", dump->period);
     hs_json__string(json, "restriction", subject->restriction);
-    hs_json__number(json, "live_bytes", sum->live_bytes);
-    hs_json__number(json, "live_count", sum->live_count);
+    if (!dump->lacks_live) {
+        hs_json__number(json, "live_bytes", sum->live_bytes);
+        hs_json__number(json, "live_count", sum->live_count);
+    }
     if (dump->has_all) {
         hs_json__number(json, "allocated_bytes", sum->allocated_bytes);
         hs_json__number(json, "allocations", sum->allocated_count);
@@ -171,8 +174,9 @@ static void write_json(struct hs_json *json, const struct hs_subject *subject)
 
 const struct hs_subject_kind *hs_dump_kind(const struct hs_dump *dump)
 {
-    enum { LIVE = 1 << HS_COST_LIVE, BOTH = LIVE | 1 << HS_COST_ALLOCATED };
-    static const struct hs_subject_kind kinds[2][2] = {{KIND(LIVE, false), KIND(LIVE, true)},
-                                                       {KIND(BOTH, false), KIND(BOTH, true)}};
-    return &kinds[dump->has_all][dump->has_blocks];
+    enum { LIVE = 1 << HS_COST_LIVE, ALL = 1 << HS_COST_ALLOCATED, BOTH = LIVE | ALL };
+    static const struct hs_subject_kind kinds[3][2] = {{KIND(LIVE, false), KIND(LIVE, true)},
+                                                       {KIND(BOTH, false), KIND(BOTH, true)},
+                                                       {KIND(ALL, false), KIND(ALL, true)}};
+    return &kinds[dump->lacks_live ? 2 : dump->has_all][dump->has_blocks];
 }

@@ -45,26 +45,38 @@ int hs_scan__cut_line(struct hs_scan *scan)
 
 // ---- parts of lines ------------------------------------------------------------------------------------------------
 
-static bool pair(struct hs_line *line, uint64_t *count, uint64_t *bytes)
+static bool count(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *number)
 {
     hs_line__skip_blanks(line);
-    if (!hs_line__number(line, count) || !hs_line__take(line, ":"))
+    bool negative = hs_line__take(line, "-");
+    if (!hs_line__number(line, number))
         return false;
-    hs_line__skip_blanks(line);
-    return hs_line__number(line, bytes);
+    if (negative && *number) {
+        builder->negative++;
+        *number = 0;
+    }
+    return true;
 }
 
-bool hs_line__counts(struct hs_line *line, struct hs_dump_counts *counts)
+static bool pair(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *blocks, uint64_t *bytes)
 {
-    if (!pair(line, &counts->live_blocks, &counts->live_bytes))
-        return false;
-    hs_line__skip_blanks(line);
-    return hs_line__take(line, "[") && pair(line, &counts->all_blocks, &counts->all_bytes) && hs_line__take(line, "]");
+    return count(line, builder, blocks) && hs_line__take(line, ":") && count(line, builder, bytes);
 }
 
-int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder)
+bool hs_line__counts(struct hs_line *line, struct hs_dump_builder *builder, struct hs_dump_counts *counts)
 {
-    bool innermost = true;
+    if (!pair(line, builder, &counts->live_blocks, &counts->live_bytes))
+        return false;
+    hs_line__skip_blanks(line);
+    if (!hs_line__take(line, "[") || !pair(line, builder, &counts->all_blocks, &counts->all_bytes))
+        return false;
+    hs_line__skip_blanks(line);
+    return hs_line__take(line, "]");
+}
+
+int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder, bool innermost_returns)
+{
+    bool innermost = !innermost_returns;
     for (hs_line__skip_blanks(line); line->at < line->end; hs_line__skip_blanks(line)) {
         uint64_t address;
         hs_line__take(line, "0x");

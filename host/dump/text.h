@@ -94,8 +94,8 @@ static inline bool hs_line__hex(struct hs_line *line, uint64_t *number)
     return line->at > start;
 }
 
-// "COUNT: BYTES [COUNT: BYTES]"
-bool hs_line__counts(struct hs_line *line, struct hs_dump_counts *counts);
+// "COUNT: BYTES [COUNT: BYTES]". Negative ones are 0, and noted in the builder.
+bool hs_line__counts(struct hs_line *line, struct hs_dump_builder *builder, struct hs_dump_counts *counts);
 
 // -EINVAL with "NAME:LINE: ..." for the line that holds `at`.
 __attribute__((format(printf, 3, 4))) int hs_scan__wrong(struct hs_scan *scan, const char *at, const char *format, ...);
@@ -104,9 +104,9 @@ int hs_scan__out_of_memory(struct hs_scan *scan);
 // Warns when the text ends without a line feed.
 int hs_scan__cut_line(struct hs_scan *scan);
 
-// " 0x.. 0x..": the frames of a stack. All but the innermost are return addresses. Returns 0, -ENOMEM or -EINVAL, both
-// without a message.
-int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder);
+// " 0x.. 0x..": the frames of a stack. All but the innermost are return addresses, and that one may be. Returns 0,
+// -ENOMEM or -EINVAL, both without a message.
+int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder, bool innermost_returns);
 
 // "# key: value"
 int hs_line__fact(struct hs_line *line, struct hs_dump_builder *builder);

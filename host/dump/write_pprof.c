@@ -130,6 +130,20 @@ static void put_type(struct writing *writing, uint32_t field, const char *type, 
     end_message(writing, field, message);
 }
 
+// Values that the dump does not have are left out.
+static unsigned first_value(const struct hs_dump *dump)
+{
+    return dump->has_all ? 0 : 2;
+}
+
+static unsigned end_of_values(const struct hs_dump *dump)
+{
+    unsigned end = 0;
+    while (end < (dump->lacks_live ? 2 : VALUES) && value_types[dump->events].value[end].type)
+        end++;
+    return end;
+}
+
 static void put_sample(struct writing *writing, const struct hs_dump_context *context)
 {
     const struct hs_dump *dump = writing->dump;
@@ -144,7 +158,7 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
         hs_buffer__put_number(packed, location + 1);
     }
     hs_buffer__put_message(message, 1, packed);
-    for (unsigned i = dump->has_all ? 0 : 2; i < VALUES && value_types[dump->events].value[i].type; i++)
+    for (unsigned i = first_value(dump); i < end_of_values(dump); i++)
         hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
     hs_buffer__put_message(message, 2, packed);
     end_message(writing, 2, message);
@@ -240,7 +254,7 @@ static void put_comments(struct writing *writing)
 static void put_types(struct writing *writing)
 {
     const struct value_type *value = value_types[writing->dump->events].value;
-    for (unsigned i = writing->dump->has_all ? 0 : 2; i < VALUES && value[i].type; i++)
+    for (unsigned i = first_value(writing->dump); i < end_of_values(writing->dump); i++)
         put_type(writing, 1, value[i].type, value[i].unit);
 }
 
@@ -262,7 +276,8 @@ static void put_profile(struct writing *writing)
     put_type(writing, 11, value_types[dump->events].period.type, value_types[dump->events].period.unit);
     hs_buffer__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
-    hs_buffer__put_field(&writing->profile, 14, string(writing, value_types[dump->events].shown_first));
+    hs_buffer__put_field(&writing->profile, 14,
+                         string(writing, dump->lacks_live ? "alloc_space" : value_types[dump->events].shown_first));
 }
 
 static int write_packed(struct writing *writing)

@@ -5,56 +5,122 @@
 #include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 // Those that others do not stand behind come first.
-static const char *const names[] = {"je_malloc", "_rjem_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "malloc"};
+static const char *const allocators[] = {"je_malloc", "_rjem_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "malloc"};
 
-enum { NAMES = sizeof(names) / sizeof(names[0]) };
+// What the code that a sanitizer's compiler makes refers to, and its runtime defines.
+static const struct {
+    const char *symbol, *words;
+} sanitizers[] = {
+    {"__asan_init", "AddressSanitizer (-fsanitize=address)"},
+    {"__hwasan_init", "HWAddressSanitizer (-fsanitize=hwaddress)"},
+    {"__tsan_init", "ThreadSanitizer (-fsanitize=thread)"},
+    {"__msan_init", "MemorySanitizer (-fsanitize=memory)"},
+    {"__lsan_init", "LeakSanitizer (-fsanitize=leak)"},
+    {"__memprof_init", "the compiler's memory profiler (-fmemory-profile)"},
+    {"__dfsan_arg_tls", "DataFlowSanitizer (-fsanitize=dataflow)"},
+    {"__lsan_is_turned_off", "AddressSanitizer or LeakSanitizer"}, // all that a stripped program with gcc's has
+};
 
-static size_t place_of(const char *name)
+enum {
+    ALLOCATORS = sizeof(allocators) / sizeof(allocators[0]),
+    SANITIZERS = sizeof(sanitizers) / sizeof(sanitizers[0])
+};
+
+// The place of a symbol in a table; SIZE_MAX: it is not in it.
+typedef size_t place_function(const char *name, const GElf_Sym *symbol);
+
+static size_t place_of_allocator(const char *name, const GElf_Sym *symbol)
 {
-    size_t i = 0;
-    while (i < NAMES && strcmp(names[i], name) != 0)
-        i++;
-    return i;
+    if (symbol->st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol->st_info) != STT_FUNC)
+        return SIZE_MAX;
+    for (size_t i = 0; i < ALLOCATORS; i++) {
+        if (!strcmp(name, allocators[i]))
+            return i;
+    }
+    return SIZE_MAX;
 }
 
-static size_t first_in(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static size_t place_of_sanitizer(const char *name, const GElf_Sym *symbol)
+{
+    (void)symbol;
+    if (name[0] != '_' || name[1] != '_')
+        return SIZE_MAX;
+    for (size_t i = 0; i < SANITIZERS; i++) {
+        if (!strcmp(name, sanitizers[i].symbol))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static size_t first_in(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, place_function *place_of)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-    size_t first = NAMES;
+    size_t first = SIZE_MAX;
     GElf_Sym symbol;
     for (size_t i = 0; i < count && gelf_getsym(data, (int)i, &symbol); i++) {
         const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        bool defined = symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC;
-        size_t place = name && defined ? place_of(name) : NAMES;
+        size_t place = name ? place_of(name, &symbol) : SIZE_MAX;
         if (place < first)
             first = place;
     }
     return first;
 }
 
-const char *hs_own_allocator(const char *path)
+static size_t first_in_table(Elf *elf, uint32_t type, place_function *place_of)
 {
-    size_t first = NAMES;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    size_t first = SIZE_MAX;
     Elf_Scn *section = NULL;
     while (elf && (section = elf_nextscn(elf, section))) {
         GElf_Shdr header;
-        bool has_symbols =
-            gelf_getshdr(section, &header) && (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB);
-        size_t place = has_symbols ? first_in(elf, section, &header) : NAMES;
+        bool wanted = gelf_getshdr(section, &header) && header.sh_type == type;
+        size_t place = wanted ? first_in(elf, section, &header, place_of) : SIZE_MAX;
         if (place < first)
             first = place;
     }
+    return first;
+}
+
+static Elf *open_elf(const char *path, int *fd)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    elf_version(EV_CURRENT);
+    return *fd < 0 ? NULL : elf_begin(*fd, ELF_C_READ, NULL);
+}
+
+static void close_elf(Elf *elf, int fd)
+{
     elf_end(elf);
-    close(fd);
-    return first < NAMES ? names[first] : NULL;
+    if (fd >= 0)
+        close(fd);
+}
+
+const char *hs_own_allocator(const char *path)
+{
+    int fd;
+    Elf *elf = open_elf(path, &fd);
+    size_t loaded = first_in_table(elf, SHT_DYNSYM, place_of_allocator);
+    size_t all = first_in_table(elf, SHT_SYMTAB, place_of_allocator);
+    size_t first = loaded < all ? loaded : all;
+    close_elf(elf, fd);
+    return first < ALLOCATORS ? allocators[first] : NULL;
+}
+
+const char *hs_sanitizer(const char *path)
+{
+    int fd;
+    Elf *elf = open_elf(path, &fd);
+    size_t first = first_in_table(elf, SHT_DYNSYM, place_of_sanitizer);
+    // A runtime that is linked in may keep its own name to itself, but not malloc.
+    bool may_hide = first >= SANITIZERS - 1 && first_in_table(elf, SHT_DYNSYM, place_of_allocator) < ALLOCATORS;
+    size_t hidden = may_hide ? first_in_table(elf, SHT_SYMTAB, place_of_sanitizer) : SIZE_MAX;
+    if (hidden < first)
+        first = hidden;
+    close_elf(elf, fd);
+    return first < SANITIZERS ? sanitizers[first].words : NULL;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The *allocx family. An allocator that has it gets the call with all its flags; any other one serves it with what it
-// has: arenas and thread caches mean nothing to it.
+// has: arenas and thread caches mean nothing to it. It is asked for what nallocx() says, since programs use all of
+// that.
 #include "runtime/prof/size_classes.h"
 #include "shims/prof/hooks.h"
 
@@ -15,6 +16,8 @@ static struct {
     void *(*rallocx)(void *block, size_t size, int flags);
     size_t (*xallocx)(void *block, size_t size, size_t extra, int flags);
     size_t (*nallocx)(size_t size, int flags);
+    void (*dallocx)(void *block, int flags);
+    void (*sdallocx)(void *block, size_t size, int flags);
 } next;
 static _Atomic bool next_is_known;
 
@@ -26,6 +29,8 @@ static __attribute__((noinline)) void look_for_next(void)
         *(void **)&next.rallocx = hs_real__find("rallocx");
         *(void **)&next.xallocx = hs_real__find("xallocx");
         *(void **)&next.nallocx = hs_real__find("nallocx");
+        *(void **)&next.dallocx = hs_real__find("dallocx");
+        *(void **)&next.sdallocx = hs_real__find("sdallocx");
     }
     atomic_store_explicit(&next_is_known, true, memory_order_release);
 }
@@ -47,46 +52,7 @@ static size_t usable_size(void *block)
     return hs_bootstrap__owns(block) ? hs_bootstrap__size(block) : hs_real.malloc_usable_size(block);
 }
 
-// ---- allocation -----------------------------------------------------------------------------------------------------
-
-static void *allocate_aligned(size_t size, int flags)
-{
-    if (!hs_real.memalign)
-        hs_real__resolve();
-    struct hs_nesting nesting = hs_prof__enter_real();
-    void *block = hs_real.memalign ? hs_real.memalign(alignment_of(flags), size) : NULL;
-    hs_prof__leave_real(nesting);
-    if (block && flags & ZERO)
-        __builtin_memset(block, 0, size);
-    return block;
-}
-
-static void *allocate(size_t size, int flags)
-{
-    if (has_next())
-        return next.mallocx(size, flags);
-    if (HS_UNLIKELY(alignment_of(flags) > NATURAL_ALIGNMENT))
-        return allocate_aligned(size, flags);
-    return flags & ZERO ? hs_real.calloc(1, size) : hs_real.malloc(size);
-}
-
-HS_EXPORT void *mallocx(size_t size, int flags);
-HS_EXPORT void *mallocx(size_t size, int flags)
-{
-    void *block = allocate(size, flags);
-    if (HS_UNLIKELY(!block))
-        return NULL;
-    HS_PROF_RETURN(block, size);
-}
-
 // ---- sizes ----------------------------------------------------------------------------------------------------------
-
-HS_EXPORT size_t sallocx(const void *block, int flags);
-HS_EXPORT size_t sallocx(const void *block, int flags)
-{
-    (void)flags;
-    return usable_size((void *)(uintptr_t)block);
-}
 
 static uint64_t aligned_class(uint64_t size, uint64_t alignment)
 {
@@ -101,33 +67,89 @@ static uint64_t aligned_class(uint64_t size, uint64_t alignment)
     return class_size;
 }
 
-// What a request would get of jemalloc: programs round their requests up with it.
-HS_EXPORT size_t nallocx(size_t size, int flags);
-HS_EXPORT size_t nallocx(size_t size, int flags)
+// What a request would get of jemalloc; 0 where it cannot be had.
+static size_t class_of(size_t size, int flags)
 {
-    if (has_next() && next.nallocx)
-        return next.nallocx(size, flags);
     size_t alignment = alignment_of(flags);
     return (size_t)(alignment == 1 ? hs_size_class(size) : aligned_class(size, alignment));
 }
 
+HS_EXPORT size_t nallocx(size_t size, int flags);
+HS_EXPORT size_t nallocx(size_t size, int flags)
+{
+    return has_next() && next.nallocx ? next.nallocx(size, flags) : class_of(size, flags);
+}
+
+HS_EXPORT size_t sallocx(const void *block, int flags);
+HS_EXPORT size_t sallocx(const void *block, int flags)
+{
+    (void)flags;
+    return usable_size((void *)(uintptr_t)block);
+}
+
+// ---- allocation -----------------------------------------------------------------------------------------------------
+
+static void *allocate_aligned(size_t size, size_t alignment)
+{
+    if (!hs_real.memalign)
+        hs_real__resolve();
+    struct hs_nesting nesting = hs_prof__enter_real();
+    void *block = hs_real.memalign ? hs_real.memalign(alignment, size) : NULL;
+    hs_prof__leave_real(nesting);
+    return block;
+}
+
+// Makes zero what the block has beyond `from`: all of it may be used.
+static void clear_from(char *block, size_t from)
+{
+    size_t usable = usable_size(block);
+    if (usable > from)
+        __builtin_memset(block + from, 0, usable - from);
+}
+
+static void *allocate(size_t size, int flags)
+{
+    if (has_next())
+        return next.mallocx(size, flags);
+    size_t class_size = class_of(size, flags);
+    if (HS_UNLIKELY(!class_size))
+        return NULL;
+    bool aligned = alignment_of(flags) > NATURAL_ALIGNMENT, zero = flags & ZERO;
+    void *block = HS_UNLIKELY(aligned) ? allocate_aligned(class_size, alignment_of(flags))
+                  : zero               ? hs_real.calloc(1, class_size)
+                                       : hs_real.malloc(class_size);
+    if (block && zero)
+        clear_from(block, aligned ? 0 : class_size);
+    return block;
+}
+
+HS_EXPORT void *mallocx(size_t size, int flags);
+HS_EXPORT void *mallocx(size_t size, int flags)
+{
+    void *block = allocate(size, flags);
+    if (HS_UNLIKELY(!block))
+        return NULL;
+    HS_PROF_RETURN(block, size);
+}
+
 // ---- change of size -------------------------------------------------------------------------------------------------
 
-// What is behind the old block's end is zero afterwards.
+// All that both blocks have is kept; what is behind the old block's end is zero afterwards, where that is asked for.
 static void *resize(void *old, size_t old_usable, size_t size, int flags)
 {
+    size_t class_size = class_of(size, flags);
     bool moves = alignment_of(flags) > NATURAL_ALIGNMENT || hs_bootstrap__owns(old);
-    void *block = moves ? allocate(size, flags & ~ZERO) : hs_real.realloc(old, size);
+    void *block = !class_size ? NULL : moves ? allocate(size, flags & ~ZERO) : hs_real.realloc(old, class_size);
     if (!block)
         return NULL;
-    size_t usable = hs_real.malloc_usable_size(block);
     if (moves) {
-        __builtin_memcpy(block, old, old_usable < size ? old_usable : size);
+        size_t usable = usable_size(block);
+        __builtin_memcpy(block, old, old_usable < usable ? old_usable : usable);
         if (!hs_bootstrap__owns(old))
             hs_real.free(old);
     }
-    if (flags & ZERO && usable > old_usable)
-        __builtin_memset((char *)block + old_usable, 0, usable - old_usable);
+    if (flags & ZERO)
+        clear_from(block, old_usable);
     return block;
 }
 
@@ -182,18 +204,14 @@ HS_EXPORT size_t xallocx(void *block, size_t size, size_t extra, int flags)
 
 // ---- free -----------------------------------------------------------------------------------------------------------
 
-extern void free(void *block);
-
 HS_EXPORT void dallocx(void *block, int flags);
 HS_EXPORT void dallocx(void *block, int flags)
 {
-    (void)flags;
-    free(block);
+    hs_prof__release_with(block, (size_t)flags, 0, has_next() ? (void *)next.dallocx : NULL);
 }
 
 HS_EXPORT void sdallocx(void *block, size_t size, int flags);
 HS_EXPORT void sdallocx(void *block, size_t size, int flags)
 {
-    (void)size, (void)flags;
-    free(block);
+    hs_prof__release_with(block, size, (size_t)flags, has_next() ? (void *)next.sdallocx : NULL);
 }

@@ -28,6 +28,10 @@ void hs_prof__count(const struct hs_registers *caller, void *block, size_t reque
 // NULL.
 bool hs_prof__release(const struct hs_registers *caller, void *block);
 
+// A free that takes more than the block, to be called as the last thing of an interposed function: the real one checks
+// what it is told, and is given a block that is no sample any more. `real` may be NULL: then free() does it.
+void hs_prof__release_with(void *block, size_t second, size_t third, void *real) __attribute__((noinline));
+
 // The real malloc, where sizes may be read from the word before a block; else one that returns NULL.
 extern void *(*hs_prof_quick_malloc)(size_t size);
 

@@ -51,6 +51,15 @@ int hs_node__give(const struct hs_call *call, const void *value, size_t size)
     return room == size ? 0 : EINVAL;
 }
 
+bool hs_node__has_room(const struct hs_call *call, size_t size)
+{
+    if (call->old && call->old_length && *call->old_length == size)
+        return true;
+    if (call->old_length)
+        *call->old_length = 0;
+    return false;
+}
+
 static int give_number(const struct hs_call *call, uint64_t number)
 {
     size_t size = size_of_type(call->node->type);

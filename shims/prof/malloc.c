@@ -110,10 +110,9 @@ HS_EXPORT void cfree(void *block)
     free(block);
 }
 
-// What the size is good for is checked by the real function; it is given a block that is no sample any more.
 typedef void sized_function(void *block, size_t second, size_t third);
 
-static HS_COLD __attribute__((noinline)) void release(void *block, size_t second, size_t third, void *real)
+HS_COLD void hs_prof__release_with(void *block, size_t second, size_t third, void *real)
 {
     if (!real) {
         free(block);
@@ -131,13 +130,13 @@ static HS_COLD __attribute__((noinline)) void release(void *block, size_t second
 HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
-    release(block, size, 0, (void *)hs_real.free_sized);
+    hs_prof__release_with(block, size, 0, (void *)hs_real.free_sized);
 }
 
 HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    release(block, alignment, size, (void *)hs_real.free_aligned_sized);
+    hs_prof__release_with(block, alignment, size, (void *)hs_real.free_aligned_sized);
 }
 
 // ---- realloc --------------------------------------------------------------------------------------------------------

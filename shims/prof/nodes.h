@@ -102,13 +102,14 @@ extern const struct hs_node hs_nodes_root;
 
 // The branches that have files of their own.
 extern const struct hs_node hs_nodes_opt[], hs_nodes_prof[], hs_nodes_thread_prof[], hs_nodes_stats[],
-    hs_nodes_experimental[];
+    hs_nodes_experimental[], hs_nodes_arena[], hs_nodes_arenas[];
 enum {
     HS_OPT_NODES = 67,
     HS_PROF_NODES = 11,
     HS_THREAD_PROF_NODES = 2,
     HS_STATS_NODES = 11,
-    HS_EXPERIMENTAL_NODES = 7
+    HS_EXPERIMENTAL_NODES = 7,
+    HS_ARENAS_NODES = 13
 };
 
 // Marks nodes made with HS_VALUE.
@@ -120,8 +121,14 @@ int hs_node__run(const struct hs_call *call);
 // Hands out `size` bytes as a call asks for them: 0, or EINVAL when that is not the length it gave.
 int hs_node__give(const struct hs_call *call, const void *value, size_t size);
 
+// Whether a call reads exactly so much, as one has to that makes something; if not, it is told that it got nothing.
+bool hs_node__has_room(const struct hs_call *call, size_t size);
+
 // Whether an arena of that number exists, with the two that stand for sets.
 bool hs_node__is_arena(const struct hs_call *call, size_t index);
+
+uint64_t hs_node__thread_arena(const struct hs_call *call);
+int hs_node__set_thread_arena(const struct hs_call *call, uint64_t value, bool commit);
 
 uint64_t hs_node__zero(const struct hs_call *call);
 uint64_t hs_node__page(const struct hs_call *call);

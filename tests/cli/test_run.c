@@ -66,6 +66,31 @@ START_TEST(test_not_found_behind_a_closed_folder)
 }
 END_TEST
 
+// A runtime that comes with the program allocates by itself and does not stand another library before it. Its code is
+// in a shared library, or in the program, which may be stripped.
+START_TEST(test_sanitizers)
+{
+    shell("printf 'int main(void) { return 0; }' >main.c && gcc -fsanitize=undefined main.c -o undefined");
+    static const char *const kinds[][2] = {{"address", "asan"}, {"thread", "tsan"}, {"leak", "lsan"}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const char *flag = kinds[i][0];
+        shell("gcc -fsanitize=%s main.c -o shared && gcc -fsanitize=%s -static-lib%s main.c -o linked", flag, flag,
+              kinds[i][1]);
+        expect_refusal(126, "$HEAPSONDE run -- ./shared", "heapsonde cannot record ./shared",
+                       text("(-fsanitize=%s)", flag));
+        expect_refusal(126, "$HEAPSONDE run -- ./linked", "heapsonde cannot record ./linked",
+                       text("(-fsanitize=%s)", flag));
+        expect_refusal(126, "$HEAPSONDE doctor -- ./shared | grep -o 'heapsonde cannot record.*' >&2; exit 126",
+                       "./shared", text("(-fsanitize=%s)", flag));
+    }
+    expect_refusal(126, "gcc -s -fsanitize=address -static-libasan main.c -o stripped && $HEAPSONDE run -- ./stripped",
+                   "./stripped", "AddressSanitizer or LeakSanitizer");
+    expect_refusal(126, "LD_PRELOAD=$(gcc -print-file-name=libasan.so) $HEAPSONDE run -- true",
+                   "libasan.so in LD_PRELOAD", "sanitizer's runtime");
+    shell("$HEAPSONDE run -q -- ./undefined");
+}
+END_TEST
+
 START_TEST(test_static)
 {
     shell("printf 'int main(void) { return 0; }' >main.c && gcc -static main.c -o plain && "
@@ -293,6 +318,7 @@ int main(void)
     tcase_add_test(tests, test_not_found);
     tcase_add_test(tests, test_not_executable);
     tcase_add_test(tests, test_not_found_behind_a_closed_folder);
+    tcase_add_test(tests, test_sanitizers);
     tcase_add_test(tests, test_static);
     tcase_add_test(tests, test_elevated);
     tcase_add_test(tests, test_foreign);

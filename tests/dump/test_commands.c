@@ -156,6 +156,53 @@ START_TEST(test_many_contexts)
 }
 END_TEST
 
+// A profile that knows what was allocated and nothing else shows that.
+START_TEST(test_allocated_alone)
+{
+    shell(
+        "printf "
+        "'\\012\\004\\010\\001\\020\\002\\022\\006\\012\\001\\001\\022\\001\\144\\042\\006\\010\\001\\042\\002\\010\\00"
+        "1' >all.pb && "
+        "printf '\\052\\004\\010\\001\\020\\003\\062\\000\\062\\013alloc_space\\062\\005bytes\\062\\004make' >>all.pb");
+    expect_part("export --format collapsed all.pb", "make 100\n");
+    expect_part("report all.pb", "allocated     100 B since the start\n");
+    expect_part("report --json all.pb", "\"allocated_bytes\": 100");
+    expect_part("diff all.pb all.pb", "all.pb: 100 B allocated (profile.proto)");
+    expect_complaint(2, "export --format collapsed --cost live all.pb",
+                     "knows nothing of 'live'; --cost takes allocated");
+    expect_complaint(2, "diff --cost live all.pb all.pb", "all.pb does not say what is in use");
+    struct outcome outcome =
+        run("$HEAPSONDE export --format pprof all.pb -o again.pb && $HEAPSONDE report --json again.pb");
+    ck_assert_msg(strstr(outcome.output, "null,\n  \"allocated_bytes\": 100"), "%s%s", outcome.output, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
+static void expect_note(const char *arguments, const char *part)
+{
+    struct outcome outcome = run("$HEAPSONDE %s", arguments);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_msg(part ? strstr(outcome.errors, part) != NULL : !*outcome.errors, "heapsonde %s: %s", arguments,
+                  outcome.errors);
+    free_outcome(&outcome);
+}
+
+// An empty result looks like an answer.
+START_TEST(test_empty_results)
+{
+    shell(
+        "printf 'heap profile: 0: 0 [2: 128] @ heapprofile\\n 0: 0 [2: 128] @ 0x1\\nMAPPED_LIBRARIES:\\n' >gone.heap");
+    expect_note("export --format collapsed gone.heap",
+                "gone.heap: the result is empty: nothing is in use; choose another");
+    expect_note("export --format collapsed --cost allocated gone.heap", NULL);
+    expect_note("export --format json gone.heap", NULL);
+    expect_note("export --format collapsed --function '^nobody$' named.heap",
+                "no record of memory among what was chosen");
+    shell("printf 'heap_v2/1\\n t*: 0: 0 [0: 0]\\nMAPPED_LIBRARIES:\\n' >none.heap");
+    expect_note("export --format pprof none.heap -o none.pb", "the result is empty: there is no record of memory\n");
+}
+END_TEST
+
 START_TEST(test_complaints)
 {
     expect_complaint(2, "report --sort peak threads.heap", "--sort takes live and allocated");
@@ -193,6 +240,8 @@ int main(void)
     tcase_add_test(tests, test_formats);
     tcase_add_test(tests, test_diff);
     tcase_add_test(tests, test_many_contexts);
+    tcase_add_test(tests, test_allocated_alone);
+    tcase_add_test(tests, test_empty_results);
     tcase_add_test(tests, test_complaints);
     return run_cases("dump_commands", tests);
 }

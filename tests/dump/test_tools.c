@@ -97,6 +97,17 @@ START_TEST(test_totals)
 }
 END_TEST
 
+// Go's text is scaled as its own tool does it.
+START_TEST(test_go_text)
+{
+    shell("cp '%s/data/go.heap' .", source);
+    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
+        expect_close(
+            number_in(text("%s -top -symbolize=none -unit=B -sample_index=%s go.heap", go, costs[i].pprof), "% of "),
+            ours("go.heap", costs[i].key), "go tool pprof");
+}
+END_TEST
+
 // Names, too: the call sites of pprof's own format are those of the program.
 START_TEST(test_pprof_names)
 {
@@ -204,6 +215,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_dumps, remove_work);
     tcase_add_test(tests, test_totals);
+    tcase_add_test(tests, test_go_text);
     tcase_add_test(tests, test_pprof_names);
     tcase_add_test(tests, test_symbolize);
     tcase_add_test(tests, test_runs);

@@ -11,6 +11,8 @@
 
 #define MALLOCX_ALIGN(alignment) (ffs((int)(alignment)) - 1)
 #define MALLOCX_ZERO             0x40
+#define MALLOCX_TCACHE(cache)    ((int)(((cache) + 2) << 8))
+#define MALLOCX_ARENA(arena)     ((int)(((arena) + 1) << 20))
 
 // The library has to find the program's.
 #define EXPORTED __attribute__((visibility("default")))

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -364,17 +365,127 @@ static void hooks(void)
 
 // ---- the *allocx family ---------------------------------------------------------------------------------------------
 
+static bool holds(const char *bytes, size_t from, size_t to, char value)
+{
+    for (size_t i = from; i < to; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+// Blocks that were used before, of every size that is asked for below.
+static void make_dirty(void)
+{
+    static void *blocks[4096];
+    for (unsigned i = 0; i < 4096; i++) {
+        size_t size = 1 + i * 7 % 2000;
+        blocks[i] = malloc(size);
+        memset(blocks[i], 0xaa, size);
+    }
+    for (unsigned i = 0; i < 4096; i++)
+        free(blocks[i]);
+}
+
+// Programs use all that they are told of. What lies behind a block would be overwritten.
+static void promised_sizes(void)
+{
+    enum { AT_ONCE = 16 };
+    char *blocks[AT_ONCE];
+    for (size_t size = 1; size < 300000; size += 1 + size / 13)
+        for (int lg = 0; lg < 15; lg += 2) {
+            size_t promised = nallocx(size, lg);
+            for (int i = 0; i < AT_ONCE; i++) {
+                blocks[i] = mallocx(size, lg);
+                DEMAND(blocks[i] && promised >= size && sallocx(blocks[i], 0) >= promised);
+                memset(blocks[i], i, promised);
+            }
+            for (int i = 0; i < AT_ONCE; i++) {
+                DEMAND(holds(blocks[i], 0, promised, (char)i));
+                sdallocx(blocks[i], size, lg);
+            }
+        }
+    DEMAND(nallocx(100, 0) == 112);
+    volatile size_t too_much = (size_t)7 << (sizeof(size_t) * 8 - 4);
+    DEMAND(nallocx(too_much + 1, 0) == 0 && mallocx(too_much + 1, 0) == NULL);
+    char *kept = mallocx(10, MALLOCX_ZERO);
+    DEMAND(rallocx(kept, too_much + 1, 0) == NULL && kept[9] == 0);
+    dallocx(kept, 0);
+}
+
+static void zeroed_blocks(void)
+{
+    for (size_t size = 1; size < 2000; size += 13)
+        for (int lg = 0; lg < 13; lg++) {
+            char *block = mallocx(size, MALLOCX_ZERO | lg);
+            size_t before = sallocx(block, 0);
+            DEMAND((uintptr_t)block % ((size_t)1 << lg) == 0 && holds(block, 0, before, 0));
+            memset(block, 0x55, before);
+            block = rallocx(block, size * 3, MALLOCX_ZERO | lg);
+            DEMAND((uintptr_t)block % ((size_t)1 << lg) == 0 && holds(block, 0, before, 0x55));
+            DEMAND(holds(block, before, sallocx(block, 0), 0));
+            dallocx(block, lg);
+        }
+}
+
+// To a larger alignment a block moves: what both have is kept; by jemalloc, whose blocks are not larger than what
+// nallocx() says, what was asked for.
+static void moved_blocks(void)
+{
+    for (size_t size = 1; size < 2000; size += 13) {
+        char *block = mallocx(size, 0);
+        size_t before = sallocx(block, 0);
+        memset(block, 0x55, before);
+        block = rallocx(block, size, MALLOCX_ALIGN(256));
+        size_t now = before == nallocx(size, 0) ? size : sallocx(block, 0);
+        DEMAND((uintptr_t)block % 256 == 0 && holds(block, 0, before < now ? before : now, 0x55));
+        dallocx(block, MALLOCX_ALIGN(256));
+    }
+}
+
+// A block of a cache of the program's own goes back there, and not to malloc.
+static void caches(void)
+{
+    unsigned arena = 0, cache = 0, found = 0;
+    size_t length = sizeof arena;
+    DEMAND(mallctl("arenas.create", &arena, &length, NULL, 0) == 0);
+    DEMAND(mallctl("tcache.create", &cache, &length, NULL, 0) == 0);
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE(cache);
+    for (int i = 0; i < 2; i++) {
+        void *block = mallocx(3000, flags);
+        if (i)
+            sdallocx(block, 3000, flags);
+        else
+            dallocx(block, flags);
+        block = malloc(3000);
+        length = sizeof found;
+        DEMAND(mallctl("arenas.lookup", &found, &length, &block, sizeof block) == 0 && found != arena);
+        free(block);
+    }
+    DEMAND(mallctl("tcache.destroy", NULL, NULL, &cache, sizeof cache) == 0);
+}
+
+static void freed_samples(void)
+{
+    struct class_count before = count_of("prof.stats.bins.0.live", BLOCK);
+    for (int i = 0; i < BLOCKS; i++) {
+        dallocx(mallocx(BLOCK, 0), 0);
+        sdallocx(rallocx(mallocx(100, 0), BLOCK, MALLOCX_ALIGN(32)), BLOCK, MALLOCX_ALIGN(32));
+    }
+    DEMAND(count_of("prof.stats.bins.0.live", BLOCK).blocks == before.blocks);
+}
+
 static void extended(void)
 {
-    char *block = mallocx(100, MALLOCX_ZERO | MALLOCX_ALIGN(64));
-    DEMAND(block && (uintptr_t)block % 64 == 0 && block[0] == 0 && block[99] == 0);
-    DEMAND(sallocx(block, 0) >= 100);
-    block = rallocx(block, 10000, MALLOCX_ZERO);
-    DEMAND(block && block[9999] == 0);
+    make_dirty();
+    promised_sizes();
+    zeroed_blocks();
+    moved_blocks();
+    caches();
+    freed_samples();
+    char *block = rallocx(mallocx(100, MALLOCX_ZERO), 10000, MALLOCX_ZERO);
+    DEMAND(holds(block, 0, 10000, 0));
     DEMAND(xallocx(block, 10000, 0, 0) >= 10000);
     sdallocx(block, 10000, 0);
-    DEMAND(nallocx(100, 0) == 112);
-    dallocx(mallocx(1, 0), 0);
 }
 
 int main(void)

@@ -349,6 +349,130 @@ static void try_experimental(void)
            mallctl("experimental.hooks.prof_dump", NULL, NULL, &none, sizeof none));
 }
 
+// ---- arenas that the program makes ----------------------------------------------------------------------------------
+
+static unsigned make_arena(const void *hooks)
+{
+    unsigned number = 0;
+    size_t length = sizeof number;
+    int result = mallctl("arenas.create", &number, &length, hooks ? &hooks : NULL, hooks ? sizeof hooks : 0);
+    printf("arenas.create: %d\n", result);
+    return number;
+}
+
+static const char *of_arena(const char *leaf, unsigned number)
+{
+    static char name[64];
+    snprintf(name, sizeof name, "arena.%u.%s", number, leaf);
+    return name;
+}
+
+static void set_and_show(const char *leaf, unsigned number, const char *who, size_t value)
+{
+    const char *name = of_arena(leaf, number);
+    printf("%s of %s, write %zd: %d\n", leaf, who, (ssize_t)value, mallctl(name, NULL, NULL, &value, sizeof value));
+}
+
+static void show(const char *leaf, unsigned number, const char *who)
+{
+    size_t value = 0, length = sizeof value;
+    int result = mallctl(of_arena(leaf, number), &value, &length, NULL, 0);
+    printf("%s of %s: %d %zd\n", leaf, who, result, (ssize_t)value);
+}
+
+static void *hooks_of(unsigned number)
+{
+    void *hooks = NULL;
+    size_t length = sizeof hooks;
+    return mallctl(of_arena("extent_hooks", number), &hooks, &length, NULL, 0) == 0 ? hooks : NULL;
+}
+
+static void try_settings(unsigned own)
+{
+    static const size_t limits[] = {0, 1, 4095, 4096, 4097, 5 << 20, 9 << 20, 1000000000, SIZE_MAX / 2 + 1, SIZE_MAX};
+    static const char *const leaves[] = {"dirty_decay_ms", "muzzy_decay_ms", "oversize_threshold"};
+    for (unsigned i = 0; i < sizeof limits / sizeof *limits; i++) {
+        set_and_show("retain_grow_limit", own, "own", limits[i]);
+        show("retain_grow_limit", own, "own");
+    }
+    for (unsigned i = 0; i < sizeof leaves / sizeof *leaves; i++) {
+        set_and_show(leaves[i], own, "own", 777);
+        show(leaves[i], own, "own");
+        show(leaves[i], 0, "the first");
+        show(leaves[i], 4096, "all");
+    }
+    set_and_show("dirty_decay_ms", own, "own", (size_t)-2);
+    show("retain_grow_limit", 0, "the first");
+    const char *word = "primary", *read = NULL;
+    size_t length = sizeof read;
+    int result = mallctl(of_arena("dss", own), NULL, NULL, &word, sizeof word);
+    printf("dss of own, write: %d\n", result);
+    result = mallctl(of_arena("dss", own), &read, &length, NULL, 0);
+    printf("dss of own: %d %s\n", result, read);
+    result = mallctl("arena.0.dss", &read, &length, NULL, 0);
+    printf("dss of the first: %d %s\n", result, read);
+}
+
+static void try_hooks(unsigned own)
+{
+    static void *hooks[9], *other[9];
+    void *const *usual = hooks_of(0);
+    for (unsigned i = 0; i < 9; i++)
+        printf("hook %u: %d\n", i, usual && (hooks[i] = usual[i]) != NULL);
+    printf("hooks of own: %d\n", hooks_of(own) == usual);
+    void *mine = hooks;
+    int result = mallctl(of_arena("extent_hooks", own), NULL, NULL, &mine, sizeof mine);
+    printf("hooks of own, write: %d %d %d\n", result, hooks_of(own) == hooks, hooks_of(0) == usual);
+    printf("hooks of a new one: %d\n", hooks_of(make_arena(memcpy(other, hooks, sizeof other))) == other);
+}
+
+static void show_thread_arena(unsigned own)
+{
+    unsigned number = 77;
+    size_t length = sizeof number;
+    int result = mallctl("thread.arena", &number, &length, NULL, 0);
+    printf("thread.arena: %d, own %d\n", result, number == own);
+}
+
+static void set_thread_arena(unsigned number, const char *who)
+{
+    printf("thread.arena, write %s: %d\n", who, mallctl("thread.arena", NULL, NULL, &number, sizeof number));
+}
+
+static void destroy(unsigned number, const char *who)
+{
+    bool initialized = true;
+    size_t length = sizeof initialized;
+    printf("destroy %s: %d\n", who, mallctl(of_arena("destroy", number), NULL, NULL, NULL, 0));
+    mallctl(of_arena("initialized", number), &initialized, &length, NULL, 0);
+    printf("%s then: %d\n", who, initialized);
+    show("dirty_decay_ms", number, who);
+}
+
+static void try_arenas(void)
+{
+    size_t decay = 88;
+    printf("arenas.dirty_decay_ms, write: %d\n", mallctl("arenas.dirty_decay_ms", NULL, NULL, &decay, sizeof decay));
+    unsigned own = make_arena(NULL);
+    show("dirty_decay_ms", own, "own");
+    show("dirty_decay_ms", 0, "the first");
+    try_settings(own);
+    try_hooks(own);
+    show_thread_arena(own);
+    set_thread_arena(own, "own");
+    show_thread_arena(own);
+    set_thread_arena(5000, "one that is not there");
+    destroy(own, "the thread's");
+    set_thread_arena(0, "the first");
+    destroy(0, "the first");
+    destroy(4096, "all");
+    destroy(own, "own");
+    destroy(own, "own again");
+    printf("the same number again: %d\n", make_arena(NULL) == own);
+    show("dirty_decay_ms", own, "own again");
+    show("retain_grow_limit", own, "own again");
+}
+
 static void try_rest(void)
 {
     uint64_t epoch = 1, before = 0, after = 0;
@@ -411,5 +535,6 @@ int main(int count, char **arguments)
     try_dump();
     try_experimental();
     try_rest();
+    try_arenas();
     return 0;
 }

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// arena.* and arenas.*: arenas are numbers here, which the program makes, sets and destroys. All blocks come from the
+// one allocator behind us, are of arena 0, and stay when an arena is destroyed.
+#include "runtime/memory.h"
+#include "runtime/prof/size_classes.h"
+#include "runtime/text.h"
+#include "shims/common/real.h"
+#include "shims/prof/nodes.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+enum { BINS = 36, CACHED_BINS = 41, TCACHE_MAX = 32768, LARGE_CLASSES = sizeof(void *) == 8 ? 196 : 68 };
+
+// jemalloc's limit; numbers of dss in arena_nodes, of dirty_decay_ms in hs_nodes_arenas
+enum { ARENAS = 4095, FIRST_SETTING = 5, FIRST_DECAY = 1 };
+
+enum setting { DSS, OVERSIZE_THRESHOLD, DIRTY_DECAY, MUZZY_DECAY, EXTENT_HOOKS, RETAIN_GROW_LIMIT, SETTINGS };
+
+// There are no extents: these functions decline what they are asked for, as hooks may.
+static void *no_extent(void)
+{
+    return NULL;
+}
+
+static bool decline(void)
+{
+    return true;
+}
+
+// In the order of extent_hooks_t: alloc, dalloc, destroy, commit, decommit, purge_lazy, purge_forced, split, merge.
+static void *const default_hooks[] = {(void *)no_extent, (void *)decline, (void *)decline,
+                                      (void *)decline,   (void *)decline, (void *)decline,
+                                      (void *)decline,   (void *)decline, (void *)decline};
+
+// Plain words: who writes them from two threads at once gets one of the two.
+struct arena {
+    uintptr_t set[SETTINGS];
+    atomic_bool destroyed;
+};
+
+#define DEFAULTS                                                                                                       \
+    {                                                                                                                  \
+        {(uintptr_t) "secondary",                                                                                      \
+         8388608,                                                                                                      \
+         10000,                                                                                                        \
+         0,                                                                                                            \
+         (uintptr_t)default_hooks,                                                                                     \
+         (uintptr_t)7 << (sizeof(uintptr_t) * 8 - 4)},                                                                 \
+            false                                                                                                      \
+    }
+
+static struct arena new_arena = DEFAULTS; // as the next one begins
+static struct arena first = DEFAULTS;
+static struct arena made[ARENAS - 1];
+static _Atomic uint32_t arena_count = 1;
+
+static uint32_t count_arenas(void)
+{
+    return atomic_load_explicit(&arena_count, memory_order_relaxed);
+}
+
+// NULL where there is none, or no longer.
+static struct arena *arena_at(size_t index)
+{
+    if (index == 0)
+        return &first;
+    struct arena *arena = &made[index - 1];
+    return index < count_arenas() && !atomic_load_explicit(&arena->destroyed, memory_order_acquire) ? arena : NULL;
+}
+
+bool hs_node__is_arena(const struct hs_call *call, size_t index)
+{
+    (void)call;
+    return arena_at(index) || index == HS_ARENAS_ALL || index == HS_ARENAS_DESTROYED;
+}
+
+// A destroyed one and the next one are names, too.
+static bool may_be_arena(const struct hs_call *call, size_t index)
+{
+    return index <= count_arenas() || hs_node__is_arena(call, index);
+}
+
+static uint64_t is_initialized(const struct hs_call *call)
+{
+    return hs_node__is_arena(call, call->mib[1]);
+}
+
+// ---- thread.arena ---------------------------------------------------------------------------------------------------
+
+static __thread uint32_t thread_arena __attribute__((tls_model("initial-exec")));
+
+uint64_t hs_node__thread_arena(const struct hs_call *call)
+{
+    (void)call;
+    return thread_arena;
+}
+
+int hs_node__set_thread_arena(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)call;
+    if (!arena_at((size_t)value))
+        return EFAULT;
+    if (commit)
+        thread_arena = (uint32_t)value;
+    return 0;
+}
+
+// ---- arena.<i> ------------------------------------------------------------------------------------------------------
+
+// Gives back what the allocator holds in reserve.
+static int give_memory_back(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)call, (void)value, (void)commit;
+    static int (*trim)(size_t keep);
+    static bool known;
+    if (!known) {
+        *(void **)&trim = hs_real__find("malloc_trim");
+        known = true;
+    }
+    if (trim)
+        trim(0);
+    return 0;
+}
+
+static int refuse(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)call, (void)value, (void)commit;
+    return EFAULT;
+}
+
+// The number is given out again by arenas.create.
+static int destroy_arena(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)value, (void)commit;
+    size_t index = call->mib[1];
+    struct arena *arena = arena_at(index);
+    if (!arena || arena == &first || index == thread_arena)
+        return EFAULT;
+    atomic_store_explicit(&arena->destroyed, true, memory_order_release);
+    return 0;
+}
+
+static int take_dss(uintptr_t *value)
+{
+    static const char *const words[] = {"disabled", "primary", "secondary"};
+    for (unsigned i = 0; *value && i < sizeof words / sizeof *words; i++)
+        if (hs_text__equal((const char *)*value, words[i])) {
+            *value = (uintptr_t)words[i];
+            return 0;
+        }
+    return EINVAL;
+}
+
+// Of what lies between two classes of pages the smaller one.
+static int take_limit(uintptr_t *value)
+{
+    size_t page = hs_memory__page_size();
+    if (*value + 1 <= page)
+        return EFAULT;
+    uint32_t index = hs_size_class__index(*value);
+    uint64_t size = hs_size_class__at(index);
+    *value = (uintptr_t)(size == *value ? size : hs_size_class__at(index - 1)) & ~(page - 1);
+    return 0;
+}
+
+// Milliseconds from -1.
+static int take_decay(uintptr_t value)
+{
+    return (intptr_t)value < -1 ? EFAULT : 0;
+}
+
+static int take_setting(enum setting setting, uintptr_t *value)
+{
+    switch (setting) {
+    case DSS:
+        return take_dss(value);
+    case DIRTY_DECAY:
+    case MUZZY_DECAY:
+        return take_decay(*value);
+    case RETAIN_GROW_LIMIT:
+        return take_limit(value);
+    default:
+        return 0;
+    }
+}
+
+// Behind the last arena, and of all of them, only dss is there: that of new ones.
+static int run_setting(const struct hs_call *call, uint64_t value_, bool commit)
+{
+    (void)value_, (void)commit;
+    enum setting setting = (enum setting)(call->mib[2] - FIRST_SETTING);
+    struct arena *arena = arena_at(call->mib[1]);
+    if (!arena && setting == DSS && (call->mib[1] == count_arenas() || call->mib[1] == HS_ARENAS_ALL))
+        arena = &new_arena;
+    if (!arena)
+        return EFAULT;
+    uintptr_t value = 0;
+    if (call->new && call->new_length != sizeof value)
+        return EINVAL;
+    int error = 0;
+    if (call->new) {
+        __builtin_memcpy(&value, call->new, sizeof value);
+        error = take_setting(setting, &value);
+    }
+    if (!error)
+        error = hs_node__give(call, &arena->set[setting], sizeof value);
+    if (!error && call->new)
+        arena->set[setting] = value;
+    return error;
+}
+
+#define SETTING(name, type) HS_LEAF(name, type, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_setting)
+
+static const struct hs_node arena_nodes[] = {
+    HS_READS("initialized", HS_TYPE_BOOL, is_initialized),
+    HS_LEAF("decay", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
+    HS_LEAF("purge", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
+    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, refuse),
+    HS_LEAF("destroy", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, destroy_arena),
+    SETTING("dss", HS_TYPE_TEXT),
+    SETTING("oversize_threshold", HS_TYPE_SIZE),
+    SETTING("dirty_decay_ms", HS_TYPE_SIZE),
+    SETTING("muzzy_decay_ms", HS_TYPE_SIZE),
+    SETTING("extent_hooks", HS_TYPE_POINTER),
+    SETTING("retain_grow_limit", HS_TYPE_SIZE),
+};
+const struct hs_node hs_nodes_arena[] = {HS_INDEX(arena_nodes, may_be_arena)};
+
+// ---- arenas ---------------------------------------------------------------------------------------------------------
+
+uint64_t hs_node__page(const struct hs_call *call)
+{
+    (void)call;
+    return hs_memory__page_size();
+}
+
+static uint64_t read_decay(const struct hs_call *call)
+{
+    return new_arena.set[DIRTY_DECAY + call->mib[1] - FIRST_DECAY];
+}
+
+static int write_decay(const struct hs_call *call, uint64_t value, bool commit)
+{
+    int error = take_decay((uintptr_t)value);
+    if (!error && commit)
+        new_arena.set[DIRTY_DECAY + call->mib[1] - FIRST_DECAY] = (uintptr_t)value;
+    return error;
+}
+
+// A number that was used before, or the next one; 0: there are too many.
+static uint32_t find_number(void)
+{
+    uint32_t count = count_arenas();
+    for (uint32_t i = 1; i < count; i++)
+        if (atomic_load_explicit(&made[i - 1].destroyed, memory_order_relaxed) &&
+            atomic_exchange(&made[i - 1].destroyed, false))
+            return i;
+    while (count < ARENAS)
+        if (atomic_compare_exchange_weak(&arena_count, &count, count + 1))
+            return count;
+    return 0;
+}
+
+static int create_arena(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)value, (void)commit;
+    uintptr_t hooks = (uintptr_t)default_hooks;
+    if (!hs_node__has_room(call, sizeof(uint32_t)) || (call->new && call->new_length != sizeof hooks))
+        return EINVAL;
+    if (call->new)
+        __builtin_memcpy(&hooks, call->new, sizeof hooks);
+    uint32_t number = find_number();
+    if (!number)
+        return EAGAIN;
+    struct arena *arena = &made[number - 1];
+    __builtin_memcpy(arena->set, new_arena.set, sizeof arena->set);
+    arena->set[EXTENT_HOOKS] = hooks;
+    return hs_node__give(call, &number, sizeof number);
+}
+
+static uint64_t read_arena_count(const struct hs_call *call)
+{
+    (void)call;
+    return count_arenas();
+}
+
+#define CONSTANT(name, value)                                                                                          \
+    static uint64_t name(const struct hs_call *call)                                                                   \
+    {                                                                                                                  \
+        (void)call;                                                                                                    \
+        return value;                                                                                                  \
+    }
+CONSTANT(read_quantum, 16)
+CONSTANT(read_bins, BINS)
+CONSTANT(read_cached_bins, CACHED_BINS)
+CONSTANT(read_tcache_max, TCACHE_MAX)
+CONSTANT(read_large_classes, LARGE_CLASSES)
+CONSTANT(read_one, 1)
+
+static uint64_t read_bin_size(const struct hs_call *call)
+{
+    return hs_size_class__at((uint32_t)call->mib[2]);
+}
+
+// The smallest number of pages that regions fill without rest.
+static uint64_t read_slab_size(const struct hs_call *call)
+{
+    uint64_t region = read_bin_size(call), slab = hs_memory__page_size();
+    while (slab % region)
+        slab += hs_memory__page_size();
+    return slab;
+}
+
+static uint64_t read_regions(const struct hs_call *call)
+{
+    return read_slab_size(call) / read_bin_size(call);
+}
+
+static uint64_t read_large_size(const struct hs_call *call)
+{
+    return hs_size_class__at(BINS + (uint32_t)call->mib[2]);
+}
+
+static bool is_bin(const struct hs_call *call, size_t index)
+{
+    (void)call;
+    return index < BINS;
+}
+
+static bool is_large(const struct hs_call *call, size_t index)
+{
+    (void)call;
+    return index < LARGE_CLASSES;
+}
+
+// Every block is of arena 0.
+static int look_up(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)value, (void)commit;
+    const void *block = NULL;
+    uint32_t arena = 0;
+    if (call->new && call->new_length == sizeof block)
+        __builtin_memcpy(&block, call->new, sizeof block);
+    return block ? hs_node__give(call, &arena, sizeof arena) : EINVAL;
+}
+
+static const struct hs_node bin_nodes[] = {
+    HS_READS("size", HS_TYPE_SIZE, read_bin_size),
+    HS_READS("nregs", HS_TYPE_UNSIGNED, read_regions),
+    HS_READS("slab_size", HS_TYPE_SIZE, read_slab_size),
+    HS_READS("nshards", HS_TYPE_UNSIGNED, read_one),
+};
+static const struct hs_node bin_index[] = {HS_INDEX(bin_nodes, is_bin)};
+static const struct hs_node large_nodes[] = {HS_READS("size", HS_TYPE_SIZE, read_large_size)};
+static const struct hs_node large_index[] = {HS_INDEX(large_nodes, is_large)};
+const struct hs_node hs_nodes_arenas[HS_ARENAS_NODES] = {
+    HS_READS("narenas", HS_TYPE_UNSIGNED, read_arena_count),
+    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
+    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
+    HS_READS("quantum", HS_TYPE_SIZE, read_quantum),
+    HS_READS("page", HS_TYPE_SIZE, hs_node__page),
+    HS_READS("tcache_max", HS_TYPE_SIZE, read_tcache_max),
+    HS_READS("nbins", HS_TYPE_UNSIGNED, read_bins),
+    HS_READS("nhbins", HS_TYPE_UNSIGNED, read_cached_bins),
+    HS_BRANCH("bin", bin_index),
+    HS_READS("nlextents", HS_TYPE_UNSIGNED, read_large_classes),
+    HS_BRANCH("lextent", large_index),
+    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_arena),
+    HS_LEAF("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, look_up),
+};
