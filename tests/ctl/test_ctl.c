@@ -405,6 +405,14 @@ START_TEST(test_mtev_pages)
     expect_page("\"$at/mtev/heap_profile?active=true&trigger_dump=true\"", "200", "text/plain",
                 "Profiling is activated\n");
     ck_assert_int_eq(number_of("$PID", "active"), 1);
+    // Neither what asks for headers alone nor what a page of another site can make an old browser send switches.
+    expect_page("-I $at/mtev/heap_profile?active=false", "403", "text/plain", "");
+    expect_page("-A 'Mozilla/5.0 (X11)' $at/mtev/heap_profile?active=false", "403", "text/plain", "this browser");
+    expect_page("-e http://evil.example/ $at/mtev/heap_profile?active=false", "403", "text/plain", "this browser");
+    ck_assert_int_eq(number_of("$PID", "active"), 1);
+    expect_page("-A 'Mozilla/5.0 (X11)' -H 'Sec-Fetch-Site: none' $at/mtev/heap_profile?active=true", "200",
+                "text/plain", "Profiling is activated\n");
+    expect_page("-A 'Mozilla/5.0 (X11)' $at/mtev/heap_profile", "200", "text/plain", "opt.prof: false\n");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     expect_page("$at/mtev/heap_profile?trigger_dump=true", "200", "application/x-jemalloc-heap-profile", "heap_v2/1\n");
     expect_page("$at/mtev/heap_profile?trigger_dump=false", "200", "text/plain", "opt.prof: false\n");
