@@ -3,6 +3,7 @@
 
 #include "host/cli/nearest.h"
 #include "host/cli/values.h"
+#include "host/report/text.h"
 #include "host/symbols/source_map.h"
 
 #include <assert.h>
@@ -22,14 +23,28 @@ struct tables {
     size_t count;
 };
 
+// What is complained of may be named by a hostile file or process.
+static void print_lines(const char *text)
+{
+    for (size_t length = strcspn(text, "\n");; text += length + 1, length = strcspn(text, "\n")) {
+        hs_text__print(stderr, text, length);
+        fputc('\n', stderr);
+        if (!text[length])
+            return;
+    }
+}
+
 void hs_complain(const struct hs_command *command, const char *format, ...)
 {
     va_list list;
+    char *text = NULL;
     va_start(list, format);
-    fprintf(stderr, "heapsonde%s%s: ", command ? " " : "", command ? command->name : "");
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, list) < 0)
+        text = NULL;
     va_end(list);
+    fprintf(stderr, "heapsonde%s%s: ", command ? " " : "", command ? command->name : "");
+    print_lines(text ? text : "out of memory");
+    free(text);
 }
 
 static size_t count_options(const struct hs_command *command)

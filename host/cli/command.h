@@ -58,6 +58,15 @@ struct hs_command {
     int (*run)(const struct hs_arguments *arguments); // returns the exit status
 };
 
+// Of commands that read files of others; main.c sets the limit.
+#define HS_MEMORY_OPTION                                                                                               \
+    {                                                                                                                  \
+        .name = HS_MEMORY, .kind = HS_OPTION_SIZE, .argument = "SIZE",                                                 \
+        .help = "take at most this much memory, three quarters of the machine's when not given; files that unpack to " \
+                "many times their size are refused unless it is given"                                                 \
+    }
+#define HS_MEMORY "memory"
+
 extern const struct hs_command *const hs_commands[]; // NULL ends it
 const struct hs_command *hs_command__find(const char *name);
 

@@ -178,6 +178,7 @@ static const struct hs_option options[] = {
      .help = "show this many call sites that grew, and that shrank; 10 when not given"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
     HS_SUBJECT_OPTIONS,
+    HS_MEMORY_OPTION,
     {0},
 };
 

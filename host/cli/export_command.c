@@ -221,6 +221,7 @@ static const struct hs_option options[] = {
      .choices = "bytes count",
      .help = "bytes, or the number of blocks; bytes when not given"},
     HS_SUBJECT_OPTIONS,
+    HS_MEMORY_OPTION,
     {0},
 };
 

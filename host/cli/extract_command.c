@@ -110,6 +110,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
      .help = "the folder to write into, made when it is not there; the current one when not given"},
+    HS_MEMORY_OPTION,
     {0},
 };
 

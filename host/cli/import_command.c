@@ -37,6 +37,7 @@ static int import(const struct hs_arguments *arguments)
 
 static const struct hs_option options[] = {
     {.name = "output", .letter = 'o', .kind = HS_OPTION_FILE, .argument = "FILE", .help = "the trace to write"},
+    HS_MEMORY_OPTION,
     {0},
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
+#include "host/store/memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,6 +12,14 @@
 #define HEAPSONDE_VERSION "unknown"
 #endif
 
+static bool reads_files(const struct hs_command *command)
+{
+    const struct hs_option *option = command->options;
+    while (option->name && strcmp(option->name, HS_MEMORY) != 0)
+        option++;
+    return option->name != NULL;
+}
+
 static int run_command(const struct hs_command *command, int argc, char **argv)
 {
     struct hs_arguments arguments;
@@ -20,6 +29,8 @@ static int run_command(const struct hs_command *command, int argc, char **argv)
         hs_documents__help(stdout, command);
         status = HS_EXIT_OK;
     } else if (result == HS_PARSE_OK) {
+        if (reads_files(command))
+            hs_memory__limit(hs_arguments__number(&arguments, HS_MEMORY, 0));
         status = command->run(&arguments);
     }
     hs_arguments__free(&arguments);

@@ -163,6 +163,7 @@ static const struct hs_option options[] = {
     HS_FAIL_IF_OPTION,
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
+    HS_MEMORY_OPTION,
     {0},
 };
 

@@ -122,6 +122,7 @@ static const struct hs_option options[] = {
      .help = "answer only who sends 'Authorization: Bearer TOKEN' or ?token=TOKEN; HEAPSONDE_TOKEN when not given"},
     {.name = "openapi", .help = "write the description of all endpoints (OpenAPI 3.1) and end"},
     HS_SYMBOL_OPTIONS,
+    HS_MEMORY_OPTION,
     {0},
 };
 

@@ -70,6 +70,7 @@ static const struct hs_option options[] = {
      .argument = "TIME",
      .help = "leave out blocks that were freed sooner than this after they were allocated, such as 1s; all that were "
              "freed when not given"},
+    HS_MEMORY_OPTION,
     {0},
 };
 

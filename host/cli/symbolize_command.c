@@ -46,6 +46,7 @@ static int symbolize(const struct hs_arguments *arguments)
 static const struct hs_option options[] = {
     HS_OUTPUT_OPTION,
     HS_SYMBOL_OPTIONS,
+    HS_MEMORY_OPTION,
     {0},
 };
 

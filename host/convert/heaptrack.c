@@ -4,6 +4,7 @@
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
 #include "host/convert/convert.h"
 #include "host/export/grow.h"
+#include "host/store/memory.h"
 #include "host/symbols/strings.h"
 
 #include <elf.h>
@@ -11,12 +12,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define STREAM       1
 #define BASE_ADDRESS 0x10000000u
 #define LEAST_PC     0x1000u // smaller ones mean something else in a trace
 #define NUMBERS_MAX  3072    // on one line: frames of one address
+#define LONGEST_LINE ((size_t)1 << 20)
+#define TABLES_LEAST ((uint64_t)64 << 20) // bytes of the tables, whatever the size of the file
+#define NODE_BYTES   64                   // of a stack's node, in what is made of the tables
+#define TABLES_TIMES 256                  // what they may take for each byte of it: lines of one kind pack well
 
 struct pointer {
     uint64_t pc;
@@ -49,6 +55,7 @@ struct reading {
     uint32_t traces;
     unsigned version;
     uint64_t line, time, last_time; // time: of the file, in ns
+    uint64_t tables_max;            // bytes
     struct hs_error *error;
 };
 
@@ -288,20 +295,52 @@ static int read_line(struct reading *reading, char *line, size_t length)
     }
 }
 
+static uint64_t tables_size(const struct reading *reading)
+{
+    return reading->strings_room * sizeof(*reading->string) + reading->pointers_room * sizeof(*reading->pointer) +
+           reading->frames_room * sizeof(*reading->frame) + reading->kinds_room * sizeof(*reading->kind) +
+           (uint64_t)reading->traces * NODE_BYTES + hs_strings__size(reading->strings);
+}
+
+// Some bytes of a compressed file can be gigabytes of lines, all well formed.
+static int check_tables(struct reading *reading)
+{
+    if (tables_size(reading) <= reading->tables_max)
+        return 0;
+    return hs_error__set(reading->error, EFBIG,
+                         "%s: line %" PRIu64 " of the heaptrack file: it names far more than files of its size do; "
+                         "--memory SIZE allows more",
+                         reading->path, reading->line);
+}
+
+// Like getline(), with an end at LONGEST_LINE: returns 0 at the end of the file.
+static size_t next_line(FILE *in, char *line)
+{
+    size_t length = 0;
+    int c = 0;
+    while (length < LONGEST_LINE && c != '\n' && (c = getc_unlocked(in)) != EOF)
+        line[length++] = (char)c;
+    line[length] = '\0';
+    return length;
+}
+
 static int read_lines(struct reading *reading, FILE *in)
 {
-    char *line = NULL;
-    size_t room = 0;
+    char *line = malloc(LONGEST_LINE + 1);
     bool cut = false;
-    int result = 0;
-    ssize_t length;
-    while (!result && (length = getline(&line, &room, in)) > 0) {
+    int result = line ? 0 : no_memory(reading);
+    size_t length;
+    while (!result && (length = next_line(in, line)) > 0) {
         reading->line++;
         // A line without an end is one that was not written whole.
-        cut = line[length - 1] != '\n' || memchr(line, 0, (size_t)length);
+        cut = line[length - 1] != '\n' || memchr(line, 0, length);
+        if (cut && length == LONGEST_LINE)
+            result = wrong(reading, "longer than 1 MiB");
         if (cut)
             break;
-        result = read_line(reading, line, (size_t)length);
+        result = read_line(reading, line, length);
+        if (!result && reading->line % 1024 == 0)
+            result = check_tables(reading);
     }
     free(line);
     if (cut || ferror(in))
@@ -331,7 +370,10 @@ static uint64_t new_identity(void)
 
 int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
+    struct stat status = {0};
     struct reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
+    stat(path, &status);
+    reading.tables_max = TABLES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, TABLES_TIMES);
     struct hs_file_header header = {.byte_order = HS_BYTE_ORDER_LITTLE,
                                     .pointer_size = 8,
                                     .clock_source = HS_CLOCK_MONOTONIC,

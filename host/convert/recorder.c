@@ -70,8 +70,9 @@ struct reading {
     struct thread *thread;       // by stream
     size_t threads, threads_room;
     uint32_t next_stream;
-    char **string; // by id
-    size_t strings;
+    struct hs_id_map string_of; // by id
+    char **string;
+    size_t strings, strings_room;
     struct decoded_frame *decoded;
     size_t decoded_count, decoded_room;
     uint32_t decoded_backtraces;
@@ -213,29 +214,19 @@ static int read_string(struct reading *reading)
     char *text = take_text(reading);
     if (!text)
         return -ENOMEM;
-    if (id >= reading->strings && id < (1u << 24)) {
-        size_t strings = 2 * (size_t)id + 64;
-        char **bigger = reallocarray(reading->string, strings, sizeof(*bigger));
-        if (!bigger) {
-            free(text);
-            return -ENOMEM;
-        }
-        memset(bigger + reading->strings, 0, (strings - reading->strings) * sizeof(*bigger));
-        reading->string = bigger;
-        reading->strings = strings;
-    }
-    if (id >= reading->strings) {
+    if (hs_id_map__set(&reading->string_of, id, (uint32_t)reading->strings) ||
+        hs_grow((void **)&reading->string, &reading->strings_room, reading->strings, sizeof(*reading->string))) {
         free(text);
-        return 0;
+        return -ENOMEM;
     }
-    free(reading->string[id]);
-    reading->string[id] = text;
+    reading->string[reading->strings++] = text;
     return 0;
 }
 
 static const char *string_of(const struct reading *reading, uint32_t id)
 {
-    return id < reading->strings && reading->string[id] ? reading->string[id] : "";
+    uint32_t index = hs_id_map__find(&reading->string_of, id);
+    return index < reading->strings ? reading->string[index] : "";
 }
 
 static int read_decoded_frame(struct reading *reading)
@@ -670,6 +661,7 @@ static void free_reading(struct reading *reading)
         free(reading->string[i]);
     free(reading->thread);
     free(reading->string);
+    hs_id_map__free(&reading->string_of);
     free(reading->decoded);
     free(reading->maps);
 }

@@ -138,6 +138,20 @@ static void seal(struct hs_trace_file *file, uint32_t number)
     stream->count = 0;
 }
 
+// Thousands of threads share some buffers: the stream that got one longest ago gives it up.
+static uint64_t *take_words(struct hs_trace_file *file, uint32_t number)
+{
+    uint32_t place = file->next_holder++ % HS_BUFFERS_MAX;
+    uint32_t holder = file->holder[place];
+    file->holder[place] = number + 1;
+    if (!holder)
+        return calloc(WORDS_MAX, sizeof(uint64_t));
+    seal(file, holder - 1);
+    uint64_t *words = file->stream[holder - 1].words;
+    file->stream[holder - 1].words = NULL;
+    return words;
+}
+
 static struct hs_stream_buffer *buffer_of(struct hs_trace_file *file, uint32_t number)
 {
     if (number >= STREAMS_MAX) {
@@ -157,7 +171,7 @@ static struct hs_stream_buffer *buffer_of(struct hs_trace_file *file, uint32_t n
     }
     struct hs_stream_buffer *stream = &file->stream[number];
     if (!stream->words)
-        stream->words = calloc(WORDS_MAX, sizeof(*stream->words));
+        stream->words = take_words(file, number);
     if (!stream->words)
         fail(file, -ENOMEM);
     return stream->words ? stream : NULL;

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define HS_BUFFERS_MAX 256
+
 struct hs_stream_buffer;
 
 struct hs_trace_file {
@@ -27,6 +29,7 @@ struct hs_trace_file {
     uint64_t bytes;                  // allocated in all
     struct hs_stream_buffer *stream; // by number
     uint32_t streams;
+    uint32_t holder[HS_BUFFERS_MAX], next_holder; // streams with a buffer: number + 1
     struct hs_meta_writer meta;
     uint8_t *meta_bytes, *scratch, *output;
     struct hs_buffer footer;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/ctl/client.h"
 
+#include "host/report/text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,9 +112,12 @@ static int report_refusal(const char *head, struct hs_error *error)
     sscanf(head, "error %31[^ \n]%n", word, &text);
     const char *rest = text ? head + text + (head[text] == ' ') : "";
     int length = (int)strcspn(rest, "\n");
-    if (sscanf(word, "system-%u", &number) == 1 && number > 0 && number < 4096)
-        return hs_error__set(error, (int)number, "the process says: %.*s: %s", length, rest, strerror((int)number));
-    return hs_error__set(error, EREMOTEIO, "the process says: %.*s", length, rest);
+    bool of_system = sscanf(word, "system-%u", &number) == 1 && number > 0 && number < 4096;
+    int result = hs_error__set(error, of_system ? (int)number : EREMOTEIO, "the process says: %.*s%s%s", length, rest,
+                               of_system ? ": " : "", of_system ? strerror((int)number) : "");
+    if (error)
+        hs_text__clean(error->message);
+    return result;
 }
 
 static int take_answer(struct hs_ctl_answer *answer, char *bytes, size_t length, struct hs_error *error)
@@ -183,6 +188,7 @@ bool hs_ctl_answer__text(const struct hs_ctl_answer *answer, const char *key, ch
             return false;
         memcpy(value, text, length);
         value[length] = 0;
+        hs_text__clean(value); // whatever the process has put there
         return true;
     }
     return false;

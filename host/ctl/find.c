@@ -2,6 +2,7 @@
 #include "host/ctl/find.h"
 
 #include "host/ctl/client.h"
+#include "host/report/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,6 +42,7 @@ void hs_ctl__name(pid_t pid, char *name, size_t size)
     size_t length = 0;
     char *text = read_proc(pid, "comm", &length);
     snprintf(name, size, "%.*s", text ? (int)strcspn(text, "\n") : 1, text ? text : "?");
+    hs_text__clean(name); // a process calls itself as it likes
     free(text);
 }
 

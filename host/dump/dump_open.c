@@ -2,6 +2,7 @@
 //
 // Finding out what a file is, and unpacking it.
 #include "host/dump/text.h"
+#include "host/store/memory.h"
 #include "host/symbols/strings.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
+#define TIMES_UNPACKED   100 // what programs write stays below twenty
 
 // ---- contents ------------------------------------------------------------------------------------------------------
 
@@ -170,7 +172,8 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
     if (is_packed(bytes, length)) {
         uint8_t *unpacked = NULL;
         size_t count = 0;
-        int result = unpack(bytes, length, largest, &unpacked, &count, &cut);
+        uint64_t sane = hs_memory__unpacked(length, TIMES_UNPACKED);
+        int result = unpack(bytes, length, sane < largest ? (size_t)sane : largest, &unpacked, &count, &cut);
         if (dump->bytes && dump->mapped)
             munmap(dump->bytes, dump->byte_count);
         else
@@ -179,7 +182,8 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         dump->mapped = false;
         if (result)
             return hs_error__set(error, -result, "%s: %s", dump->name,
-                                 result == -EFBIG ? "unpacks to more than heapsonde reads" : "out of memory");
+                                 result == -EFBIG ? "unpacks to more than heapsonde reads; --memory SIZE allows more"
+                                                  : "out of memory");
         bytes = unpacked;
         length = count;
     }

@@ -23,15 +23,22 @@ enum { // fields of Profile
     PROFILE_COMMENT = 13
 };
 
-struct array {
-    struct hs_proto *item;
-    size_t count, room;
+// Two bytes of a file can be one: entries are small, and what nothing names is not kept.
+struct text {
+    const char *at;
+    uint32_t length;
+    bool is_kept; // `at` is the copy, which ends with a NUL
+};
+
+struct function {
+    const char *name, *file;
 };
 
 struct reading {
     struct hs_dump_builder *builder;
-    struct array strings;
-    struct array functions; // messages
+    struct text *strings;
+    struct function *functions;
+    size_t string_count, string_room, function_count, function_room;
     struct hs_id_map function_of, mapping_of, location_of;
     unsigned types;                       // of values
     uint64_t *dump_of_value[MOST_VALUES]; // where a value goes in `counts`; NULL: nowhere
@@ -40,29 +47,33 @@ struct reading {
     uint64_t damaged;
 };
 
-static int add(struct array *array, struct hs_proto item)
+// Room for one more of an array; false: out of memory, or more than numbers of them tell apart.
+static bool has_room(void **array, size_t count, size_t *room, size_t size)
 {
-    if (array->count == array->room) {
-        size_t room = array->room ? array->room * 2 : 256;
-        struct hs_proto *bigger = room < UINT32_MAX ? reallocarray(array->item, room, sizeof(*bigger)) : NULL;
-        if (!bigger)
-            return -ENOMEM;
-        array->item = bigger;
-        array->room = room;
+    if (count < *room)
+        return true;
+    size_t wanted = *room ? *room * 2 : 256;
+    void *bigger = wanted < UINT32_MAX ? reallocarray(*array, wanted, size) : NULL;
+    if (bigger) {
+        *array = bigger;
+        *room = wanted;
     }
-    array->item[array->count++] = item;
-    return 0;
+    return bigger != NULL;
 }
 
 // "" for a string that is not there.
 static const char *string(struct reading *reading, uint64_t index)
 {
-    if (index >= reading->strings.count)
+    if (index >= reading->string_count)
         return "";
-    struct hs_proto bytes = reading->strings.item[index];
-    const char *kept = hs_dump_builder__string(reading->builder, (const char *)bytes.at,
-                                               strnlen((const char *)bytes.at, (size_t)(bytes.end - bytes.at)));
-    return kept ? kept : "";
+    struct text *text = &reading->strings[index];
+    if (!text->is_kept) {
+        const char *kept = hs_dump_builder__string(reading->builder, text->at, strnlen(text->at, text->length));
+        if (!kept)
+            return "";
+        *text = (struct text){.at = kept, .is_kept = true};
+    }
+    return text->at;
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------------
@@ -155,9 +166,18 @@ static int read_mapping(struct reading *reading, struct hs_proto message)
 
 static int read_function(struct reading *reading, struct hs_proto message)
 {
-    if (hs_id_map__set(&reading->function_of, number_in(message, 1), (uint32_t)reading->functions.count))
+    void *functions = reading->functions;
+    if (!has_room(&functions, reading->function_count, &reading->function_room, sizeof(*reading->functions)) ||
+        hs_id_map__set(&reading->function_of, number_in(message, 1), (uint32_t)reading->function_count)) {
+        reading->functions = functions;
         return -ENOMEM;
-    return add(&reading->functions, message);
+    }
+    reading->functions = functions;
+    const char *name = string(reading, number_in(message, 2));
+    const char *file = string(reading, number_in(message, 4));
+    reading->functions[reading->function_count++] =
+        (struct function){.name = *name ? name : string(reading, number_in(message, 3)), .file = *file ? file : NULL};
+    return 0;
 }
 
 static int read_line(struct reading *reading, uint32_t location, struct hs_proto message)
@@ -165,11 +185,8 @@ static int read_line(struct reading *reading, uint32_t location, struct hs_proto
     uint32_t function = hs_id_map__find(&reading->function_of, number_in(message, 1));
     struct hs_dump_line line = {.line = (uint32_t)number_in(message, 2), .function = ""};
     if (function != UINT32_MAX) {
-        struct hs_proto it = reading->functions.item[function];
-        const char *name = string(reading, number_in(it, 2));
-        const char *file = string(reading, number_in(it, 4));
-        line.function = *name ? name : string(reading, number_in(it, 3));
-        line.file = *file ? file : NULL;
+        line.function = reading->functions[function].name;
+        line.file = reading->functions[function].file;
     }
     return hs_dump_builder__add_line(reading->builder, location, &line);
 }
@@ -269,8 +286,13 @@ static int read_sample(struct reading *reading, struct hs_proto message)
         else if (field.number == 3)
             result = read_label(reading, field.bytes, &thread);
     }
+    const struct hs_dump_counts *counts = &reading->counts;
+    if (!result && !counts->live_blocks && !counts->live_bytes && !counts->all_blocks && !counts->all_bytes) {
+        hs_dump_builder__drop_frames(reading->builder);
+        return 0;
+    }
     if (!result)
-        result = hs_dump_builder__end_context(reading->builder, &reading->counts);
+        result = hs_dump_builder__end_context(reading->builder, counts);
     if (result || thread == HS_DUMP_NONE)
         return result;
     add_counts(&dump->thread[thread].counts, &reading->counts);
@@ -298,7 +320,16 @@ typedef int (*part_reader)(struct reading *reading, const struct hs_field *field
 
 static int collect(struct reading *reading, const struct hs_field *field)
 {
-    return field->number == PROFILE_STRING && field->wire == HS_WIRE_BYTES ? add(&reading->strings, field->bytes) : 0;
+    void *strings = reading->strings;
+    if (field->number != PROFILE_STRING || field->wire != HS_WIRE_BYTES)
+        return 0;
+    bool fits = has_room(&strings, reading->string_count, &reading->string_room, sizeof(*reading->strings));
+    reading->strings = strings;
+    size_t length = (size_t)(field->bytes.end - field->bytes.at);
+    if (fits)
+        reading->strings[reading->string_count++] = (struct text){
+            .at = (const char *)field->bytes.at, .length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX};
+    return fits ? 0 : -ENOMEM;
 }
 
 static int read_tables(struct reading *reading, const struct hs_field *field)
@@ -370,7 +401,7 @@ static int read_all(struct reading *reading, struct hs_proto profile, bool *whol
         result = each_part(reading, profile, read_tables, whole);
     if (!result)
         result = each_part(reading, profile, read_locations, whole);
-    if (!*whole && !reading->strings.count)
+    if (!*whole && !reading->string_count)
         guess_types(reading);
     struct hs_dump *dump = reading->builder->dump;
     dump->has_blocks =
@@ -416,8 +447,8 @@ int hs_dump_read__pprof(struct hs_dump_builder *builder, const uint8_t *bytes, s
         result = warn(&reading, whole && !cut);
     if (result && result != -EINVAL)
         hs_error__set(error, -result, "%s: out of memory", builder->dump->name);
-    free(reading.strings.item);
-    free(reading.functions.item);
+    free(reading.strings);
+    free(reading.functions);
     hs_id_map__free(&reading.function_of);
     hs_id_map__free(&reading.mapping_of);
     hs_id_map__free(&reading.location_of);

@@ -8,13 +8,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 // A pattern that would take for ever is reported instead of waited for. Most matches need few steps; one that does not
-// end within FEW_STEPS gets MANY_STEPS, and only so many names get these.
+// end within FEW_STEPS gets MANY_STEPS, and only so many names get these. A step goes at most once through the pattern:
+// of a long one there are fewer. All matches together end by the time that they take.
 #define FEW_STEPS       5000
 #define MANY_STEPS      500000
 #define LONG_MATCHES    200
+#define LEAST_LONG      20
+#define USUAL_LENGTH    200 // bytes of a compiled pattern that gets all steps
+#define SECONDS_MAX     20  // of processors
 #define HEAP_KIBIBYTES  20000
 #define LONGEST_PATTERN 16384
 #define BATCH           256
@@ -33,7 +38,8 @@ struct search {
     const int *cancel;
     atomic_size_t next;
     atomic_uint long_matches;
-    atomic_int problem; // a negative errno
+    atomic_int problem;  // a negative errno
+    atomic_ullong spent; // ns of processors
 };
 
 struct matcher {
@@ -103,11 +109,24 @@ static void free_matcher(struct matcher *matcher)
     pcre2_match_context_free(matcher->many);
 }
 
+static uint32_t part_of(const struct hs_pattern *pattern, uint32_t most)
+{
+    size_t length = 0;
+    pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &length);
+    return length > USUAL_LENGTH ? (uint32_t)((uint64_t)most * USUAL_LENGTH / length) : most;
+}
+
+static uint32_t long_matches(const struct hs_pattern *pattern)
+{
+    uint32_t most = part_of(pattern, LONG_MATCHES);
+    return most > LEAST_LONG ? most : LEAST_LONG;
+}
+
 static bool create_matcher(struct matcher *matcher, const struct hs_pattern *pattern)
 {
     matcher->data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
     matcher->few = create_context(FEW_STEPS);
-    matcher->many = create_context(MANY_STEPS);
+    matcher->many = create_context(part_of(pattern, MANY_STEPS));
     if (matcher->data && matcher->few && matcher->many)
         return true;
     free_matcher(matcher);
@@ -128,7 +147,7 @@ static int match_name(struct search *search, const struct matcher *matcher, size
     size_t length = strlen(name);
     int result = pcre2_match(code, (PCRE2_SPTR)name, length, 0, 0, matcher->data, matcher->few);
     if (ran_out(result)) {
-        if (atomic_fetch_add(&search->long_matches, 1) >= LONG_MATCHES)
+        if (atomic_fetch_add(&search->long_matches, 1) >= long_matches(search->pattern))
             return -EINVAL;
         // The compiled form has a small stack; the other one is bounded by the limits alone.
         result = pcre2_match(code, (PCRE2_SPTR)name, length, 0, PCRE2_NO_JIT, matcher->data, matcher->many);
@@ -141,14 +160,25 @@ static int match_name(struct search *search, const struct matcher *matcher, size
     return 0;
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec time = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static int match_batch(struct search *search, const struct matcher *matcher, size_t first)
 {
     size_t end = first + BATCH < search->count ? first + BATCH : search->count;
-    if (search->cancel && __atomic_load_n(search->cancel, __ATOMIC_RELAXED))
-        return -ECANCELED;
+    const uint64_t began = processor_ns();
     int result = 0;
-    for (size_t i = first; !result && i < end; i++)
-        result = match_name(search, matcher, i);
+    for (size_t i = first; !result && i < end; i++) {
+        bool cancelled = search->cancel && __atomic_load_n(search->cancel, __ATOMIC_RELAXED);
+        result = cancelled ? -ECANCELED : match_name(search, matcher, i);
+    }
+    const uint64_t spent = processor_ns() - began;
+    if (!result && atomic_fetch_add(&search->spent, spent) + spent > SECONDS_MAX * UINT64_C(1000000000))
+        result = -EINVAL;
     return result;
 }
 

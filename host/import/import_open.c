@@ -9,6 +9,7 @@
 #include "host/import/trace.h"
 #include "host/query/totals_table.h"
 #include "host/store/attach.h"
+#include "host/store/seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,7 @@ static bool in_cache(const struct hs_trace *trace, struct place *place)
 static int add_totals(const char *directory, int directory_fd)
 {
     struct hs_store *store;
-    int failed = hs_store__open(directory, &store, NULL);
+    int failed = hs_store__open_unsealed(directory, &store, NULL);
     if (failed)
         return failed;
     failed = hs_totals__write_table(store, directory_fd);
@@ -111,6 +112,26 @@ static int import_to(const struct hs_trace *trace, const struct hs_import_option
     return failed;
 }
 
+static bool is_whole(const char *directory)
+{
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool whole = fd >= 0 && !hs_seal__check(fd);
+    if (fd >= 0)
+        close(fd);
+    return whole;
+}
+
+// The store of a trace that still grows is soon replaced, and not worth waiting for the disk.
+static int seal(const char *directory)
+{
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int failed = hs_seal__write(fd, faccessat(fd, "resume", F_OK, 0) != 0);
+    close(fd);
+    return failed;
+}
+
 // Gives the built directory its final name. Another process may have been faster: then its store is as good.
 static int take_name(const char *built, const char *final, const struct wanted *wanted)
 {
@@ -119,11 +140,12 @@ static int take_name(const char *built, const char *final, const struct wanted *
             return 0;
         if (errno != ENOTEMPTY && errno != EEXIST)
             return -errno;
-        if (matches(final, wanted)) {
+        if (matches(final, wanted) && is_whole(final)) {
             hs_store__remove(built);
             return 0;
         }
-        // A store of an older state of the trace: out of the way first, whoever has it open keeps its files.
+        // A store of an older state of the trace, or a damaged one: out of the way first, whoever has it open keeps its
+        // files.
         char old[PATH_MAX];
         if (snprintf(old, sizeof old, "%s.old-%d", final, (int)getpid()) >= (int)sizeof old)
             return -ENAMETOOLONG;
@@ -191,6 +213,8 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
     if (!failed && options && options->force && matches(place->directory, wanted))
         hs_store__remove(place->directory);
     if (!failed)
+        failed = seal(built);
+    if (!failed)
         failed = take_name(built, place->directory, wanted);
     if (failed)
         remove_unless_partial(built, failed);
@@ -216,7 +240,7 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
         return -errno;
     int failed = import_to(trace, options, NULL, built);
     if (!failed)
-        failed = hs_store__open(built, store, error);
+        failed = hs_store__open_unsealed(built, store, error);
     if (!failed)
         failed = hs_store__remove_on_close(*store, built);
     if (failed) {

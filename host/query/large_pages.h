@@ -4,19 +4,37 @@
 #ifndef HEAPSONDE_QUERY_LARGE_PAGES_H
 #define HEAPSONDE_QUERY_LARGE_PAGES_H
 
+#include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#define HS_LARGE_PAGE ((size_t)2 << 20)
 
 // Uninitialised; the caller's to free().
 static inline void *hs_large_pages__get(size_t size)
 {
-    const size_t page = (size_t)2 << 20;
-    size = (size + page) & ~(page - 1);
-    void *room = aligned_alloc(page, size);
-    if (room && size > 2 * page) // a little of it must not take a whole page
+    if (size <= HS_LARGE_PAGE) // a little of it must not take a whole page
+        return malloc(size ? size : 1);
+    size = (size + HS_LARGE_PAGE) & ~(HS_LARGE_PAGE - 1);
+    void *room = aligned_alloc(HS_LARGE_PAGE, size);
+    if (room && size > 2 * HS_LARGE_PAGE)
         madvise(room, size, MADV_HUGEPAGE);
     return room;
+}
+
+// Gives back what is not used of it; to be kept instead of `room`. A small part of a large page would hold all of it.
+static inline void *hs_large_pages__fit(void *room, size_t used)
+{
+    void *fitting = malloc_usable_size(room) < used + HS_LARGE_PAGE / 8 ? NULL
+                    : used > 2 * HS_LARGE_PAGE                          ? realloc(room, used)
+                                                                        : malloc(used ? used : 1);
+    if (fitting && used <= 2 * HS_LARGE_PAGE) {
+        memcpy(fitting, room, used);
+        free(room);
+    }
+    return fitting ? fitting : room;
 }
 
 #endif

@@ -327,6 +327,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     if (!failed) {
         totals->total = hs_large_pages__get(most_totals(&context) * sizeof *totals->total);
         failed = fail(totals->total ? each_total(&context, take_total, totals) : -ENOMEM, error);
+        if (!failed)
+            totals->total = hs_large_pages__fit(totals->total, totals->count * sizeof *totals->total);
     }
     end(&context);
     return failed;

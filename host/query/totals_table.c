@@ -382,5 +382,8 @@ static int take_total(void *context, const struct hs_total *total)
 int hs_totals_table__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals)
 {
     totals->total = hs_large_pages__get(hs_totals_table__count(table) * sizeof *totals->total);
-    return totals->total ? hs_totals_table__each_total(table, stacks, take_total, totals) : -ENOMEM;
+    int failed = totals->total ? hs_totals_table__each_total(table, stacks, take_total, totals) : -ENOMEM;
+    if (!failed)
+        totals->total = hs_large_pages__fit(totals->total, totals->count * sizeof *totals->total);
+    return failed;
 }

@@ -136,6 +136,18 @@ static bool is_control(const char *text, size_t length)
            (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9); // U+200E, U+2028, U+2066
 }
 
+void hs_text__clean(char *text)
+{
+    for (size_t length = strlen(text), i = 0; i < length;) {
+        size_t sequence = hs_utf8__length(text + i, length - i);
+        bool harmless = sequence && !is_control(text + i, sequence);
+        sequence += !sequence;
+        if (!harmless)
+            memset(text + i, '?', sequence);
+        i += sequence;
+    }
+}
+
 void hs_text__print(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {

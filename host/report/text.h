@@ -27,5 +27,7 @@ size_t hs_utf8__length(const char *bytes, size_t left);
 
 // Writes text of unknown origin: bytes that would steer a terminal, or are no text at all, do not reach it.
 void hs_text__print(FILE *out, const char *text, size_t length);
+// The same in place, with a '?' for each byte.
+void hs_text__clean(char *text);
 
 #endif

@@ -7,6 +7,7 @@
 #include "host/rest/write.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,7 @@ static int make_window(void *context, void **value, size_t *bytes, struct hs_err
         return result;
     }
     *value = rows;
-    *bytes = sizeof(*rows) + rows->count * sizeof(*rows->row);
+    *bytes = sizeof(*rows) + malloc_usable_size(rows->row);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "host/rest/write.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,8 +116,9 @@ static int make_order(void *context, void **value, size_t *bytes, struct hs_erro
     for (size_t i = 0; i < sorting->count; i++)
         order->stack[i] = sorting->row[i].row;
     free(sorting->row);
-    *value = order;
-    *bytes = sizeof(*order) + order->count * sizeof(order->stack[0]);
+    struct order *fitting = realloc(order, sizeof(*order) + order->count * sizeof(order->stack[0]));
+    *value = fitting ? fitting : order;
+    *bytes = malloc_usable_size(*value);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "host/rest/ask.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -377,7 +378,7 @@ static int add_up(void *context, void **value, size_t *bytes, struct hs_error *e
         return result;
     }
     *value = totals;
-    *bytes = sizeof(*totals) + totals->count * sizeof(*totals->total);
+    *bytes = sizeof(*totals) + malloc_usable_size(totals->total);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "host/query/scan.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 // ---- what is kept of a filter --------------------------------------------------------------------------------------
@@ -41,7 +42,7 @@ static int make_set(void *context, void **value, size_t *bytes, struct hs_error 
         return result;
     }
     *value = set;
-    *bytes = sizeof(*set) + set->bytes;
+    *bytes = sizeof(*set) + malloc_usable_size(set->words);
     return 0;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/http.h"
 
+#include "host/server/peer.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -30,6 +32,7 @@ struct visitor {
     int fd;
     bool gets_answer; // has asked, and takes what is sent
     bool shown_out;   // in no ring any more; its thread will notice
+    bool is_own;      // of our user, or root's; looked at where there is no token
     struct patience *patience;
 };
 
@@ -185,6 +188,7 @@ static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connect
     }
     visitor->fd = info->connect_fd;
     visitor->patience = hold(patience);
+    visitor->is_own = !server->token && hs_peer__is_own(visitor->fd);
     pthread_mutex_lock(&server->lock);
     patience->ended = server->cancel;
     put_last(server, visitor);
@@ -306,6 +310,18 @@ static bool is_own_request(struct MHD_Connection *connection, const char *author
     if (site && strcmp(site, "none") && strcmp(site, "same-origin"))
         return false;
     return !origin || (!strncmp(origin, "http://", 7) && is_loopback_host(origin + 7));
+}
+
+// A page of another site can make a browser send a GET or a form. Browsers that are not old say so, and were turned
+// away then; of old ones nothing that such a page can send may change something. Who has the token is no such page.
+static bool may_change(const struct hs_http_server *server, struct MHD_Connection *connection, const char *method)
+{
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *referer = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_REFERER);
+    const char *agent = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
+    if (!strcmp(method, "HEAD"))
+        return false;
+    return server->token || site || (!referer && (!agent || strncasecmp(agent, "Mozilla/", 8) != 0));
 }
 
 static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -446,6 +462,7 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
                                       .uri = &upload->uri,
                                       .body = upload->bytes ? upload->bytes : "",
                                       .body_length = upload->length,
+                                      .may_change = may_change(server, connection, method),
                                       .cancel = visitor ? &visitor->patience->ended : &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
         if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES))
@@ -466,14 +483,18 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
 
 static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection, const struct upload *upload)
 {
-    return server->token ? has_token(server, connection, &upload->uri) : is_own_request(connection, upload->authority);
+    const struct visitor *visitor = visitor_of(connection);
+    if (server->token)
+        return has_token(server, connection, &upload->uri);
+    return visitor && visitor->is_own && is_own_request(connection, upload->authority);
 }
 
 static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *connection)
 {
     if (server->token)
         return refuse(server, connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
-    return refuse(server, connection, MHD_HTTP_FORBIDDEN, "this server answers its own machine only", NULL);
+    return refuse(server, connection, MHD_HTTP_FORBIDDEN,
+                  "this server answers its own user on its own machine only; others need a --token", NULL);
 }
 
 static void take_upload(struct upload *upload, const char *bytes, size_t length)

@@ -2,7 +2,8 @@
 //
 // A small HTTP server: pages in a table, a thread for each of a bounded number of connections, bounded requests. It
 // listens on loopback; any other address needs a token, which clients send as "Authorization: Bearer TOKEN" or as the
-// parameter "token". Without one, requests are only taken that name a loopback host and come from no other site's page.
+// parameter "token". Without one, requests are only taken that come from a process of the same user or of root, name a
+// loopback host and come from no other site's page.
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
@@ -25,6 +26,8 @@ struct hs_http_request {
     const char *value[HS_HTTP_VALUES]; // what stands for the parts in braces of the page's path
     const char *body;                  // of a POST, ended by a NUL
     size_t body_length;
+    bool
+        may_change; // false: a HEAD, or what a page of another site can make an old browser send; it gets to read alone
     const int *cancel; // not 0: nobody waits for the answer; valid until it is there and its writer is done
 };
 

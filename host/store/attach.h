@@ -17,6 +17,9 @@ int hs_store__remove_on_close(struct hs_store *store, const char *directory);
 // Removes a store's files and its directory; other files are left, and then the directory is.
 void hs_store__remove(const char *directory);
 
+// As hs_store__open(), of a store that has no seal yet.
+int hs_store__open_unsealed(const char *directory, struct hs_store **store, struct hs_error *error);
+
 // Reads the head of a store; -EBADMSG when there is none of this version.
 int hs_store__read_head(const char *directory, struct hs_store_head *head);
 

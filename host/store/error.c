@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/store/error.h"
 
+#include "host/store/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+// Where memory ended at the limit, the message says how it is raised.
+static void name_limit(struct hs_error *error)
+{
+    size_t used = strlen(error->message);
+    if (hs_memory__most())
+        snprintf(error->message + used, sizeof(error->message) - used,
+                 "; heapsonde takes %" PRIu64 " MiB at most, --memory SIZE allows more", hs_memory__most() >> 20);
+}
 
 int hs_error__set(struct hs_error *error, int code, const char *format, ...)
 {
@@ -11,6 +25,8 @@ int hs_error__set(struct hs_error *error, int code, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(error->message, sizeof error->message, format, arguments);
         va_end(arguments);
+        if (code == ENOMEM)
+            name_limit(error);
     }
     return -code;
 }

@@ -6,6 +6,7 @@
 #include "host/store/column_file.h"
 #include "host/store/files.h"
 #include "host/store/kept.h"
+#include "host/store/seal.h"
 #include "host/store/tables.h"
 
 #include <errno.h>
@@ -175,7 +176,7 @@ static void list_levels(struct hs_store *store)
     }
 }
 
-int hs_store__open(const char *directory, struct hs_store **result, struct hs_error *error)
+static int open_store(const char *directory, bool sealed, struct hs_store **result, struct hs_error *error)
 {
     *result = NULL;
     struct hs_store *store = calloc(1, sizeof *store);
@@ -183,8 +184,12 @@ int hs_store__open(const char *directory, struct hs_store **result, struct hs_er
         return hs_error__set(error, ENOMEM, "%s: out of memory", directory);
     int failed = hs_store__read_head(directory, &store->head);
     int directory_fd = failed ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!failed && directory_fd < 0)
+        failed = -errno;
+    if (!failed && sealed)
+        failed = hs_seal__check(directory_fd);
     if (!failed)
-        failed = directory_fd < 0 ? -errno : open_columns(store, directory_fd);
+        failed = open_columns(store, directory_fd);
     if (!failed)
         failed = open_tables(store, directory_fd);
     // Without it the rows are added up.
@@ -203,13 +208,23 @@ int hs_store__open(const char *directory, struct hs_store **result, struct hs_er
     if (failed) {
         hs_store__close(store);
         return hs_error__set(error, -failed, "%s: %s", directory,
-                             failed == -EBADMSG  ? "not a store of this version of heapsonde"
+                             failed == -EBADMSG  ? "not a whole store of this version of heapsonde"
                              : failed == -ENOENT ? "not a store"
                                                  : strerror(-failed));
     }
     list_levels(store);
     *result = store;
     return 0;
+}
+
+int hs_store__open(const char *directory, struct hs_store **store, struct hs_error *error)
+{
+    return open_store(directory, true, store, error);
+}
+
+int hs_store__open_unsealed(const char *directory, struct hs_store **store, struct hs_error *error)
+{
+    return open_store(directory, false, store, error);
 }
 
 void hs_store__close(struct hs_store *store)
@@ -397,6 +412,8 @@ void hs_store__remove(const char *directory)
         "ends",
         HS_KEPT_FILE,
         HS_KEPT_UNDER_WAY,
+        HS_SEAL_FILE,
+        HS_SEAL_UNDER_WAY,
     };
     // By path: this must also work when no more files can be opened.
     char path[PATH_MAX];

@@ -2,6 +2,7 @@
 #include "host/symbols/candidates.h"
 
 #include "format/trace_format.h"
+#include "host/symbols/compressed.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/sysroot.h"
 
@@ -178,6 +179,15 @@ static bool has_debug_information(int fd)
     return found;
 }
 
+static bool unpacks_sanely(int fd)
+{
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool sane = hs_compressed__is_sane(elf);
+    elf_end(elf);
+    return sane;
+}
+
 static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
 {
     struct hs_probe probe;
@@ -188,6 +198,8 @@ static enum hs_symbols_state judge(const struct hs_search *search, const struct 
     bool right = is_right_build(search, candidate, &probe, fd) &&
                  (!search->needs_debug_information || has_debug_information(fd)) &&
                  (!search->needs_code || has_code(fd));
+    if (right && !unpacks_sanely(fd))
+        return HS_SYMBOLS_DAMAGED;
     return right ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
 }
 

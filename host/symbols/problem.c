@@ -60,7 +60,7 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
         [HS_SYMBOLS_FOUND] = "has no debug information",
         [HS_SYMBOLS_MISMATCH] = "has another build id than the one recorded",
         [HS_SYMBOLS_FOREIGN] = "is built for another machine than the trace",
-        [HS_SYMBOLS_DAMAGED] = "is not a readable ELF file",
+        [HS_SYMBOLS_DAMAGED] = "is not a readable ELF file, or its sections unpack to far more than such files have",
     };
     bool elsewhere = status->file && strcmp(status->file, status->path);
     if (status->state == HS_SYMBOLS_MISSING)

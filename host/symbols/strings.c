@@ -26,6 +26,7 @@ struct hs_strings {
     struct slot *slots;
     size_t slot_count; // a power of two
     size_t count;
+    size_t block_bytes;
 };
 
 struct hs_strings *hs_strings__create(void)
@@ -64,6 +65,7 @@ static struct block *block_with_room(struct hs_strings *strings, size_t size)
     if (!block)
         return NULL;
     block->size = capacity;
+    strings->block_bytes += capacity;
     block->next = strings->blocks;
     strings->blocks = block;
     return block;
@@ -82,6 +84,11 @@ static char *take(struct hs_strings *strings, size_t size, size_t alignment)
 void *hs_strings__memory(struct hs_strings *strings, size_t size)
 {
     return take(strings, size, 16);
+}
+
+size_t hs_strings__size(const struct hs_strings *strings)
+{
+    return strings->block_bytes + strings->slot_count * sizeof(*strings->slots);
 }
 
 static uint64_t hash_bytes(const char *bytes, size_t length)

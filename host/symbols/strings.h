@@ -18,4 +18,7 @@ const char *hs_strings__add_bytes(struct hs_strings *strings, const char *bytes,
 // Memory of the same lifetime as the strings, aligned for any object, zeroed.
 void *hs_strings__memory(struct hs_strings *strings, size_t size);
 
+// Bytes that the pool has taken.
+size_t hs_strings__size(const struct hs_strings *strings);
+
 #endif

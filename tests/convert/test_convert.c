@@ -138,6 +138,32 @@ START_TEST(test_heaptrack_packed_and_cut)
 }
 END_TEST
 
+// Kilobytes that unpack to gigabytes: a line without an end, and lines that fill a table each.
+START_TEST(test_heaptrack_bombs)
+{
+    static const struct {
+        const char *make, *error;
+    } cases[] = {{"head -c 67108864 /dev/zero", "line 2 of the heaptrack file: longer than 1 MiB"},
+                 {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory SIZE allows"},
+                 {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory SIZE allows"},
+                 {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory SIZE"},
+                 {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        shell("(echo 'v 10400 3'; %s) | zstd -q -f -o bomb.zst && test $(stat -c %%s bomb.zst) -lt 20000",
+              cases[i].make);
+        struct outcome outcome = run("$HEAPSONDE report bomb.zst");
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_msg(strstr(outcome.errors, cases[i].error), "%s: %s", cases[i].make, outcome.errors);
+        free_outcome(&outcome);
+    }
+    // Events of one kind are as many as there are, and what the user allows is taken.
+    shell("(printf 'v 10400 3\\na 8 0\\n'; yes '+ 0' | head -n 2000000 | sed 'p;s/+/-/') | zstd -q -o loop.zst && "
+          "(echo 'v 10400 3'; yes 'a 0 0' | head -n 6000000) | zstd -q -o kinds.zst && "
+          "$HEAPSONDE report --memory 2G kinds.zst >out");
+    expect_report("loop.zst", "allocations", 2000000);
+}
+END_TEST
+
 // Not a line of them can be read.
 START_TEST(test_packed_and_cut_at_once)
 {
@@ -383,6 +409,7 @@ int main(void)
     tcase_add_test(tests, test_heaptrack);
     tcase_add_test(tests, test_heaptrack_damage);
     tcase_add_test(tests, test_heaptrack_packed_and_cut);
+    tcase_add_test(tests, test_heaptrack_bombs);
     tcase_add_test(tests, test_packed_and_cut_at_once);
     tcase_add_test(tests, test_recordings);
     tcase_add_test(tests, test_recording_damage);

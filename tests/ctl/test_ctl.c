@@ -396,6 +396,38 @@ static void expect_page(const char *arguments, const char *status, const char *t
     free_outcome(&outcome);
 }
 
+// What answers puts sequences for terminals where text should be.
+START_TEST(test_hostile_answers)
+{
+    static const char server[] =
+        "import os, socket\n"
+        "door = socket.socket(socket.AF_UNIX)\n"
+        "door.bind('hostile.new')\n"
+        "door.listen(9)\n"
+        "os.rename('hostile.new', 'hostile')\n"
+        "evil = b'\\x1b]0;title\\x07\\x1b[2J'\n"
+        "for answer in (b'ok\\nversion %s\\nsessions a%s\\nprof.active true\\n', b'ok\\nresult still-active\\nsessions "
+        "a%s\\nx %s\\n', b'error busy %s \\xc2\\x9b2J%s\\n', b'ok\\npath /tmp/%s%s\\n'):\n"
+        "    client = door.accept()[0]\n"
+        "    client.recv(4096)\n"
+        "    client.sendall(answer % (evil, evil))\n"
+        "    client.close()\n";
+    struct outcome outcome = run(
+        "python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S hostile ]; do kill -0 $server || "
+        "exit 9; sleep 0.01; done; for what in status stop start dump; do $HEAPSONDE ctl $$ $what --socket hostile; "
+        "done; true",
+        server);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_msg(strstr(outcome.output, "sessions: a?]0;title??[2J") && strstr(outcome.output, "(a?]0;title??[2J)") &&
+                      strstr(outcome.output, "/tmp/?]0;title??[2J") &&
+                      strstr(outcome.errors, "says: ?]0;title??[2J ??2J"),
+                  "%s%s", outcome.output, outcome.errors);
+    ck_assert_msg(!strchr(outcome.output, 0x1b) && !strchr(outcome.errors, 0x1b) && !strchr(outcome.errors, 0x9b),
+                  "%s%s", outcome.output, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_mtev_pages)
 {
     struct target target = start_target(PATH_SHIM, OFF);
@@ -405,6 +437,14 @@ START_TEST(test_mtev_pages)
     expect_page("\"$at/mtev/heap_profile?active=true&trigger_dump=true\"", "200", "text/plain",
                 "Profiling is activated\n");
     ck_assert_int_eq(number_of("$PID", "active"), 1);
+    // Neither what asks for headers alone nor what a page of another site can make an old browser send switches.
+    expect_page("-I $at/mtev/heap_profile?active=false", "403", "text/plain", "");
+    expect_page("-A 'Mozilla/5.0 (X11)' $at/mtev/heap_profile?active=false", "403", "text/plain", "this browser");
+    expect_page("-e http://evil.example/ $at/mtev/heap_profile?active=false", "403", "text/plain", "this browser");
+    ck_assert_int_eq(number_of("$PID", "active"), 1);
+    expect_page("-A 'Mozilla/5.0 (X11)' -H 'Sec-Fetch-Site: none' $at/mtev/heap_profile?active=true", "200",
+                "text/plain", "Profiling is activated\n");
+    expect_page("-A 'Mozilla/5.0 (X11)' $at/mtev/heap_profile", "200", "text/plain", "opt.prof: false\n");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     expect_page("$at/mtev/heap_profile?trigger_dump=true", "200", "application/x-jemalloc-heap-profile", "heap_v2/1\n");
     expect_page("$at/mtev/heap_profile?trigger_dump=false", "200", "text/plain", "opt.prof: false\n");
@@ -546,6 +586,7 @@ int main(void)
     tcase_add_test(tests, test_namespace);
     tcase_add_test(tests, test_fork);
     tcase_add_test(tests, test_storm);
+    tcase_add_test(tests, test_hostile_answers);
     tcase_add_test(tests, test_mtev_pages);
     tcase_add_test(tests, test_pprof_pages);
     tcase_add_test(tests, test_readers);

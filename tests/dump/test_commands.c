@@ -227,6 +227,24 @@ START_TEST(test_complaints)
 }
 END_TEST
 
+// A profile of some kilobytes with a string, or a stack, of 60 million bytes.
+START_TEST(test_bombs)
+{
+    shell("types='\\012\\004\\010\\001\\020\\002\\062\\000\\062\\013inuse_space\\062\\005bytes' && "
+          "(printf \"$types\"'\\062\\200\\216\\316\\034'; head -c 60000000 /dev/zero) | gzip >string.pb.gz && "
+          "(printf \"$types\"'\\022\\207\\216\\316\\034\\012\\200\\216\\316\\034'; "
+          "head -c 60000000 /dev/zero | tr '\\0' '\\1'; printf '\\020\\005') | gzip >stack.pb.gz");
+    static const char *const files[] = {"string.pb.gz", "stack.pb.gz"};
+    for (size_t i = 0; i < 2; i++)
+        expect_complaint(1, text("report %s", files[i]), "unpacks to more than heapsonde reads; --memory SIZE allows");
+    shell("$HEAPSONDE report --memory 512M string.pb.gz");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    expect_complaint(1, "report --memory 512M stack.pb.gz",
+                     "stack.pb.gz: out of memory; heapsonde takes 512 MiB at most, --memory SIZE allows more");
+#endif
+}
+END_TEST
+
 int main(void)
 {
     if (!getcwd(source, sizeof(source)))
@@ -243,5 +261,6 @@ int main(void)
     tcase_add_test(tests, test_allocated_alone);
     tcase_add_test(tests, test_empty_results);
     tcase_add_test(tests, test_complaints);
+    tcase_add_test(tests, test_bombs);
     return run_cases("dump_commands", tests);
 }

@@ -8,6 +8,7 @@
 #include "host/import/resume.h"
 #include "host/import/run.h"
 #include "host/store/attach.h"
+#include "host/store/seal.h"
 #include "tests/store/growing_trace.h"
 
 #include <errno.h>
@@ -50,6 +51,8 @@ static int import(const struct hs_import_options *options, const struct hs_resum
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     require(fd >= 0);
     int failed = hs_import__run(trace, options, resume, fd);
+    if (!failed)
+        failed = hs_seal__write(fd, false);
     close(fd);
     return failed;
 }
@@ -144,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int failed = import(NULL, resume, made);
     require(!failed || failed == -ESTALE);
     if (!failed) {
-        require(!hs_store__open(made, &store, NULL));
+        require(!hs_store__open_unsealed(made, &store, NULL));
         hs_store__close(store);
     }
     hs_resume__close(resume);

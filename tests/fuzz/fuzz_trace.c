@@ -64,7 +64,7 @@ static void import(const struct hs_trace *trace)
     int fd = open(directory, O_RDONLY | O_DIRECTORY);
     struct hs_store *store;
     if (!hs_import__run(trace, NULL, NULL, fd)) {
-        if (hs_store__open(directory, &store, NULL))
+        if (hs_store__open_unsealed(directory, &store, NULL))
             abort();
         uint64_t pcs[8];
         hs_store__frames(store, 5, pcs, 8, NULL);

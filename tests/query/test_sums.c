@@ -11,6 +11,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 static void add_slowly(struct hs_total *total, uint32_t row)
@@ -124,6 +125,8 @@ static void check_totals(const struct hs_filter *filter, const struct hs_query_c
     }
     add_culled(filter, expected, &sum);
     ck_assert_int_eq(hs_query__totals(store, filter, control, &totals, NULL), 0);
+    // Who keeps it keeps no more than that.
+    ck_assert_uint_lt(malloc_usable_size(totals.total), totals.count * sizeof(*totals.total) + (512u << 10));
     for (size_t stack = 0; stack < stacks; stack++) {
         if (!expected[stack].allocated_count)
             continue;

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Clients that are wrong, slow, stuck, too many, or have no business here."""
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -270,6 +273,22 @@ class Strangers(TestCase):
                                 ({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "same-origin"}, 200),
                                 ({"Sec-Fetch-Site": "none"}, 200)):
             self.assertEqual(server.ask("/list", headers=headers)[0], status, headers)
+
+    @unittest.skipIf(os.geteuid(), "only root can become another user")
+    def test_other_users(self):
+        ask = ("import http.client, os, sys; os.setgid(65534); os.setuid(65534); "
+               "connection = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=100); "
+               "connection.request('GET', '/list' + sys.argv[2]); print(connection.getresponse().status)")
+
+        def status_of(server, query):
+            return int(subprocess.run([sys.executable, "-c", ask, str(server.port), query], check=True, cwd="/",
+                                      stdout=subprocess.PIPE).stdout)
+
+        server = self.serve(self.trace)
+        self.assertEqual(status_of(server, ""), 403)
+        self.assertEqual(server.ask("/list")[0], 200)
+        server = self.serve(self.trace, "--token", "sesame")
+        self.assertEqual((status_of(server, ""), status_of(server, "?token=sesame")), (401, 200))
 
     def test_token(self):
         server = self.serve(self.trace, "--token", "sesame")

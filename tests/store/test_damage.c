@@ -3,11 +3,13 @@
 // Traces that are cut, flipped, foreign or old: a clear error, or what can be read with the damage counted.
 #include "format/chunk.h"
 #include "host/import/import.h"
+#include "host/store/seal.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
 #include "tests/suite.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -286,6 +288,92 @@ START_TEST(old_files_are_read)
 }
 END_TEST
 
+// ---- the store -----------------------------------------------------------------------------------------------------
+
+enum harm { CUT, EMPTIED, ZEROED, FLIPPED, REMOVED, HARMS };
+
+static void harm(const char *file, enum harm how)
+{
+    struct stat status;
+    int fd = open(file, O_RDWR);
+    ck_assert(fd >= 0 && !fstat(fd, &status));
+    const off_t size = status.st_size;
+    uint8_t byte = 0;
+    if (how == CUT || how == EMPTIED)
+        ck_assert_int_eq(ftruncate(fd, how == CUT ? size / 2 : 0), 0);
+    if (how == ZEROED)
+        ck_assert(!ftruncate(fd, 0) && !ftruncate(fd, size));
+    if (how == FLIPPED && size) {
+        ck_assert_int_eq(pread(fd, &byte, 1, size / 3), 1);
+        byte ^= 4;
+        ck_assert_int_eq(pwrite(fd, &byte, 1, size / 3), 1);
+    }
+    if (how == REMOVED)
+        unlink(file);
+    close(fd);
+}
+
+static void expect_store(const char *expected, const char *file, int how)
+{
+    struct hs_store *store;
+    struct hs_error error = {""};
+    char text[2000];
+    int failed = hs_import__open(path, NULL, &store, &error);
+    ck_assert_msg(!failed, "%s, %d: %s", file, how, error.message);
+    describe(store, text, sizeof text);
+    hs_store__close(store);
+    ck_assert_msg(!strcmp(text, expected), "%s, %d: %s", file, how, text);
+}
+
+// Whatever happened to a file of a store: the next command makes the store again.
+START_TEST(a_damaged_store_is_made_again)
+{
+    struct hs_store *store;
+    char expected[2000], directory[300], file[600], names[64][32];
+    size_t count = 0;
+    write_small(false);
+    ck_assert_int_eq(hs_import__open(path, NULL, &store, NULL), 0);
+    describe(store, expected, sizeof expected);
+    hs_store__close(store);
+    snprintf(directory, sizeof directory, "%s.store", path);
+    DIR *listed = opendir(directory);
+    for (const struct dirent *entry; (entry = readdir(listed));)
+        if (entry->d_name[0] != '.' && count < 64)
+            snprintf(names[count++], sizeof names[0], "%s", entry->d_name);
+    closedir(listed);
+    ck_assert_uint_gt(count, 20);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(file, sizeof file, "%s/%s", directory, names[i]);
+        for (int how = 0; how < HARMS; how++) {
+            harm(file, (enum harm)how);
+            expect_store(expected, names[i], how);
+        }
+    }
+    // Not only this time: what is there now is whole.
+    ck_assert_int_eq(hs_store__open(directory, &store, NULL), 0);
+    hs_store__close(store);
+}
+END_TEST
+
+// One that did not reach the disk before the machine stopped holds only until then.
+START_TEST(an_unflushed_seal_is_of_this_boot)
+{
+    char file[300];
+    write_small(false);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(hs_seal__write(fd, false), 0);
+    ck_assert_int_eq(hs_seal__check(fd), 0);
+    snprintf(file, sizeof file, "%s/" HS_SEAL_FILE, folder);
+    harm(file, FLIPPED);
+    ck_assert_int_eq(hs_seal__check(fd), -EBADMSG);
+    ck_assert_int_eq(hs_seal__write(fd, true), 0);
+    ck_assert_int_eq(hs_seal__check(fd), 0);
+    harm(path, CUT);
+    ck_assert_int_eq(hs_seal__check(fd), -EBADMSG);
+    close(fd);
+}
+END_TEST
+
 // Run with HEAPSONDE_WRITE_GOLDEN=1 once for each version of the format, and never again for a released one.
 static void write_golden(void)
 {
@@ -312,6 +400,8 @@ int main(void)
     tcase_add_test(tests, damaged_chunks_do_not_hide_the_others);
     tcase_add_test(tests, live_slots_count_once);
     tcase_add_test(tests, errors_are_clear);
+    tcase_add_test(tests, a_damaged_store_is_made_again);
+    tcase_add_test(tests, an_unflushed_seal_is_of_this_boot);
     tcase_add_loop_test(tests, old_files_are_read, 0, sizeof golden / sizeof *golden);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -140,6 +140,24 @@ static void expect_line(const struct hs_symbols_options *options, const char *fu
     expect_answer(options, full, path, FUNCTION_NAME "|rust_names.c:", HS_SYMBOLS_FOUND);
 }
 
+// Sections that unpack to a thousand times their size, in both forms; what real ones unpack to is no matter.
+START_TEST(test_bombs)
+{
+    struct hs_symbols_options options = rooted();
+    const char *full = compile("full", "-g -O1");
+    static const char *const forms[] = {"zlib-gabi", "zlib-gnu"};
+    shell("mkdir -p root/opt && head -c 33554432 /dev/zero >zeros");
+    for (size_t i = 0; i < 2; i++) {
+        shell("objcopy --remove-section .debug_str --add-section .debug_str=zeros full bomb && "
+              "objcopy --compress-debug-sections=%s bomb root/opt/bomb && objcopy --compress-debug-sections=%s full "
+              "root/opt/packed && test $(stat -c %%s root/opt/bomb) -lt 200000",
+              forms[i], forms[i]);
+        expect_answer(&options, full, "/opt/bomb", "bomb+0x", HS_SYMBOLS_DAMAGED);
+        expect_line(&options, full, "/opt/packed");
+    }
+}
+END_TEST
+
 static const char *build_id_of(const char *path)
 {
     static char id[128];
@@ -573,6 +591,7 @@ int main(void)
     tcase_add_test(tests, test_resolve);
     tcase_add_test(tests, test_resolve_loops);
     tcase_add_test(tests, test_links_in_sysroot);
+    tcase_add_test(tests, test_bombs);
     tcase_add_test(tests, test_merged_folders);
     tcase_add_test(tests, test_several_sysroots);
     tcase_add_test(tests, test_build_id_in_sysroot);

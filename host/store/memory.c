@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/store/memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LITTLE ((uint64_t)4 << 20)
+
+static uint64_t most;
+static bool given;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SHADOW 1 // the sanitizer's own memory is far beyond any limit
+#else
+#define HAS_SHADOW 0
+#endif
+
+static uint64_t of_machine(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 * 3 : 0;
+}
+
+void hs_memory__limit(uint64_t bytes)
+{
+    struct rlimit limit;
+    given = bytes != 0;
+    most = bytes ? bytes : of_machine();
+    if (!most || HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit))
+        return;
+    if (most < limit.rlim_cur) {
+        limit.rlim_cur = most;
+        setrlimit(RLIMIT_DATA, &limit);
+    } else {
+        most = limit.rlim_cur;
+    }
+}
+
+uint64_t hs_memory__most(void)
+{
+    return most;
+}
+
+uint64_t hs_memory__unpacked(uint64_t packed, unsigned times)
+{
+    if (given)
+        return most;
+    if (packed < LITTLE / times)
+        return LITTLE;
+    return packed < UINT64_MAX / times ? packed * times : UINT64_MAX;
+}
