@@ -529,7 +529,6 @@ int main(void)
 {
     Suite *suite = suite_create("ctl_command");
     TCase *tests = tcase_create("ctl_command");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_start_without_prof);
     tcase_add_test(tests, test_sessions);
