@@ -63,7 +63,7 @@ int main(int count, char **arguments)
 {
     bool only_deferred = count > 1 && !strcmp(arguments[1], "deferred");
     void *(*const kinds[])(void *) = {deferred, only_deferred ? deferred : asynchronous, blocked};
-    int cancelled = 0, rounds = fewer(300);
+    int cancelled = 0, rounds = fewer(100);
     for (int i = 0; i < rounds; i++) {
         pthread_t threads[3];
         void *result;
