@@ -5,6 +5,7 @@
 #include "program.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -70,8 +71,10 @@ int main(int count, char **arguments)
         started = 0;
         for (int k = 0; k < 3; k++)
             MUST(pthread_create(&threads[k], NULL, kinds[k], NULL) == 0);
-        while (started < 3)
+        while (started < 3) {
             free(allocate(8));
+            sched_yield();
+        }
         for (int k = 0; k < 3; k++)
             MUST(pthread_cancel(threads[k]) == 0);
         for (int k = 0; k < 3; k++) {

@@ -156,8 +156,8 @@ static bool ends_as_expected(int status, int expected_status, bool killed)
     return end != 98 && end != 99 && end != 126 && end != 127 && end != 255;
 }
 
-// Everything but what is only known at ticks, and what a kill leaves out: then no tick may come where the program is slow.
-// The others have one every second: whoever ends thread by thread waits for the next.
+// Everything but what is only known at ticks, and what a kill leaves out: then no tick may come where the program is
+// slow. The others have one every second: whoever ends thread by thread waits for the next.
 static void expect_sums(struct expectation *expectation, char **variables, bool killed)
 {
     int count = 0;
