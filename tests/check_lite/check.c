@@ -69,7 +69,8 @@ TCase *tcase_create(const char *name)
 {
     TCase *tests = made(sizeof *tests);
     tests->name = name;
-    tests->timeout = 4;
+    const char *given = getenv("CK_DEFAULT_TIMEOUT");
+    tests->timeout = given ? atof(given) : 180;
     return tests;
 }
 
@@ -120,12 +121,6 @@ static void run_here(const TCase *tests, const TTest *test, int round)
             tests->teardowns[i]();
 }
 
-static double patience(void)
-{
-    const char *given = getenv("HEAPSONDE_TEST_PATIENCE");
-    return given ? atof(given) : 1;
-}
-
 // Waits for SIGCHLD, which is blocked here; false when the time is over.
 static int ends_in_time(pid_t child, double seconds, int *status)
 {
@@ -168,7 +163,7 @@ static int run_one(const TCase *tests, const TTest *test, int round, enum fork_s
         run_here(tests, test, round);
         exit(0);
     }
-    int in_time = child > 0 && ends_in_time(child, tests->timeout * patience(), &status);
+    int in_time = child > 0 && ends_in_time(child, tests->timeout, &status);
     if (child > 0 && !in_time) {
         kill(-child, SIGKILL);
         kill(child, SIGKILL);
@@ -180,7 +175,7 @@ static int run_one(const TCase *tests, const TTest *test, int round, enum fork_s
     if (child < 0)
         printf("%s:%s:%d: no process could be made\n", tests->name, test->name, round);
     else if (!in_time)
-        printf("%s:%s:%d: not done after %g s\n", tests->name, test->name, round, tests->timeout * patience());
+        printf("%s:%s:%d: not done after %g s\n", tests->name, test->name, round, tests->timeout);
     else if (WIFSIGNALED(status))
         printf("%s:%s:%d: ended by signal %d\n", tests->name, test->name, round, WTERMSIG(status));
     else if (WEXITSTATUS(status) != 1)

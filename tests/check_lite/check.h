@@ -2,7 +2,7 @@
 //
 // The part of Check's interface that the suites use, for targets on which Check itself does not exist: musl, and
 // big-endian MIPS64. Every test runs in a process of its own, with a timeout; a failed assertion ends that process.
-// HEAPSONDE_TEST_PATIENCE multiplies the timeouts.
+// CK_DEFAULT_TIMEOUT is how many seconds a test has.
 #ifndef HEAPSONDE_TESTS_CHECK_LITE_H
 #define HEAPSONDE_TESTS_CHECK_LITE_H
 

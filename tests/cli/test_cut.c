@@ -100,7 +100,6 @@ int main(void)
 {
     TCase *cases = tcase_create("cut");
     tcase_add_checked_fixture(cases, make_work, remove_work);
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, test_a_store_is_cut_while_it_is_exported);
     tcase_add_test(cases, test_a_trace_is_cut_between_two_chunks);
     return run_cases("cut", cases);

@@ -196,7 +196,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_documents");
     TCase *tests = tcase_create("cli_documents");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_every_option_is_everywhere);
     tcase_add_test(tests, test_help_invents_nothing);

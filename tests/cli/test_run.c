@@ -217,7 +217,7 @@ END_TEST
 START_TEST(test_signals_are_passed_on)
 {
     // The program ends by the signal that heapsonde got; heapsonde stays until it has.
-    expect_status(128 + SIGTERM, "$HEAPSONDE run -- sh -c 'echo $$ >pid; exec sleep 30' & parent=$!; "
+    expect_status(128 + SIGTERM, "$HEAPSONDE run -- sh -c 'echo $$ >pid; exec sleep 900' & parent=$!; "
                                  "while ! [ -s pid ]; do sleep 0.02; done; kill -TERM $parent; wait $parent");
     expect_status(7, "$HEAPSONDE run -- bash -c 'trap \"exit 7\" USR1; echo >ready; while :; do sleep 0.02; done' & "
                      "parent=$!; while ! [ -e ready ]; do sleep 0.02; done; kill -USR1 $parent; wait $parent");
@@ -313,7 +313,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_run");
     TCase *tests = tcase_create("cli_run");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_not_found);
     tcase_add_test(tests, test_not_executable);

@@ -240,7 +240,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_summary");
     TCase *tests = tcase_create("cli_summary");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_the_last_program_of_a_process_is_summed_up);
     tcase_add_test(tests, test_the_largest_of_the_others_is_named);

@@ -134,7 +134,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_usage");
     TCase *tests = tcase_create("cli_usage");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_usage);
     tcase_add_test(tests, test_failures);

@@ -404,7 +404,6 @@ int main(void)
         return 1;
     setenv("DEBUGINFOD_URLS", "", 1);
     TCase *tests = tcase_create("convert");
-    tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_heaptrack);
     tcase_add_test(tests, test_heaptrack_damage);

@@ -4,6 +4,7 @@
 #include "tests/cli/command.h"
 
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run_target(const char *library, const char *configuration, const int to[2], const int from[2])
+const char *target_name(void)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "target%ld", (long)getpid());
+    return name;
+}
+
+static void run_target(const char *library, const char *configuration, const int to[2], const int from[2],
+                       const char *name)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(to[0], 0);
@@ -22,7 +31,7 @@ static void run_target(const char *library, const char *configuration, const int
         setenv("LD_PRELOAD", library, 1);
     if (chdir(work))
         _exit(126);
-    execl(PATH_TARGET, "target", "an argument", (char *)NULL);
+    execl(name, "target", "an argument", (char *)NULL);
     _exit(127);
 }
 
@@ -39,9 +48,11 @@ struct target start_target(const char *library, const char *configuration)
     int to[2], from[2];
     ck_assert(!pipe(to) && !pipe(from));
     ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", work, 1), 0);
+    const char *name = text("%s/%s", work, target_name());
+    ck_assert(!symlink(PATH_TARGET, name) || errno == EEXIST);
     struct target target = {.pid = fork()};
     if (target.pid == 0)
-        run_target(library, configuration, to, from);
+        run_target(library, configuration, to, from, name);
     close(to[0]), close(from[1]);
     target.in = fdopen(to[1], "w");
     target.out = fdopen(from[0], "r");

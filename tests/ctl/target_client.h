@@ -12,6 +12,9 @@ struct target {
     FILE *in, *out;
 };
 
+// What `ctl list` calls it: no test beside this one has a process of that name.
+const char *target_name(void);
+
 // In the folder of the test, which is also its XDG_RUNTIME_DIR, with this MALLOC_CONF. `library` NULL: without the
 // library. Returns when it is ready. $PID is its number in the commands that the test runs.
 struct target start_target(const char *library, const char *configuration);

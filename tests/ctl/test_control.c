@@ -55,7 +55,7 @@ static int try_connect(const char *path)
 
 static int connect_to(const char *path)
 {
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < 150000; i++) {
         int fd = try_connect(path);
         if (fd >= 0)
             return fd;
@@ -541,12 +541,20 @@ static unsigned count_threads(void)
     return count;
 }
 
+// The kernel lists a thread a little longer than it takes to tell whoever waits for it that it has ended.
+static bool is_alone(void)
+{
+    for (int i = 0; i < 150000 && count_threads() != 1; i++)
+        poll(NULL, 0, 1);
+    return count_threads() == 1;
+}
+
 START_TEST(test_stop_and_restart)
 {
     begin();
     for (int i = 0; i < 20; i++) {
         hs_control__stop();
-        ck_assert_uint_eq(count_threads(), 1);
+        ck_assert(is_alone());
         ck_assert_int_ne(access(socket_of(getpid()), F_OK), 0);
         hs_control__stop();
         hs_control__restart();
@@ -726,7 +734,6 @@ int main(void)
 {
     Suite *suite = suite_create("ctl_control");
     TCase *tests = tcase_create("ctl_control");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, test_status);
     tcase_add_test(tests, test_twice_is_no_error);

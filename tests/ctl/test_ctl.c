@@ -190,8 +190,9 @@ END_TEST
 START_TEST(test_by_name)
 {
     struct target first = start_listening(ON);
-    struct outcome outcome = run("$HEAPSONDE ctl list | sed -n 's/.* //;2p'");
+    struct outcome outcome = run("$HEAPSONDE ctl list | sed -n \"/^ *$PID /s/.* //p\"");
     outcome.output[strcspn(outcome.output, "\n")] = 0;
+    ck_assert_str_eq(outcome.output, target_name());
     setenv("NAME", outcome.output, 1);
     free_outcome(&outcome);
     expect("$HEAPSONDE ctl $NAME status", 0, text("process: %ld (", (long)first.pid), "");
@@ -343,7 +344,7 @@ START_TEST(test_fork)
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     char child[32];
     snprintf(child, sizeof child, "%s", tell(&target, "fork"));
-    expect(text("$HEAPSONDE ctl %s status", child), 0, text("process: %s (ctl_target)", child), "");
+    expect(text("$HEAPSONDE ctl %s status", child), 0, text("process: %s (%s)", child, target_name()), "");
     expect(text("$HEAPSONDE ctl %s dump", child), 0, text(".%s.0.m0.heap", child), "");
     expect(text("$HEAPSONDE ctl %s stop", child), 0, "sampling is off now", "");
     expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
@@ -569,7 +570,6 @@ int main(void)
 {
     Suite *suite = suite_create("ctl_command");
     TCase *tests = tcase_create("ctl_command");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_start_without_prof);
     tcase_add_test(tests, test_sessions);

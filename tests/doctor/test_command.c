@@ -111,7 +111,6 @@ int main(void)
 {
     TCase *cases = tcase_create("doctor command");
     tcase_add_checked_fixture(cases, make_work, remove_work);
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, test_this_machine);
     tcase_add_test(cases, test_text);
     tcase_add_test(cases, test_programs);

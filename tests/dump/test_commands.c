@@ -251,7 +251,6 @@ int main(void)
         return 1;
     setenv("DEBUGINFOD_URLS", "", 1);
     TCase *tests = tcase_create("dump_commands");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_data, remove_work);
     tcase_add_test(tests, test_report);
     tcase_add_test(tests, test_restrictions);

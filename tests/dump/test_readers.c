@@ -537,7 +537,6 @@ int main(void)
 {
     Suite *suite = suite_create("dump_readers");
     TCase *tests = tcase_create("dump_readers");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, test_heap_v2);
     tcase_add_test(tests, test_heap_profile);
     tcase_add_test(tests, test_go_text);

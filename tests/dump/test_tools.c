@@ -212,7 +212,6 @@ int main(void)
         return 1;
     setenv("DEBUGINFOD_URLS", "", 1);
     TCase *tests = tcase_create("dump_tools");
-    tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_dumps, remove_work);
     tcase_add_test(tests, test_totals);
     tcase_add_test(tests, test_go_text);

@@ -142,7 +142,7 @@ START_TEST(test_page)
     shell("$HEAPSONDE export --format flamegraph --cost allocated --sysroot root golden.dat -o graph.svg && "
           "{ sed '/^<\\/svg>/d' graph.svg; echo '<script><![CDATA['; cat '%s'; echo ']]></script></svg>'; } >page.svg",
           probe);
-    outcome = run("timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
+    outcome = run("timeout 170 chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
                   "--virtual-time-budget=5000 --dump-dom \"file://$PWD/page.svg\" 2>/dev/null | "
                   "grep -o 'data-test=\"[^\"]*\"'");
     ck_assert_str_eq(outcome.output, "data-test=\"good\"\n");
@@ -187,7 +187,6 @@ int main(void)
     strcat(probe, "/probe.js");
     Suite *suite = suite_create("export");
     TCase *tests = tcase_create("export");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_golden, remove_work);
     tcase_add_test(tests, test_collapsed);
     tcase_add_test(tests, test_sums);

@@ -168,7 +168,6 @@ int main(void)
 {
     Suite *suite = suite_create("groups");
     TCase *cases = tcase_create("groups");
-    tcase_set_timeout(cases, 60);
     tcase_add_test(cases, groups_are_the_stacks_in_the_order_of_their_frames);
     tcase_add_test(cases, no_stacks_are_no_groups);
     suite_add_tcase(suite, cases);

@@ -250,7 +250,6 @@ int main(void)
 {
     TCase *cases = tcase_create("filter_command");
     tcase_add_checked_fixture(cases, setup, remove_work);
-    tcase_set_timeout(cases, 300);
     tcase_add_test(cases, options_have_both_spellings_and_old_names);
     tcase_add_test(cases, headings_name_what_counts);
     tcase_add_test(cases, two_percent_of_small_groups_may_be_the_same);

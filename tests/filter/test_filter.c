@@ -751,7 +751,6 @@ int main(void)
 {
     Suite *suite = suite_create("filter");
     TCase *cases = tcase_create("filter");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, every_parameter_alone);
     tcase_add_test(cases, parameters_together);
     tcase_add_test(cases, zones_are_skipped_rightly);
@@ -762,7 +761,6 @@ int main(void)
     tcase_add_test(cases, a_recorded_program);
     suite_add_tcase(suite, cases);
     TCase *threads = tcase_create("threads");
-    tcase_set_timeout(threads, 600);
     tcase_add_test(threads, threads_share_a_scope);
     suite_add_tcase(suite, threads);
     return run_suite(suite);

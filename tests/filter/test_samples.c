@@ -779,7 +779,6 @@ int main(void)
 {
     Suite *suite = suite_create("filter_samples");
     TCase *cases = tcase_create("samples");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, every_parameter_alone);
     tcase_add_test(cases, parameters_together);
     tcase_add_test(cases, what_samples_do_not_have);

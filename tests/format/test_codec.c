@@ -324,7 +324,6 @@ int main(void)
 {
     Suite *suite = suite_create("codec");
     TCase *tests = tcase_create("codec");
-    tcase_set_timeout(tests, 240);
     tcase_add_test(tests, programs_survive);
     tcase_add_test(tests, any_records_survive);
     tcase_add_test(tests, noise_is_read_as_far_as_it_makes_sense);

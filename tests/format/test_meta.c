@@ -171,7 +171,6 @@ int main(void)
 {
     Suite *suite = suite_create("meta");
     TCase *tests = tcase_create("meta");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, checksum_is_crc32c);
     tcase_add_test(tests, chunk_header_survives);
     tcase_add_test(tests, records_survive);

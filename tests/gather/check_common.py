@@ -3,6 +3,8 @@
 import os
 import socket
 
+kept = []  # for as long as this process runs
+
 
 def memory_of(gather):
     """KiB; a sanitizer keeps what was freed."""
@@ -20,6 +22,10 @@ def descriptors_of(gather):
 
 
 def free_udp_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """It stays this test's: the socket that chose it hears nothing at its address, and as gather does, it lets others have
+    the port at theirs who ask for this port, while the kernel gives it to nobody."""
+    probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    kept.append(probe)
+    probe.bind(('127.83.7.1', 0))
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return probe.getsockname()[1]

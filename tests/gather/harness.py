@@ -16,10 +16,12 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 import second_client as client  # noqa: E402
 import second_wire as wire  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import patience  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 DEVICES = os.environ['HEAPSONDE_TEST_DEVICES']
-PATIENCE = 60 * int(os.environ.get('HEAPSONDE_TEST_PATIENCE', '1'))
+PATIENCE = 120
 SEED = int(os.environ.get('HEAPSONDE_TEST_SEED', random.SystemRandom().randrange(1 << 31)))
 
 work = tempfile.mkdtemp(prefix='heapsonde-gather-')
@@ -254,6 +256,8 @@ def make_header(trace_id, pid=7, content=0):
 def main(cases):
     name = sys.argv[1]
     print(f'seed {SEED}')
+    if 'soak' not in cases:
+        patience.begin()
     try:
         cases[name]()
     except Failure as failure:

@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import patience  # noqa: E402
+
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.environ.get("HEAPSONDE_TEST_PROGRAMS", "")
 SHIM = os.environ.get("HEAPSONDE_TEST_PROF", "")
@@ -206,10 +209,14 @@ def main():
     name = sys.argv[1]
     folder = tempfile.mkdtemp(prefix="heapsonde-prof-")
     os.chdir(folder)
+    patience.begin()
     try:
         CASES[name]()
-    except Wrong as wrong:
+    except (Wrong, TimeoutError) as wrong:
         print(f"FAILED: {name}: {wrong}\nits folder: {folder}")
+        patience.end_all_of(folder)
+        if isinstance(wrong, TimeoutError):
+            raise
         return 1
     except Skipped as why:
         print(f"SKIPPED: {why}")

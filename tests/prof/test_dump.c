@@ -735,7 +735,6 @@ int main(void)
     Suite *suite = suite_create("prof_dump");
     TCase *all = tcase_create("all");
     tcase_add_checked_fixture(all, setup, teardown);
-    tcase_set_timeout(all, 60);
     const TTest *tests[] = {heap_v2_is_exact,
                             heap_v2_has_what_was_ever_allocated,
                             nothing_sampled,

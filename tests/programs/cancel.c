@@ -5,6 +5,7 @@
 #include "program.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -63,15 +64,17 @@ int main(int count, char **arguments)
 {
     bool only_deferred = count > 1 && !strcmp(arguments[1], "deferred");
     void *(*const kinds[])(void *) = {deferred, only_deferred ? deferred : asynchronous, blocked};
-    int cancelled = 0, rounds = fewer(300);
+    int cancelled = 0, rounds = fewer(100);
     for (int i = 0; i < rounds; i++) {
         pthread_t threads[3];
         void *result;
         started = 0;
         for (int k = 0; k < 3; k++)
             MUST(pthread_create(&threads[k], NULL, kinds[k], NULL) == 0);
-        while (started < 3)
+        while (started < 3) {
             free(allocate(8));
+            sched_yield();
+        }
         for (int k = 0; k < 3; k++)
             MUST(pthread_cancel(threads[k]) == 0);
         for (int k = 0; k < 3; k++) {

@@ -54,7 +54,6 @@ int main(void)
 {
     Suite *suite = suite_create("cancelling");
     TCase *cases = tcase_create("cancelling");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, every_question_can_be_cancelled);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -318,7 +318,6 @@ int main(void)
 {
     Suite *suite = suite_create("history");
     TCase *cases = tcase_create("history");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, peaks_and_timelines_are_those_of_what_happened);
     tcase_add_test(cases, sums_along_the_log_are_those_of_what_happened);
     tcase_add_test(cases, logs_know_what_their_codes_know);

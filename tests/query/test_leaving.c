@@ -71,7 +71,6 @@ int main(void)
 {
     Suite *suite = suite_create("leaving");
     TCase *cases = tcase_create("leaving");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, events_are_the_same_when_columns_are_left);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

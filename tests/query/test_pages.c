@@ -290,7 +290,6 @@ int main(void)
 {
     Suite *suite = suite_create("pages");
     TCase *cases = tcase_create("pages");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, pages_are_those_of_the_sorted_rows);
     tcase_add_test(cases, rankings_are_the_sorted_rows);
     suite_add_tcase(suite, cases);

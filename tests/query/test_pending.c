@@ -81,7 +81,6 @@ int main(void)
 {
     Suite *suite = suite_create("pending");
     TCase *tests = tcase_create("pending");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_order);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

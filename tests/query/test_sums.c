@@ -279,7 +279,6 @@ int main(void)
 {
     Suite *suite = suite_create("sums");
     TCase *cases = tcase_create("sums");
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, sums_are_those_of_all_rows);
     tcase_add_test(cases, sums_of_cells_are_those_of_all_rows);
     suite_add_tcase(suite, cases);

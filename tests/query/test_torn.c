@@ -93,7 +93,6 @@ int main(void)
 {
     Suite *suite = suite_create("torn");
     TCase *cases = tcase_create("torn");
-    tcase_set_timeout(cases, 60);
     tcase_add_test(cases, rankings_of_a_cut_store_are_refused);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -245,7 +245,6 @@ int main(void)
 {
     find_source();
     TCase *tests = tcase_create("readers_debian");
-    tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_trace, remove_work);
     tcase_add_test(tests, test_program);
     tcase_add_test(tests, test_heaptrack);
@@ -257,7 +256,6 @@ int main(void)
     tcase_add_test(tests, test_pprof);
     tcase_add_test(tests, test_dumps);
     TCase *samples = tcase_create("samples");
-    tcase_set_timeout(samples, 240);
     tcase_add_checked_fixture(samples, make_sampled_trace, remove_work);
     tcase_add_test(samples, test_tables_of_events);
     tcase_add_test(samples, test_pprof_of_events);

@@ -424,7 +424,6 @@ int main(void)
 {
     Suite *suite = suite_create("report_digest");
     TCase *tests = tcase_create("report_digest");
-    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_random);
     tcase_add_test(tests, test_other_symbols);

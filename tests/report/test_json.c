@@ -164,7 +164,6 @@ int main(void)
 {
     Suite *suite = suite_create("json");
     TCase *tests = tcase_create("json");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_structure);
     tcase_add_test(tests, test_strings);
     tcase_add_test(tests, test_all_pairs);

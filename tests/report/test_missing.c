@@ -166,7 +166,6 @@ int main(void)
 {
     Suite *suite = suite_create("report_missing");
     TCase *tests = tcase_create("report_missing");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_many_modules);
     tcase_add_test(tests, test_starting_frames);

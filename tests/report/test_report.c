@@ -188,7 +188,6 @@ int main(void)
 {
     Suite *suite = suite_create("report");
     TCase *tests = tcase_create("report");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_golden, remove_work);
     tcase_add_test(tests, test_text);
     tcase_add_test(tests, test_filters);

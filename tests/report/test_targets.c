@@ -450,7 +450,6 @@ int main(void)
 {
     Suite *suite = suite_create("report_targets");
     TCase *tests = tcase_create("report_targets");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_work);
     tcase_add_loop_test(tests, test_target, 0, TARGETS);
     tcase_add_loop_test(tests, test_other_build, 1, 2);

@@ -63,7 +63,7 @@ static int end_of_pipe(void)
         if (fd != PIPE_END)
             close(fd);
     struct pollfd pipe = {.fd = PIPE_END, .events = POLLIN};
-    return poll(&pipe, 1, 10000) == 1 && pipe.revents & POLLHUP ? 0 : 1;
+    return poll(&pipe, 1, 150000) == 1 && pipe.revents & POLLHUP ? 0 : 1;
 }
 
 // Runs end-of-pipe, recorded, where a filter refuses close_range, as that of older containers does.

@@ -521,7 +521,6 @@ int main(void)
     Suite *suite = suite_create("cull");
     TCase *culling = tcase_create("culling");
     tcase_add_checked_fixture(culling, setup, NULL);
-    tcase_set_timeout(culling, 120);
     tcase_add_loop_test(culling, what_is_left_and_the_statistics_are_the_input, 0, 12);
     tcase_add_test(culling, held_slots_have_a_limit);
     tcase_add_test(culling, short_life_goes_and_is_counted);

@@ -584,7 +584,6 @@ int main(void)
     Suite *suite = suite_create("output");
     TCase *files = tcase_create("files");
     tcase_add_checked_fixture(files, setup, teardown);
-    tcase_set_timeout(files, 120);
     tcase_add_test(files, ordinary_trace_is_private_and_whole);
     tcase_add_loop_test(files, names_that_cannot_be, 0, 5);
     tcase_add_test(files, pipe_is_no_trace);

@@ -328,7 +328,6 @@ int main(void)
     Suite *suite = suite_create("record");
     TCase *records = tcase_create("records");
     tcase_add_checked_fixture(records, setup, teardown);
-    tcase_set_timeout(records, 120);
     tcase_add_test(records, every_kind_and_every_edge);
     tcase_add_test(records, gaps_and_steps_back_in_time);
     tcase_add_loop_test(records, random_records_through_many_slots, 0, 4);

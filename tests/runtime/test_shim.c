@@ -112,7 +112,6 @@ int main(void)
     Suite *suite = suite_create("shim");
     TCase *programs = tcase_create("programs");
     tcase_add_checked_fixture(programs, setup, remove_folder);
-    tcase_set_timeout(programs, 60);
     tcase_add_test(programs, what_fork_handlers_do_is_recorded);
     tcase_add_test(programs, operators_of_unloaded_libraries_are_not_called);
     tcase_add_test(programs, writer_keeps_no_descriptor_of_the_program);

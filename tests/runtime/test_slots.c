@@ -207,7 +207,6 @@ int main(void)
     Suite *suite = suite_create("slots");
     TCase *slots = tcase_create("slots");
     tcase_add_checked_fixture(slots, setup, NULL);
-    tcase_set_timeout(slots, 120);
     tcase_add_test(slots, slots_go_round);
     tcase_add_test(slots, slot_is_emptied);
     tcase_add_test(slots, new_slot_is_a_live_chunk);

@@ -534,7 +534,6 @@ int main(void)
     Suite *suite = suite_create("stacks");
     TCase *one = tcase_create("one thread");
     tcase_add_checked_fixture(one, setup, NULL);
-    tcase_set_timeout(one, 120);
     tcase_add_loop_test(one, stack_gets_the_id_that_spells_it, 0, 4);
     tcase_add_test(one, guess_is_marked_between_a_frame_and_its_caller);
     tcase_add_test(one, same_stack_gets_the_same_id_without_memo_or_cache);
@@ -549,7 +548,6 @@ int main(void)
     suite_add_tcase(suite, one);
     TCase *many = tcase_create("many threads");
     tcase_add_checked_fixture(many, setup, NULL);
-    tcase_set_timeout(many, 120);
     tcase_add_test(many, threads_agree_on_ids);
     tcase_add_test(many, threads_go_on_while_code_is_forgotten);
     suite_add_tcase(suite, many);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum { LOOKS = 200, LOOK_APART_US = 20000 };
-#define LONG_NS 20000000000ll
+#define LONG_NS 600000000000ll
 
 static char folder[] = "/tmp/heapsonde-writer-XXXXXX";
 
@@ -189,9 +189,9 @@ static void rest(unsigned ms)
 static void stop_the_process(void *unused)
 {
     (void)unused;
-    rest(50); // the other one waits by then
+    rest(10); // the other one waits by then, which has a thousand such waits
     HS_SYSTEM2(SYS_kill, hs_system_getpid(), SIGSTOP);
-    rest(100);
+    rest(10);
 }
 
 static void wait_for_it(void)
@@ -223,17 +223,14 @@ int main(void)
     Suite *suite = suite_create("writer");
     TCase *writer = tcase_create("writer");
     tcase_add_checked_fixture(writer, setup, teardown);
-    tcase_set_timeout(writer, 60);
     tcase_add_test(writer, sleeps_while_a_thread_waits_and_nothing_is_submitted);
     tcase_add_test(writer, adds_slots_only_where_one_is_missing);
     suite_add_tcase(suite, writer);
     TCase *sampled = tcase_create("sampled");
     tcase_add_checked_fixture(sampled, setup_sampled, teardown);
-    tcase_set_timeout(sampled, 60);
     tcase_add_test(sampled, a_lone_sampled_thread_has_no_second_sealer);
     suite_add_tcase(suite, sampled);
     TCase *stopped = tcase_create("stopped");
-    tcase_set_timeout(stopped, 60);
     tcase_add_test(stopped, the_time_in_which_it_is_stopped_is_no_wait);
     suite_add_tcase(suite, stopped);
     return run_suite(suite);

@@ -140,7 +140,6 @@ int main(void)
 {
     Suite *suite = suite_create("samples");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, the_table_is_what_an_array_says);
     tcase_add_test(all, few_blocks_pass_the_filter_when_few_are_samples);
     tcase_add_test(all, samples_in_pages_of_their_own_do_not_stop_all_such_blocks);

@@ -81,7 +81,6 @@ int main(void)
 {
     Suite *suite = suite_create("weight");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, products_and_quotients_have_128_bits);
     tcase_add_test(all, probabilities_are_those_of_libm);
     tcase_add_test(all, blocks_are_one_over_the_probability);

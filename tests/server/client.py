@@ -12,6 +12,9 @@ import tempfile
 import unittest
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import patience  # noqa: E402
+
 COMMAND = os.environ["HEAPSONDE_TEST_COMMAND"]
 MAKE_TRACE = os.environ.get("HEAPSONDE_TEST_MAKE_TRACE")
 PROGRAM = os.environ.get("HEAPSONDE_TEST_PROGRAM")
@@ -39,7 +42,7 @@ class Server:
     def stop(self):
         """What the server wrote to standard error; it has to end well."""
         self.process.send_signal(signal.SIGTERM)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=150)
         if self.process.returncode:
             raise RuntimeError(f"the server ended with {self.process.returncode}: {errors}")
         return errors
@@ -47,7 +50,7 @@ class Server:
     def ask(self, path, headers=None, method="GET", body=None, **parameters):
         """(status, headers, body) of an answer. Values may be lists, for parameters that are given several times."""
         query = urllib.parse.urlencode(parameters, doseq=True)
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=150)
         try:
             connection.request(method, path + ("?" + query if query else ""), body=body, headers=headers or {})
             answer = connection.getresponse()
@@ -69,8 +72,15 @@ class Server:
 
 
 class TestCase(unittest.TestCase):
-    """Has a folder of its own, which goes in the end."""
+    """Has a folder of its own, which goes in the end, and a limit."""
     maxDiff = 600
+
+    def run(self, result=None):
+        patience.begin()
+        try:
+            return super().run(result)
+        finally:
+            patience.end()
 
     @classmethod
     def setUpClass(cls):

@@ -139,7 +139,6 @@ int main(void)
 {
     Suite *suite = suite_create("cache");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, what_is_known_is_not_made_again);
     tcase_add_test(all, it_stays_within_its_bounds);
     tcase_add_test(all, what_is_held_stays);

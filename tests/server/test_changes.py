@@ -102,7 +102,7 @@ class Growing(TestCase):
     def test_live(self):
         path = self.random_trace("live.dat", 9, 500, "f", growing=True)
         server = self.serve(path)
-        connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+        connection = http.client.HTTPConnection(server.host, server.port, timeout=150)
         self.addCleanup(connection.close)
         connection.request("GET", "/data/last/live?interval=100")
         answer = connection.getresponse()
@@ -126,7 +126,7 @@ class Growing(TestCase):
     def test_live_ends_with_the_trace(self):
         path = self.random_trace("going.dat", 9, 500, "b", growing=True)
         server = self.serve(path)
-        connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+        connection = http.client.HTTPConnection(server.host, server.port, timeout=150)
         self.addCleanup(connection.close)
         connection.request("GET", "/data/last/live?interval=100")
         events = self.events(connection.getresponse())

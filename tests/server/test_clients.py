@@ -10,7 +10,7 @@ import unittest
 
 from client import Server, TestCase, seeded
 
-PATIENCE = 60
+PATIENCE = 150
 
 
 class Clients(TestCase):

@@ -392,7 +392,6 @@ int main(void)
         write_golden();
     Suite *suite = suite_create("damage");
     TCase *tests = tcase_create("damage");
-    tcase_set_timeout(tests, 200);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, every_length_is_read_or_refused);
     tcase_add_test(tests, flipped_bits_are_noticed);

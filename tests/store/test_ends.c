@@ -185,7 +185,6 @@ int main(void)
 {
     Suite *suite = suite_create("ends");
     TCase *tests = tcase_create("ends");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, rows_end_as_in_memory);
     tcase_add_test(tests, regions_with_many_live_rows_stay);
     tcase_add_test(tests, without_a_file_all_stays_in_memory);

@@ -789,7 +789,6 @@ int main(void)
 {
     Suite *suite = suite_create("import");
     TCase *tests = tcase_create("import");
-    tcase_set_timeout(tests, 200);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, rows_are_the_models);
     tcase_add_test(tests, mappings_split_and_move);

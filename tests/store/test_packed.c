@@ -224,7 +224,6 @@ int main(void)
 {
     Suite *suite = suite_create("packed");
     TCase *tests = tcase_create("packed");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, numbers_come_back);
     tcase_add_test(tests, numbers_at_the_edge_of_a_width_come_back);

@@ -300,7 +300,6 @@ int main(void)
 {
     Suite *suite = suite_create("partial");
     TCase *tests = tcase_create("partial");
-    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, killed_anywhere_and_gone_on_from);
     tcase_add_test(tests, growing_traces_are_gone_on_from_the_furthest);

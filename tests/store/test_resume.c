@@ -236,7 +236,6 @@ int main(void)
 {
     Suite *suite = suite_create("resume");
     TCase *tests = tcase_create("resume");
-    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, stores_are_those_of_imports_from_the_start);
     tcase_add_test(tests, what_was_imported_is_not_read_again);

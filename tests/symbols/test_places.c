@@ -586,7 +586,6 @@ int main(void)
         return 1;
     Suite *suite = suite_create("symbols_places");
     TCase *tests = tcase_create("symbols_places");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_root, remove_work);
     tcase_add_test(tests, test_resolve);
     tcase_add_test(tests, test_resolve_loops);

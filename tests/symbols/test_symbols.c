@@ -365,7 +365,6 @@ int main(void)
         return 1;
     Suite *suite = suite_create("symbols");
     TCase *tests = tcase_create("symbols");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_dwarf5);
     tcase_add_test(tests, test_dwarf4);

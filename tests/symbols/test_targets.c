@@ -139,7 +139,6 @@ int main(void)
         return 1;
     Suite *suite = suite_create("symbols_targets");
     TCase *tests = tcase_create("symbols_targets");
-    tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_loop_test(tests, test_target, 0, TARGETS);
     suite_add_tcase(suite, tests);

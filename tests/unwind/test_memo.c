@@ -373,7 +373,6 @@ int main(void)
 {
     Suite *suite = suite_create("memo");
     TCase *cases = tcase_create("memo");
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, random_trees);
     tcase_add_test(cases, random_trees_in_a_small_memo);
     tcase_add_test(cases, sites_are_known_again);

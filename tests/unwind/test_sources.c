@@ -279,11 +279,14 @@ START_TEST(modules_agree)
 }
 END_TEST
 
-static struct timespec now;
-static double seconds(void)
+static unsigned looks;
+
+long __real_hs_system_open_own(const char *self, const char *thread_self);
+long __wrap_hs_system_open_own(const char *self, const char *thread_self);
+long __wrap_hs_system_open_own(const char *self, const char *thread_self)
 {
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    looks++;
+    return __real_hs_system_open_own(self, thread_self);
 }
 
 // A word that is no code, met by every walk, must not cost a look into /proc/self/maps each time.
@@ -291,10 +294,11 @@ START_TEST(no_code_is_remembered)
 {
     uint8_t *data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct hs_module module;
-    double start = seconds();
+    looks = 0;
     for (int i = 0; i < 100000; i++)
         ck_assert(!hs_module_find((uintptr_t)data + (uintptr_t)i % 64, &module));
-    ck_assert_double_lt(seconds() - start, 1.0);
+    ck_assert_uint_gt(looks, 0);
+    ck_assert_uint_lt(looks, 1000);
     // Code that appears there is found after a while, and at once after forgetting.
     uint8_t *code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert(!hs_module_find((uintptr_t)code + 5, &module));
@@ -309,7 +313,6 @@ int main(void)
 {
     Suite *suite = suite_create("sources");
     TCase *cases = tcase_create("sources");
-    tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, libraries_come_and_go, 0, 2);
     tcase_add_test(cases, debug_frame_only);
     tcase_add_test(cases, no_tables);

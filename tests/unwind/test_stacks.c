@@ -335,7 +335,6 @@ int main(void)
 {
     Suite *suite = suite_create("stacks");
     TCase *cases = tcase_create("stacks");
-    tcase_set_timeout(cases, 60);
     tcase_add_test(cases, threads_with_given_stacks);
     tcase_add_test(cases, many_threads);
     tcase_add_test(cases, threads_at_once);

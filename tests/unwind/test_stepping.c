@@ -170,7 +170,6 @@ int main(void)
 {
     Suite *suite = suite_create("stepping");
     TCase *cases = tcase_create("every instruction");
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, sorting_and_printing, 0, 2);
     tcase_add_loop_test(cases, lazy_binding, 0, 2);
     tcase_add_loop_test(cases, vdso, 0, 2);

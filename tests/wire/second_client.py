@@ -24,7 +24,7 @@ import time
 sys.dont_write_bytecode = True
 import second_wire as wire  # noqa: E402
 from second_attacks import Attack, run_attack  # noqa: E402
-from second_link import HANDSHAKE_LIMIT, Closed, Connection, Sockets, family_of, number, offset_of, say  # noqa: E402
+from second_link import SILENCE_LIMIT, Closed, Connection, Sockets, family_of, number, offset_of, say  # noqa: E402
 
 CHUNK = wire.PAYLOAD_MAX - 8
 
@@ -60,7 +60,7 @@ class Host:
     def run(self):
         sockets = Sockets(self.options)
         while not self.is_done():
-            connection = Connection(sockets.next(), wire.HOST, self.key)
+            connection = Connection(sockets.next(), wire.HOST, self.key, self.options.silence)
             try:
                 connection.handshake()
                 self.session(connection)
@@ -102,8 +102,9 @@ class Host:
 
     def wait_for_the_end(self, connection):
         """After its last acknowledgement the device closes."""
+        connection.limit = 2 * self.options.patience
         try:
-            while connection.receive(HANDSHAKE_LIMIT):
+            while connection.receive(self.options.patience):
                 pass
             self.result['ended'] = False
             self.result['last_error'] = 'the device has not closed'
@@ -252,7 +253,7 @@ class Device:
         count = 0
         while not self.result['ended']:
             count += 1
-            connection = Connection(sockets.next(), wire.DEVICE, self.key)
+            connection = Connection(sockets.next(), wire.DEVICE, self.key, self.options.silence)
             try:
                 connection.handshake()
                 self.session(connection)
@@ -282,7 +283,7 @@ class Device:
 
     def there(self):
         """How many bytes the program has written."""
-        if not self.options.pace:
+        if not self.options.pace or self.options.ends_with and os.path.exists(self.options.ends_with):
             return len(self.content)
         return min(len(self.content), 4096 + int((time.monotonic() - self.began) * self.options.pace))
 
@@ -402,7 +403,8 @@ def parse_options():
     both.add_argument('--cut', type=numbers_of, default=[], metavar='N,N',
                       help='reset the connection when so many bytes of the stream have passed, and go on in another')
     both.add_argument('--connections', type=int, default=1000, help='give up when so many are lost')
-    both.add_argument('--patience', type=float, default=20, help='seconds to wait for a connection')
+    both.add_argument('--patience', type=float, default=120, help='seconds to wait for a connection')
+    both.add_argument('--silence', type=float, default=SILENCE_LIMIT, help='seconds without a byte that end a connection')
     both.add_argument('--retry', type=float, default=0.1, help='seconds between attempts to dial')
     both.add_argument('--seed', type=int, default=1)
     both.add_argument('--attack', choices=Attack.names(), help='do this; succeeds when the other side closes')
@@ -422,6 +424,7 @@ def parse_options():
     device = roles.add_parser('device', parents=[both])
     device.add_argument('file')
     device.add_argument('--pace', type=int, metavar='N', help='the program writes so many bytes a second')
+    device.add_argument('--ends-with', metavar='FILE', help='with --pace: the rest at once when there is this file')
     device.add_argument('--hold', action='store_true', help='the program never ends')
     device.add_argument('--pair', type=pair_of, action='append', default=[], metavar='NAME=VALUE',
                         help='of STREAM and announcements')

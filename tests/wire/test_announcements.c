@@ -92,7 +92,6 @@ void add_announcement_tests(Suite *suite)
 {
     TCase *tests = tcase_create("announcements");
     tcase_add_checked_fixture(tests, setup, NULL);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, announcements_are_opened_as_they_were_sealed);
     tcase_add_test(tests, announcement_with_a_changed_bit_is_refused);
     tcase_add_test(tests, announcement_of_another_size_is_refused);
@@ -190,7 +189,6 @@ END_TEST
 void add_pair_tests(Suite *suite)
 {
     TCase *tests = tcase_create("pairs");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, pairs_are_read_as_they_were_written);
     tcase_add_test(tests, pairs_end_where_they_are_cut);
     tcase_add_test(tests, pairs_that_do_not_fit_are_not_written);

@@ -287,7 +287,6 @@ END_TEST
 static void add_tests(Suite *suite)
 {
     TCase *tests = tcase_create("frames");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, hello_is_read_as_it_was_written);
     tcase_add_test(tests, hello_with_another_value_is_refused);
     tcase_add_test(tests, keys_depend_on_everything);

@@ -98,7 +98,6 @@ void add_golden_tests(Suite *suite)
 {
     TCase *tests = tcase_create("golden");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, bytes_are_the_same_everywhere);
     suite_add_tcase(suite, tests);
 }

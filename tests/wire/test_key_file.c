@@ -207,7 +207,6 @@ int main(void)
     Suite *suite = suite_create("key file");
     TCase *tests = tcase_create("key file");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, white_space_at_the_end_is_no_part_of_it);
     tcase_add_test(tests, any_byte_may_be_in_it);
     tcase_add_test(tests, length_has_limits);

@@ -88,7 +88,6 @@ int main(void)
 {
     Suite *suite = suite_create("oracle");
     TCase *tests = tcase_create("oracle");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, both_make_and_take_the_same_bytes);
     tcase_add_test(tests, both_refuse_the_same);
     suite_add_tcase(suite, tests);

@@ -221,7 +221,6 @@ int main(void)
     Suite *suite = suite_create("secrets");
     TCase *tests = tcase_create("secrets");
     tcase_add_checked_fixture(tests, setup, NULL);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, search_finds_what_is_left);
     tcase_add_test(tests, derivation_leaves_nothing);
     tcase_add_test(tests, derivation_for_announcements_leaves_nothing);
