@@ -41,6 +41,13 @@ static inline void hs_effect__add(struct hs_instruction *instruction, enum hs_ef
             (struct hs_effect){(uint8_t)kind, (uint8_t)reg, (uint8_t)source, (uint8_t)other, value};
 }
 
+static inline void hs_instruction__compare(struct hs_instruction *instruction, unsigned reg, unsigned with)
+{
+    instruction->compares = true;
+    instruction->compared = (uint8_t)reg;
+    instruction->compared_with = (uint8_t)with;
+}
+
 // Everything but the effects, which `count` says to be absent.
 static inline void hs_instruction__clear(struct hs_instruction *instruction, unsigned size)
 {
@@ -49,6 +56,8 @@ static inline void hs_instruction__clear(struct hs_instruction *instruction, uns
     instruction->conditional = false;
     instruction->delay_slot = false;
     instruction->likely = false;
+    instruction->compares = false;
+    instruction->unless_equal = false;
     instruction->count = 0;
     instruction->target = 0;
     instruction->data_size = 0;

@@ -67,7 +67,10 @@ struct hs_instruction {
     bool conditional; // may not be executed at all (ARM conditions, Thumb IT blocks)
     bool delay_slot;  // the next instruction is executed before control goes elsewhere
     bool likely;      // with delay_slot: only when the branch is taken
-    uint8_t count;    // of effects
+    bool compares;    // whole registers for the branch behind it: `compared` and `compared_with`
+    uint8_t compared, compared_with;
+    bool unless_equal; // of a HS_FLOW_BRANCH: where it is not taken, what was compared is equal
+    uint8_t count;     // of effects
     uint8_t case_size, case_scale;
     uint16_t case_count;
     uint16_t data_size;

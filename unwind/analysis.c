@@ -2,11 +2,13 @@
 #include "unwind/analysis.h"
 
 #include "unwind/code_ahead.h"
+#include "unwind/code_frame.h"
 #include "unwind/code_state.h"
+#include "unwind/code_visits.h"
 #include "unwind/work.h"
 
 enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, CASES_MAX = 16384 };
-enum { BODIES_MAX = 8, REVIVALS_MAX = 64 };
+enum { BODIES_MAX = 8, REVIVALS_MAX = 64, ROUNDS_MAX = 12 };
 
 struct place {
     uintptr_t address;
@@ -18,21 +20,26 @@ struct body {
     struct hs_code_state state;
 };
 
+struct comparison {
+    bool known;
+    uint8_t reg, with;
+};
+
 struct analysis {
     const struct hs_decoder *decoder;
     const struct hs_code *code;
     uintptr_t at;
     bool exact;
     bool found;
+    bool behind_call;         // the path has come from a call, and over nothing but padding since
     bool guessed;             // what was found started in a state that was not proven
     bool jumps_without_frame; // somewhere, by a register or memory
     bool revived;             // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
-    uint64_t switches_differ; // bit n: on register n, and there were more
-    uint32_t cases_left;      // of switches, that may still be looked at
-    uint8_t *visited;         // a bit for each possible instruction
-    uint8_t *queued;
-    uint8_t *data; // where an instruction says that there is none
+    uint64_t switches_differ;   // bit n: on register n, and there were more
+    uint32_t cases_left;        // of switches, that may still be looked at
+    struct comparison compared; // by the instruction before
+    struct hs_code_visits visits;
     struct hs_code_state result;
     struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
     struct place running;
@@ -42,14 +49,14 @@ struct analysis {
     struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
 };
 
-static size_t bitmap_size(const struct hs_decoder *decoder, size_t size)
+static size_t places_in(const struct hs_decoder *decoder, size_t size)
 {
-    return (hs_decoder_units(decoder, size) + 15) / 8 + 8;
+    return hs_decoder_units(decoder, size) + 1;
 }
 
 size_t hs_analysis_memory_size(const struct hs_decoder *decoder, size_t size)
 {
-    return sizeof(struct analysis) + 3 * bitmap_size(decoder, size);
+    return sizeof(struct analysis) + (sizeof(uint8_t) + sizeof(uint16_t)) * places_in(decoder, size);
 }
 
 // --- places
@@ -59,24 +66,24 @@ static bool inside(const struct analysis *analysis, uintptr_t address)
     return address - analysis->code->address < analysis->code->size;
 }
 
-static size_t bit_of(const struct analysis *analysis, uintptr_t address)
+static size_t place_of(const struct analysis *analysis, uintptr_t address)
 {
     return hs_decoder_units(analysis->decoder, address - analysis->code->address);
 }
 
-static bool test(const uint8_t *bits, size_t bit)
+static bool been_at(const struct analysis *analysis, uintptr_t address)
 {
-    return bits[bit / 8] >> bit % 8 & 1;
+    return hs_code_visits__been_at(&analysis->visits, place_of(analysis, address));
 }
 
-// Sets a bit. False when it was set.
-static bool set(uint8_t *bits, size_t bit)
+static bool is_marked(const struct analysis *analysis, uintptr_t address, unsigned mark)
 {
-    uint8_t mask = (uint8_t)(1u << bit % 8);
-    if (bits[bit / 8] & mask)
-        return false;
-    bits[bit / 8] |= mask;
-    return true;
+    return inside(analysis, address) && hs_code_visits__is(&analysis->visits, place_of(analysis, address), mark);
+}
+
+static bool is_data(const struct analysis *analysis, uintptr_t address)
+{
+    return is_marked(analysis, address, HS_PLACE_DATA);
 }
 
 static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32_t *context,
@@ -92,20 +99,13 @@ static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32
 static void queue(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)
 {
     address -= hs_decoder_rest(analysis->decoder, address); // of ARM: bit 0 says Thumb
-    if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX)
-        return;
-    size_t bit = bit_of(analysis, address);
-    if (test(analysis->visited, bit) || !set(analysis->queued, bit))
+    if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX ||
+        !hs_code_visits__await(&analysis->visits, place_of(analysis, address), state))
         return;
     struct place *place = &analysis->pending[analysis->pending_count++];
     place->address = address;
     place->state = *state;
     place->state.context = 0;
-}
-
-static bool is_data(const struct analysis *analysis, uintptr_t address)
-{
-    return inside(analysis, address) && test(analysis->data, bit_of(analysis, address));
 }
 
 static bool case_target(const struct analysis *analysis, const struct hs_instruction *instruction, uint32_t number,
@@ -144,14 +144,9 @@ static bool queue_continuation(struct analysis *analysis, uintptr_t address, con
     return true;
 }
 
-// The next place to go on from. A call that never comes back is followed by code that others jump to, with frames of
-// their own: what comes after calls is looked at last, in the order of addresses.
-static bool next_place(struct analysis *analysis, struct place *place)
+// What comes after calls is looked at last, in the order of addresses.
+static bool next_continuation(struct analysis *analysis, struct place *place)
 {
-    if (analysis->pending_count) {
-        *place = analysis->pending[--analysis->pending_count];
-        return true;
-    }
     uint32_t first = 0;
     for (uint32_t i = 1; i < analysis->continuation_count; i++)
         if (analysis->continuations[i].address < analysis->continuations[first].address)
@@ -160,6 +155,15 @@ static bool next_place(struct analysis *analysis, struct place *place)
         return false;
     *place = analysis->continuations[first];
     analysis->continuations[first] = analysis->continuations[--analysis->continuation_count];
+    return true;
+}
+
+static bool next_place(struct analysis *analysis, struct place *place)
+{
+    analysis->behind_call = !analysis->pending_count;
+    if (analysis->behind_call)
+        return next_continuation(analysis, place);
+    *place = analysis->pending[--analysis->pending_count];
     return true;
 }
 
@@ -176,14 +180,9 @@ static bool has_frame(const struct hs_decoder *decoder, const struct hs_code_sta
            (decoder->ra == HS_DECODER_NO_REGISTER || state->saved & hs_register_bit(decoder->ra));
 }
 
-static bool same_value(struct hs_code_value a, struct hs_code_value b)
-{
-    return a.kind == b.kind && a.number == b.number;
-}
-
 static bool states_agree(const struct hs_code_state *known, const struct hs_code_state *state, unsigned base)
 {
-    if (!same_value(known->registers[base], state->registers[base]))
+    if (!hs_code_value__same(known->registers[base], state->registers[base]))
         return false;
     for (uint64_t both = known->saved & state->saved; both; both &= both - 1)
         if (known->slots[__builtin_ctzll(both)] != state->slots[__builtin_ctzll(both)])
@@ -207,7 +206,7 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
 {
     const struct hs_decoder *decoder = analysis->decoder;
     struct hs_code_value entry_sp = {decoder->entry_sp_from_cfa, HS_VALUE_CFA};
-    if (same_value(state->registers[decoder->sp], entry_sp)) {
+    if (hs_code_value__same(state->registers[decoder->sp], entry_sp)) {
         analysis->jumps_without_frame = true;
         return;
     }
@@ -226,7 +225,8 @@ static void note_call(struct analysis *analysis, const struct hs_code_state *sta
     if (!has_frame(analysis->decoder, state))
         return;
     uint32_t i = 0;
-    while (i < analysis->body_count && !same_value(analysis->bodies[i].state.registers[sp], state->registers[sp]))
+    while (i < analysis->body_count &&
+           !hs_code_value__same(analysis->bodies[i].state.registers[sp], state->registers[sp]))
         i++;
     if (i == BODIES_MAX)
         return;
@@ -263,6 +263,38 @@ static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, str
     return instruction.size;
 }
 
+// Whether no instruction between the addresses, which are near each other, writes the register.
+static bool keeps(const struct analysis *analysis, uintptr_t from, uintptr_t to, unsigned reg)
+{
+    enum { NEAR = 128 };
+    uint32_t context = 0;
+    struct hs_instruction instruction;
+    if (from >= to || to - from > NEAR)
+        return false;
+    for (; from < to; from += instruction.size) {
+        if (!decode_at(analysis, from, &context, &instruction) || instruction.flow == HS_FLOW_CALL)
+            return false;
+        for (unsigned i = 0; i < instruction.count && i < HS_EFFECTS_MAX; i++)
+            if (instruction.effects[i].reg == reg && instruction.effects[i].kind != HS_EFFECT_STORE)
+                return false;
+    }
+    return true;
+}
+
+// A loop that probes the stack goes on until sp, of which nothing is known by then, is what another register holds.
+static void leave_loop(const struct analysis *analysis, uintptr_t address, const struct hs_instruction *branch,
+                       struct hs_code_state *state)
+{
+    unsigned sp = analysis->decoder->sp, with = analysis->compared.with;
+    if (with == sp)
+        with = analysis->compared.reg;
+    else if (analysis->compared.reg != sp)
+        return;
+    if (analysis->compared.known && branch->unless_equal && state->registers[sp].kind == HS_VALUE_UNKNOWN &&
+        state->registers[with].kind == HS_VALUE_CFA && keeps(analysis, branch->target, address, with))
+        state->registers[sp] = state->registers[with];
+}
+
 // Where control goes on in a straight line after `instruction`; false when it does not.
 static bool flow_on(struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction,
                     struct hs_code_state *state)
@@ -277,6 +309,7 @@ static bool flow_on(struct analysis *analysis, uintptr_t address, const struct h
         return true;
     case HS_FLOW_BRANCH:
         queue(analysis, instruction->target, state);
+        leave_loop(analysis, address, instruction, state);
         return true;
     case HS_FLOW_JUMP:
         queue(analysis, instruction->target, state);
@@ -313,6 +346,8 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
         next += size;
     }
     bool goes_on = flow_on(analysis, *address, &instruction, state);
+    analysis->behind_call = analysis->behind_call && hs_instruction__is_padding(&instruction);
+    analysis->compared = (struct comparison){instruction.compares, instruction.compared, instruction.compared_with};
     if (goes_on && instruction.delay_slot && instruction.likely)
         *state = *untaken;
     *address = next;
@@ -321,9 +356,19 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
     return goes_on;
 }
 
+// A call that never comes back is followed, after padding, by data or by code that others jump to with frames of their
+// own.
+static bool comes_back(struct analysis *analysis, uintptr_t address)
+{
+    return !been_at(analysis, address) && !is_marked(analysis, address, HS_PLACE_DATA | HS_PLACE_NO_RETURN) &&
+           hs_code_visits__mark(&analysis->visits, place_of(analysis, address), HS_PLACE_BEHIND_CALL);
+}
+
 static void run_path(struct analysis *analysis, uintptr_t address, struct hs_code_state *state)
 {
-    while (inside(analysis, address) && set(analysis->visited, bit_of(analysis, address)))
+    analysis->compared.known = false;
+    while (inside(analysis, address) && (!analysis->behind_call || comes_back(analysis, address)) &&
+           hs_code_visits__come(&analysis->visits, place_of(analysis, address), state))
         if (!run_instruction(analysis, &address, state) || is_data(analysis, address))
             return;
 }
@@ -333,10 +378,10 @@ static void run_all(struct analysis *analysis, uintptr_t address, const struct h
     struct place *place = &analysis->running;
     place->address = address;
     place->state = *start;
+    analysis->behind_call = false;
     do {
         run_path(analysis, place->address, &place->state);
-    } while (!analysis->found && next_place(analysis, place));
-    analysis->pending_count = analysis->continuation_count = 0;
+    } while (next_place(analysis, place));
 }
 
 // --- data in code
@@ -347,7 +392,8 @@ static void note_data(struct analysis *analysis, const struct hs_instruction *in
     uintptr_t unit = analysis->decoder->alignment;
     for (uintptr_t offset = 0; offset < instruction->data_size; offset += unit) {
         uintptr_t address = instruction->data + offset;
-        if (!inside(analysis, address) || !set(analysis->data, bit_of(analysis, address)))
+        if (!inside(analysis, address) ||
+            !hs_code_visits__mark(&analysis->visits, place_of(analysis, address), HS_PLACE_DATA))
             return;
     }
 }
@@ -378,9 +424,9 @@ static uintptr_t unreached_start(const struct analysis *analysis)
     uintptr_t address = analysis->at - hs_decoder_rest(analysis->decoder, analysis->at - start);
     struct hs_instruction instruction;
     uint32_t context = 0;
-    while (address > start && !test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))
+    while (address > start && !been_at(analysis, address) && !is_data(analysis, address))
         address -= unit;
-    if (!test(analysis->visited, bit_of(analysis, address)) && !is_data(analysis, address))
+    if (!been_at(analysis, address) && !is_data(analysis, address))
         return start;
     if (is_data(analysis, address) || !decode_at(analysis, address, &context, &instruction))
         return address + unit;
@@ -515,205 +561,74 @@ static bool revive(struct analysis *analysis, bool last)
     return true;
 }
 
-// --- the answer
+// --- rounds
 
-// The frame pointer before sp, which may have moved on by what nobody knows.
-static void describe_alignment(const struct hs_decoder *decoder, const struct hs_code_state *state,
-                               struct hs_code_frame *frame)
+static void start_round(struct analysis *analysis)
 {
-    unsigned number = state->registers[decoder->fp].kind == HS_VALUE_ALIGNED ? decoder->fp : decoder->sp;
-    struct hs_code_value value = state->registers[number];
-    bool known = value.kind == HS_VALUE_ALIGNED && value.number != INT32_MIN;
-    frame->aligned = known ? state->aligned : 0;
-    frame->cfa_slot = known ? state->cfa_slot : 0;
-    frame->aligned_register = (uint8_t)number;
-    frame->aligned_offset = known ? -value.number : 0;
-    frame->cfa_in_memory = false;
+    hs_code_visits__start_round(&analysis->visits);
+    analysis->found = analysis->jumps_without_frame = analysis->revived = false;
+    analysis->switch_count = analysis->body_count = 0;
+    analysis->switches_differ = 0;
+    analysis->cases_left = CASES_MAX;
 }
 
-static bool cfa_is_in_memory(struct hs_code_frame *frame)
+// False: the paths did not agree on something, and the next round is to know.
+static bool run_round(struct analysis *analysis)
 {
-    frame->cfa_in_memory = frame->cfa_slot != 0;
-    frame->cfa_register = frame->aligned_register;
-    frame->cfa_offset = hs_code_frame__from_aligned(frame, frame->cfa_slot);
-    return frame->cfa_in_memory;
-}
-
-// sp before the frame pointer before any other register that calls preserve; of who was interrupted, before any.
-static bool describe_cfa(const struct analysis *analysis, const struct hs_code_state *state,
-                         struct hs_code_frame *frame)
-{
-    const struct hs_decoder *decoder = analysis->decoder;
-    bool any = analysis->exact;
-    frame->bases = 0;
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
-        if (state->registers[i].kind != HS_VALUE_CFA || state->registers[i].number == INT32_MIN ||
-            !(any || i == decoder->sp || decoder->callee_saved & hs_register_bit(i)))
-            continue;
-        frame->bases |= hs_register_bit(i);
-        frame->base_offsets[i] = -state->registers[i].number;
-    }
-    if (!frame->bases)
-        return HS_DECODERS_ALIGN && cfa_is_in_memory(frame);
-    unsigned number = (unsigned)__builtin_ctzll(frame->bases);
-    if (frame->bases & hs_register_bit(decoder->fp))
-        number = decoder->fp;
-    if (frame->bases & hs_register_bit(decoder->sp))
-        number = decoder->sp;
-    frame->cfa_register = (uint8_t)number;
-    frame->cfa_offset = frame->base_offsets[number];
-    return true;
-}
-
-// Code that starts threads takes a function and its argument off a stack that nothing else is on.
-static bool is_outermost(const struct analysis *analysis)
-{
-    struct hs_code_value sp = analysis->result.registers[analysis->decoder->sp];
-    return !analysis->exact && !analysis->guessed && sp.kind == HS_VALUE_CFA &&
-           sp.number > analysis->decoder->entry_sp_from_cfa;
-}
-
-static bool is_unchanged(const struct hs_code_state *state, unsigned number)
-{
-    return state->registers[number].kind == HS_VALUE_ENTRY && state->registers[number].number == (int32_t)number;
-}
-
-// As long as the stack pointer is below the slot.
-static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_state *state, unsigned number)
-{
-    struct hs_code_value sp = state->registers[decoder->sp];
-    enum hs_code_value_kind base = hs_code_state__slot_base(state, number);
-    if (base == HS_VALUE_ALIGNED && sp.kind == HS_VALUE_CFA)
-        return false; // what was aligned is off the stack again
-    return state->saved & hs_register_bit(number) && (sp.kind != base || state->slots[number] >= sp.number);
-}
-
-// What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
-// another register.
-static void take_stub_caller(const struct hs_decoder *decoder, const struct hs_code_state *state,
-                             struct hs_code_frame *frame)
-{
-    if (!decoder->ra_of_stubs)
-        return;
-    uint64_t other = hs_register_bit(decoder->ra_of_stubs), ra = hs_register_bit(decoder->ra);
-    if (frame->stored & other && holds_slot(decoder, state, decoder->ra_of_stubs) && !(frame->saved & ra)) {
-        frame->slots[decoder->ra] = frame->slots[decoder->ra_of_stubs];
-        frame->saved |= ra;
-        frame->unchanged &= ~ra;
-    }
-    frame->saved &= ~other;
-    frame->unchanged &= ~other;
-}
-
-// A system call may need the frame pointer's register: its value is in another one meanwhile.
-static uint8_t moved_fp(const struct analysis *analysis)
-{
-    const struct hs_decoder *decoder = analysis->decoder;
-    const struct hs_code_value *registers = analysis->result.registers;
-    for (unsigned i = 1; analysis->exact && i < HS_DECODER_REGISTERS; i++)
-        if (registers[i].kind == HS_VALUE_ENTRY && registers[i].number == decoder->fp)
-            return (uint8_t)i;
-    return 0;
-}
-
-// What its caller pushed is off the stack again: it jumps on, as the entry of lazy binding does, and its caller is the
-// one in the link register.
-static bool has_taken_more(const struct analysis *analysis)
-{
-    const struct hs_decoder *decoder = analysis->decoder;
-    struct hs_code_value sp = analysis->result.registers[decoder->sp];
-    return analysis->exact && decoder->ra != HS_DECODER_NO_REGISTER && sp.kind == HS_VALUE_CFA &&
-           sp.number > decoder->entry_sp_from_cfa;
+    const struct hs_code *code = analysis->code;
+    struct hs_code_state *start = &analysis->start;
+    start_round(analysis);
+    if (code->entered)
+        hs_code_frame__state(analysis->decoder, code->entered, start);
+    else
+        hs_code_state__at_entry(analysis->decoder, start);
+    analysis->guessed = code->entered && code->entered->guessed;
+    run_all(analysis, code->entered ? code->entry : code->address, start);
+    if (!hs_code_visits__settle(&analysis->visits))
+        return false;
+    for (int i = 1; i <= REVIVALS_MAX && !analysis->found && revive(analysis, i == REVIVALS_MAX); i++)
+        hs_code_visits__settle(&analysis->visits);
+    return !analysis->visits.changed;
 }
 
 static bool describe(const struct analysis *analysis, struct hs_code_frame *frame)
 {
-    const struct hs_decoder *decoder = analysis->decoder;
-    const struct hs_code_state *state = &analysis->result;
-    frame->outermost = is_outermost(analysis);
-    if (frame->outermost)
-        return true;
-    if (has_taken_more(analysis)) {
-        uint64_t all = hs_register_bit(HS_DECODER_REGISTERS) - 1;
-        *frame = (struct hs_code_frame){
-            .cfa_register = decoder->sp, .bases = hs_register_bit(decoder->sp), .unchanged = all};
-        return true;
-    }
-    if (HS_DECODERS_ALIGN)
-        describe_alignment(decoder, state, frame);
-    if (!describe_cfa(analysis, state, frame))
-        return false;
-    uint64_t lost = HS_DECODERS_ALIGN ? state->aligned & ~frame->aligned : 0;
-    frame->saved = frame->unchanged = 0;
-    frame->stored = state->saved & ~lost;
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
-        frame->slots[i] = state->slots[i];
-        if (!hs_code_state__matters(decoder, i) || i == decoder->sp)
-            continue;
-        bool called_out = i == decoder->ra && !analysis->exact; // the call has overwritten it
-        // What this path has not changed another path to the same place may have: what was stored holds for both.
-        bool unchanged = !called_out && is_unchanged(state, i);
-        if (holds_slot(decoder, state, i) || (frame->stored & hs_register_bit(i) && !unchanged))
-            frame->saved |= hs_register_bit(i);
-        else if (unchanged)
-            frame->unchanged |= hs_register_bit(i);
-    }
-    take_stub_caller(decoder, state, frame);
-    frame->fp_register = (frame->saved | frame->unchanged) & hs_register_bit(decoder->fp) ? 0 : moved_fp(analysis);
-    if (decoder->ra == HS_DECODER_NO_REGISTER)
-        return true;
-    // What a function saves is in its own frame: else this is the rest of one that starts before.
-    uint64_t ra = hs_register_bit(decoder->ra);
-    return frame->unchanged & ra || (frame->saved & ra && frame->slots[decoder->ra] < 0);
+    const struct hs_described what = {analysis->decoder, &analysis->result, analysis->exact, analysis->guessed};
+    return analysis->found && hs_code_frame__describe(&what, frame);
 }
 
-static void state_of_frame(const struct hs_decoder *decoder, const struct hs_code_frame *frame,
-                           struct hs_code_state *state)
+// What the paths that lead there agree on.
+static bool find_frame(struct analysis *analysis, struct hs_code_frame *frame)
 {
-    hs_code_state__at_entry(decoder, state);
-    state->saved = frame->stored;
-    if (HS_DECODERS_ALIGN) {
-        state->aligned = frame->aligned;
-        state->cfa_slot = frame->cfa_slot;
-        state->was_aligned = frame->aligned || frame->cfa_slot;
-    }
-    for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {
-        state->slots[i] = frame->slots[i];
-        if (frame->bases >> i & 1)
-            state->registers[i] = (struct hs_code_value){-frame->base_offsets[i], HS_VALUE_CFA};
-        else if (!(frame->unchanged >> i & 1))
-            state->registers[i] = hs_value_unknown();
-    }
-    if (HS_DECODERS_ALIGN && state->was_aligned)
-        state->registers[frame->aligned_register] = (struct hs_code_value){-frame->aligned_offset, HS_VALUE_ALIGNED};
+    for (int round = 0; round < ROUNDS_MAX && HS_MAY_LOOK_AT(analysis->code->size); round++)
+        if (run_round(analysis))
+            return !analysis->visits.full && describe(analysis, frame);
+    return false;
+}
+
+static void lay_out(struct analysis *analysis)
+{
+    struct hs_code_visits *visits = &analysis->visits;
+    visits->decoder = analysis->decoder;
+    visits->places = places_in(analysis->decoder, analysis->code->size);
+    visits->depth_at = (uint16_t *)(analysis + 1);
+    visits->marks = (uint8_t *)(visits->depth_at + visits->places);
 }
 
 bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t at, bool exact, void *memory,
                 struct hs_code_frame *frame)
 {
     struct analysis *analysis = memory;
-    struct hs_code_state *start = &analysis->start;
     analysis->decoder = decoder;
     analysis->code = code;
     analysis->at = at;
     analysis->exact = exact;
-    analysis->visited = (uint8_t *)memory + sizeof *analysis;
-    analysis->queued = analysis->visited + bitmap_size(decoder, code->size);
-    analysis->data = analysis->queued + bitmap_size(decoder, code->size);
-    analysis->cases_left = CASES_MAX;
     if (code->size > HS_ANALYSIS_CODE_MAX || !inside(analysis, at) || !HS_MAY_LOOK_AT(code->size))
         return false;
+    lay_out(analysis);
     if (decoder->data_in_code)
         find_data(analysis);
-    if (code->entered)
-        state_of_frame(decoder, code->entered, start);
-    else
-        hs_code_state__at_entry(decoder, start);
-    analysis->guessed = code->entered && code->entered->guessed;
-    run_all(analysis, code->entered ? code->entry : code->address, start);
-    for (int i = 1; i <= REVIVALS_MAX && !analysis->found && revive(analysis, i == REVIVALS_MAX);)
-        i++;
-    bool known = analysis->found && describe(analysis, frame);
+    bool known = find_frame(analysis, frame);
     frame->guessed = analysis->guessed;
     frame->unreached = analysis->revived;
     bool proven = known && !frame->guessed && !(exact && frame->unreached);

@@ -37,6 +37,11 @@ static inline struct hs_code_value hs_value_unknown(void)
     return (struct hs_code_value){0, HS_VALUE_UNKNOWN};
 }
 
+static inline bool hs_code_value__same(struct hs_code_value a, struct hs_code_value b)
+{
+    return a.kind == b.kind && a.number == b.number;
+}
+
 // What a saved register's slot is from.
 static inline enum hs_code_value_kind hs_code_state__slot_base(const struct hs_code_state *state, unsigned number)
 {

@@ -2,6 +2,7 @@
 #include "unwind/full_step.h"
 
 #include "arch/likely.h"
+#include "unwind/call_site.h"
 #include "unwind/code_row.h"
 #include "unwind/compile.h"
 #include "unwind/expression.h"
@@ -83,6 +84,15 @@ static bool knows_return_address(const struct hs_full_walk *walk, const struct h
 #endif
 }
 
+// As the walk of the fast steps may.
+static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *row, uintptr_t ra)
+{
+    bool elsewhere =
+        row->cfa_expression || row->cfa_register != HS_DWARF_SP || (HS_DECODERS_ALIGN && row->cfa_in_memory);
+    return elsewhere && walk->switches++ < HS_SWITCHES_MAX &&
+           hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
+}
+
 static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_row *found)
 {
     const struct hs_cfi_section *section = &found->place.section;
@@ -107,7 +117,8 @@ static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_
         next.values[HS_DWARF_SP] += (uintptr_t)ra->value + sizeof cfa;
 #endif
     bool frameless = walk->exact && row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
-    if (!found->place.fde.signal_frame && (cfa < sp || (next.values[HS_DWARF_SP] <= sp && !frameless)))
+    bool up = cfa >= sp && (next.values[HS_DWARF_SP] > sp || frameless);
+    if (!found->place.fde.signal_frame && !up && !(cfa < sp && may_switch(walk, row, next.values[HS_DWARF_RA])))
         return HS_END_BAD_STACK;
     next.values[HS_DWARF_PC] = hs_arch_strip(next.values[HS_DWARF_RA]);
     walk->registers = next;
@@ -130,7 +141,7 @@ static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
 #endif
     walk->registers = next;
     walk->exact = true;
-    return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
+    return HS_STEP_MORE;
 }
 
 // The same by the code itself. Tables of what switches stacks speak of where it leads to, and some of epilogues are
@@ -172,13 +183,12 @@ static int step_by_guess(struct hs_full_walk *walk)
     uintptr_t sp = values[HS_DWARF_SP], fp = values[HS_DWARF_FP], pc;
     uintptr_t base = rule & HS_RULE_BASE_IS_FP ? fp : sp, cfa = base + hs_rule_cfa_offset(rule);
     uintptr_t slot = hs_rule_ra_slot(rule, base, cfa);
-    struct hs_module module;
-    if (base < sp || base % HS_WORD_SIZE || cfa <= sp || !hs_words_read(&walk->memory, slot, &pc) ||
+    bool down = base < sp;
+    if (base % HS_WORD_SIZE || (!down && cfa <= sp) || !hs_words_read(&walk->memory, slot, &pc) ||
         !hs_words_read(&walk->memory, slot - HS_WORD_SIZE * hs_rule_fp_below_ra(rule), &fp))
         return HS_END_NO_RULE;
     pc = hs_arch_strip(pc);
-    uintptr_t code = hs_code_at(pc);
-    if (!hs_module_find(hs_rule_address(code, false), &module))
+    if ((down && walk->switches++ >= HS_SWITCHES_MAX) || !hs_call_site__at(hs_code_at(pc), walk->memory.copy))
         return HS_END_NO_RULE;
     values[HS_DWARF_PC] = pc;
     values[HS_DWARF_SP] = cfa;
@@ -189,25 +199,38 @@ static int step_by_guess(struct hs_full_walk *walk)
     return HS_STEP_MORE;
 }
 
+// A call through a bad pointer, as the fast steps know it.
+static HS_COLD int step_from_nowhere(struct hs_full_walk *walk)
+{
+    uintptr_t *values = walk->registers.values, pc;
+#ifdef HS_ARCH_LINK_REGISTER
+    pc = hs_arch_strip(values[HS_DWARF_RA]);
+#else
+    if (!hs_words_read(&walk->memory, values[HS_DWARF_SP], &pc))
+        return HS_END_NO_RULE;
+#endif
+    if (!walk->exact || !hs_call_site__at(hs_code_at(pc), walk->memory.copy))
+        return HS_END_NO_RULE;
+#ifndef HS_ARCH_LINK_REGISTER
+    values[HS_DWARF_SP] += HS_WORD_SIZE;
+#endif
+    values[HS_DWARF_PC] = pc;
+    walk->exact = false;
+    return HS_STEP_MORE;
+}
+
 #ifdef HS_ARCH_HEADER
 // Code that no file has is the kernel's, for signal handlers to return to, if what is on the stack leads to code; and
-// where it was interrupted, the link register may do so.
+// where it was interrupted, the way back may be where a call has left it.
 static int step_over_unknown(struct hs_full_walk *walk)
 {
     struct hs_full_walk next = *walk;
     uintptr_t *values = next.registers.values;
     next.guessed = true;
-#ifdef HS_ARCH_LINK_REGISTER
-    if (walk->exact) {
-        values[HS_DWARF_PC] = hs_arch_strip(values[HS_DWARF_RA]);
-        next.exact = false;
-        bool leads = hs_code_at(values[HS_DWARF_PC]) && values[HS_DWARF_PC] != walk->registers.values[HS_DWARF_PC];
-        *walk = leads ? next : *walk;
-        return leads ? HS_STEP_MORE : HS_END_NO_RULE;
-    }
-#endif
-    if (step_over_signal(&next, HS_SIGNAL_CONTEXT_FROM_SP) != HS_STEP_MORE || !hs_code_at(values[HS_DWARF_PC]) ||
-        values[HS_DWARF_SP] <= walk->registers.values[HS_DWARF_SP] || values[HS_DWARF_SP] % HS_WORD_SIZE)
+    int result = walk->exact ? step_from_nowhere(&next) : step_over_signal(&next, HS_SIGNAL_CONTEXT_FROM_SP);
+    bool up = walk->exact || (values[HS_DWARF_SP] > walk->registers.values[HS_DWARF_SP] &&
+                              values[HS_DWARF_SP] % HS_WORD_SIZE == 0 && hs_code_at(values[HS_DWARF_PC]));
+    if (result != HS_STEP_MORE || !up)
         return HS_END_NO_RULE;
     *walk = next;
     return HS_STEP_MORE;
@@ -231,7 +254,7 @@ int hs_full_step(struct hs_full_walk *walk)
     case HS_ROW_BAD:
         return HS_END_BAD_RULE;
     case HS_ROW_MISSING:
-        return found.place.in_module ? step_by_guess(walk) : HS_END_NO_RULE;
+        return found.place.in_module ? step_by_guess(walk) : step_from_nowhere(walk);
     case HS_ROW_FOUND:
         break;
     }

@@ -10,7 +10,8 @@ struct hs_full_walk {
     struct hs_all_registers registers;
     struct hs_words memory;
     bool exact;
-    bool guessed; // the last step was a guess
+    bool guessed;     // the last step was a guess
+    uint8_t switches; // to stacks below
 };
 
 // Where the full walks of one walk start: each passes the frames between its own and the one that it is for, so the

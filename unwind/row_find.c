@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/row_find.h"
 
+#include "unwind/call_site.h"
 #include "unwind/code_row.h"
 #include "unwind/function_bounds.h"
 #include "unwind/rule_cache.h"
@@ -17,14 +18,6 @@ static bool at_start_code(const struct hs_module *module, uintptr_t pc)
     struct hs_range text;
     const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
     return text_at(module, (uintptr_t)code, &text) && hs_start_code(code, (size_t)(text.end - code));
-}
-
-static bool after_call(const struct hs_module *module, uintptr_t pc)
-{
-    struct hs_range text;
-    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
-    return text_at(module, (uintptr_t)code, &text) &&
-           HS_ARCH_DECODER(pc)->ends_with_call(code, (size_t)(code - text.start));
 }
 
 static bool starts_function(const struct hs_found_row *found, uintptr_t pc)
@@ -73,7 +66,7 @@ static bool after_path_end(const struct hs_module *module, uintptr_t pc)
 static bool planted(const struct hs_found_row *found, uintptr_t pc)
 {
     const struct hs_module *module = &found->place.module;
-    if (found->place.in_module && after_call(module, pc))
+    if (found->place.in_module && hs_call_site__in_module(module, pc))
         return false;
     return starts_function(found, pc) || (found->place.in_module && after_path_end(module, pc));
 }

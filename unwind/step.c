@@ -3,6 +3,7 @@
 
 #include "arch/likely.h"
 
+#include "unwind/call_site.h"
 #include "unwind/capture.h"
 #include "unwind/full_step.h"
 #include "unwind/module.h"
@@ -66,6 +67,12 @@ static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_
     return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
 }
 
+// Whether the walk may go on at `pc`, with a CFA below its stack pointer.
+static HS_COLD bool may_switch(struct hs_walk *walk, uintptr_t pc)
+{
+    return walk->switches++ < HS_SWITCHES_MAX && hs_call_site__at(pc, true);
+}
+
 static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     if (needs_all_registers(walk, odd))
@@ -76,10 +83,12 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
     uintptr_t pc, fp = walk->fp;
     if (!read_return_address(walk, odd, cfa, &pc) || !read_frame_pointer(walk, odd, cfa, &fp))
         return HS_END_BAD_STACK;
-    // A leaf that was interrupted may have no frame at all.
-    if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
-        return HS_END_BAD_STACK;
     pc = hs_arch_strip(pc);
+    // A leaf that was interrupted may have no frame at all.
+    bool up = cfa > walk->sp || (cfa == walk->sp && odd->ra_base == HS_BASE_LINK);
+    bool elsewhere = cfa != walk->sp && (odd->cfa_base == HS_BASE_FP || odd->cfa_deref);
+    if (!odd->signal && !up && !(elsewhere && may_switch(walk, pc)))
+        return HS_END_BAD_STACK;
     walk->pc = pc;
     walk->sp = cfa;
     walk->fp = fp;
@@ -107,19 +116,59 @@ HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 #endif
     next.exact = true;
     *walk = next;
-    return walk->pc ? HS_STEP_MORE : HS_END_ROOT;
+    return HS_STEP_MORE;
+}
+
+// A call through a bad pointer leaves a pc where no code is; the return address is where a call has left it.
+static HS_COLD int step_from_nowhere(struct hs_walk *walk)
+{
+    struct hs_walk next = *walk;
+    struct hs_module module;
+    if (!walk->exact || hs_module_find(hs_rule_address(walk->pc, true), &module))
+        return HS_END_NO_RULE;
+#ifdef HS_ARCH_LINK_REGISTER
+    next.pc = hs_arch_strip(walk->link);
+#else
+    if (!hs_stack_memory_read(&next.memory, walk->sp, &next.pc))
+        return HS_END_NO_RULE;
+    next.sp += sizeof next.pc;
+#endif
+    if (!hs_call_site__at(next.pc, true))
+        return HS_END_NO_RULE;
+    next.exact = false;
+    *walk = next;
+    return HS_STEP_MORE;
+}
+
+// No frame has pc 0, nor what is near: it would be taken for a mark among the addresses of a stack.
+static HS_COLD int step_over_signal(struct hs_walk *walk, uintptr_t context)
+{
+    int result = hs_step_signal(walk, context);
+    return result == HS_STEP_MORE && walk->pc < HS_STACK_PAGE ? step_from_nowhere(walk) : result;
+}
+
+// The same rule where the frame pointer leads to a stack below.
+static HS_COLD int step_down(struct hs_walk *walk, uint32_t rule)
+{
+    struct hs_walk next = *walk;
+    next.sp = walk->fp - 1;
+    if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || walk->fp % sizeof(uintptr_t) ||
+        hs_step_standard(&next, rule) != HS_STEP_MORE || !may_switch(&next, next.pc))
+        return HS_END_BAD_STACK;
+    *walk = next;
+    return HS_STEP_MORE;
 }
 
 // No table vouches for this frame: everything is checked before it is believed.
 static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
-    struct hs_module module;
-    if (rule & HS_RULE_BASE_IS_FP && (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t)))
+    bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
+    if (by_fp && walk->fp % sizeof(uintptr_t))
         return HS_END_NO_RULE;
-    int result = hs_step_standard(&next, rule);
+    int result = down ? step_down(&next, rule) : hs_step_standard(&next, rule);
     // Nor is a zero believed to be the end: most words that are no return address are zeros.
-    if (result != HS_STEP_MORE || !hs_module_find(hs_rule_address(next.pc, false), &module))
+    if (result != HS_STEP_MORE || (!down && !hs_call_site__at(next.pc, true)))
         return HS_END_NO_RULE;
     *walk = next;
     walk->guessed = true;
@@ -129,20 +178,22 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 {
     if (hs_rule_is(rule, HS_RULE_STANDARD))
-        return hs_step_standard(walk, rule);
+        return step_down(walk, rule);
     if (hs_rule_is(rule, HS_RULE_GUESSED))
         return step_by_guess(walk, rule);
     if (!hs_rule_is(rule, HS_RULE_ODD))
         return HS_END_NO_RULE;
     switch ((enum hs_odd_kind)hs_rule_odd_sub_kind(rule)) {
     case HS_ODD_END:
+        if (hs_rule_odd_argument(rule) == HS_END_NO_RULE)
+            return step_from_nowhere(walk);
         return (int)hs_rule_odd_argument(rule);
     case HS_ODD_TABLE:
         return step_by_table(walk, hs_odd_rule_at(hs_rule_odd_argument(rule)));
     case HS_ODD_FULL:
         return hs_step_full(walk);
     case HS_ODD_SIGNAL:
-        return hs_step_signal(walk, walk->sp + hs_rule_odd_argument(rule));
+        return step_over_signal(walk, walk->sp + hs_rule_odd_argument(rule));
     }
     return HS_END_BAD_RULE;
 }

@@ -13,8 +13,9 @@ struct hs_full_start;
 // A frame on the way. Everything a step reads or changes.
 struct hs_walk {
     uintptr_t pc, sp, fp;
-    bool exact;   // pc is where the frame was interrupted, not a return address
-    bool guessed; // a guessed rule was used
+    bool exact;       // pc is where the frame was interrupted, not a return address
+    bool guessed;     // a guessed rule was used
+    uint8_t switches; // to stacks below
 #ifdef HS_ARCH_LINK_REGISTER
     uintptr_t link;    // the link register of an exact frame
     uintptr_t context; // where the kernel put all its registers, a ucontext_t; 0: not known
@@ -24,6 +25,10 @@ struct hs_walk {
     struct hs_full_start *full; // where steps that need all registers start from
 };
 
+// What switches stacks keeps the frame pointer, which may lead to a stack below: so often in one walk, since a damaged
+// stack could lead round.
+#define HS_SWITCHES_MAX 16
+
 // The result of a step: HS_STEP_MORE, or the enum hs_end that ends the walk.
 #define HS_STEP_MORE (-1)
 
@@ -31,7 +36,7 @@ struct hs_walk {
 // Steps to what a signal interrupted; the kernel put the registers at `context`, a ucontext_t.
 int hs_step_signal(struct hs_walk *walk, uintptr_t context);
 
-// Steps by a rule that is not a standard one.
+// Steps by a rule that is not a standard one, or by which no step up can be made.
 int hs_step_odd(struct hs_walk *walk, uint32_t rule);
 
 // Steps with all registers: starts in its own frame, or goes on where it was left, walks to the frame at walk->pc,
@@ -49,6 +54,7 @@ static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers
     walk->sp = start->sp;
     walk->fp = start->fp;
     walk->exact = walk->guessed = false;
+    walk->switches = 0;
 #ifdef HS_ARCH_LINK_REGISTER
     walk->link = walk->context = 0;
     walk->slot = start->sp;
@@ -87,8 +93,11 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
 
 static inline int hs_step(struct hs_walk *walk, uint32_t rule)
 {
-    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
-        return hs_step_standard(walk, rule);
+    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1)) {
+        int result = hs_step_standard(walk, rule);
+        if (__builtin_expect(result != HS_END_BAD_STACK, 1))
+            return result;
+    }
     // A copy: the address of `walk` does not escape, so the loops of the walkers keep it in registers.
     struct hs_walk copy = *walk;
     int result = hs_step_odd(&copy, rule);

@@ -15,6 +15,7 @@ __attribute__((noinline)) int hs_step_full(struct hs_walk *walk)
     uintptr_t *values = full->registers.values;
     if (!walk->full->known) {
         full->exact = true;
+        full->switches = 0;
         full->memory.copy = NULL;
         hs_capture_all(&full->registers);
         hs_stack_memory_start(&full->memory.live, values[HS_DWARF_SP]);

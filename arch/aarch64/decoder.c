@@ -228,6 +228,7 @@ static bool branch(struct a64 *a64)
     switch (a64->word >> 24) {
     case 0x54: // b.cond, bc.cond
         flow_to(a64, HS_FLOW_BRANCH, hs_bits__signed(a64->word, 5, 19));
+        a64->instruction->unless_equal = bits(a64, 0, 4) == 1;
         return true;
     case 0x55: // retaasppc
         flow(a64, HS_FLOW_RETURN);
@@ -292,8 +293,11 @@ static void add_whole_register(struct a64 *a64)
 static void add_shifted(struct a64 *a64)
 {
     bool whole = bit(a64, 31) && bits(a64, 10, 6) == 0, subtracts = bit(a64, 30);
-    if (rd(a64) == A64_ZERO)
+    if (rd(a64) == A64_ZERO) {
+        if (whole && subtracts && bit(a64, 29) && rn(a64) != A64_ZERO && rm(a64) != A64_ZERO)
+            hs_instruction__compare(a64->instruction, rn(a64), rm(a64));
         return;
+    }
     if (whole && rn(a64) != A64_ZERO)
         add_whole_register(a64);
     else if (whole && !subtracts && rm(a64) != A64_ZERO)
@@ -305,8 +309,11 @@ static void add_shifted(struct a64 *a64)
 static void add_extended(struct a64 *a64)
 {
     bool whole = bit(a64, 31) && bits(a64, 13, 2) == 3 && bits(a64, 10, 3) == 0, sets_flags = bit(a64, 29);
-    if (sets_flags && rd(a64) == A64_ZERO)
+    if (sets_flags && rd(a64) == A64_ZERO) {
+        if (whole && bit(a64, 30) && rm(a64) != A64_ZERO) // cmp sp, register
+            hs_instruction__compare(a64->instruction, rn(a64), rm(a64));
         return;
+    }
     if (whole)
         add_whole_register(a64);
     else

@@ -39,7 +39,7 @@ static bool map_0f_high(struct view *view)
     const struct amd64 *code = view->code;
     switch (code->opcode) {
     case 0x80 ... 0x8f:
-        flow(view, HS_FLOW_BRANCH);
+        branch_on_condition(view);
         return true;
     case 0x90 ... 0x9f:
         clobber_rm_byte(view);

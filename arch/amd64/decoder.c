@@ -40,8 +40,11 @@ static void arithmetic(struct view *view)
 {
     const struct amd64 *code = view->code;
     enum operation operation = code->opcode >> 3;
-    if (operation == CMP)
+    if (operation == CMP) {
+        if ((code->opcode & 5) == 1 && code->wide && !code->is_memory)
+            hs_instruction__compare(view->out, dwarf(code->rm), dwarf(code->reg));
         return;
+    }
     switch (code->opcode & 7) {
     case 0:
         clobber_rm_byte(view);
@@ -326,7 +329,7 @@ static bool main_map(struct view *view)
         string_operation(view);
         return true;
     case 0x70 ... 0x7f:
-        flow(view, HS_FLOW_BRANCH);
+        branch_on_condition(view);
         return true;
     case 0x80 ... 0x83:
         arithmetic_group(view);

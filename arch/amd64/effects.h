@@ -109,6 +109,14 @@ static inline void flow(struct view *view, enum hs_flow kind)
     view->out->flow = (uint8_t)kind;
 }
 
+// The low bits of the opcode are the condition.
+static inline void branch_on_condition(struct view *view)
+{
+    enum { UNEQUAL = 5 };
+    flow(view, HS_FLOW_BRANCH);
+    view->out->unless_equal = (view->code->opcode & 15) == UNEQUAL;
+}
+
 static inline void move_sp(struct view *view, int32_t bytes)
 {
     add(view, RSP, RSP, bytes);

@@ -68,9 +68,11 @@ const char *describe_instruction(const struct hs_instruction *instruction)
         say(" conditional");
     if (instruction->delay_slot)
         say(instruction->likely ? " likely" : " delay");
-    say("%s", flows[instruction->flow]);
+    say("%s%s", flows[instruction->flow], instruction->unless_equal ? " unless equal" : "");
     if (instruction->target)
         say(" %#lx", (unsigned long)instruction->target);
+    if (instruction->compares)
+        say(" compares r%u r%u", instruction->compared, instruction->compared_with);
     for (unsigned i = 0; i < instruction->count; i++)
         say_effect(&instruction->effects[i]);
     return line[0] ? line + 1 : line;

@@ -40,29 +40,32 @@ static const struct known known[] = {
     {0x294153f3, "r19=? r20=?"},                        // ldp w19, w20, [sp, #8]
     {0x69820413, "r0=r0+64 [r0+0]=r19 [r0+8]=r1"},      // stgp x19, x1, [x0, #64]!
     // sums
-    {0x910003fd, "r29=r31+0"},    // mov x29, sp
-    {0x910003bf, "r31=r29+0"},    // mov sp, x29
-    {0xd10083ff, "r31=r31-32"},   // sub sp, sp, #32
-    {0xd14007ff, "r31=r31-4096"}, // sub sp, sp, #1, lsl #12
-    {0x9100c3bf, "r31=r29+48"},   // add sp, x29, #48
-    {0x110083ff, "r31=?"},        // add wsp, wsp, #32
-    {0xb10083ff, ""},             // cmn sp, #32
-    {0xcb2c63ff, "r31=r31-r12"},  // sub sp, sp, x12
-    {0x8b2c63ff, "r31=r31+r12"},  // add sp, sp, x12
-    {0x8b2c67ff, "r31=?"},        // add sp, sp, x12, uxtx #1
-    {0xeb2c63ff, ""},             // cmp sp, x12
-    {0x8b140273, "r19=r19+r20"},  // add x19, x19, x20
-    {0x8b140673, "r19=?"},        // add x19, x19, x20, lsl #1
-    {0xcb1403f3, "r19=?"},        // neg x19, x20
-    {0xeb13029f, ""},             // cmp x20, x19
-    {0xaa0003f3, "r19=r0+0"},     // mov x19, x0
-    {0x2a0003f3, "r19=?"},        // mov w19, w0
-    {0xaa1f03f3, "r19=#0"},       // mov x19, xzr
-    {0x927cef9f, "r31=?"},        // and sp, x28, #-16
-    {0xf27cef9f, ""},             // tst x28, #-16
-    {0xb2400800, "r0=r0|7"},      // orr x0, x0, #7
-    {0xb24003e0, "r0=#1"},        // mov x0, #1 (orr)
-    {0xb2410fe0, "r0=?"},         // orr x0, xzr, #0x8000000000000007
+    {0x910003fd, "r29=r31+0"},        // mov x29, sp
+    {0x910003bf, "r31=r29+0"},        // mov sp, x29
+    {0xd10083ff, "r31=r31-32"},       // sub sp, sp, #32
+    {0xd14007ff, "r31=r31-4096"},     // sub sp, sp, #1, lsl #12
+    {0x9100c3bf, "r31=r29+48"},       // add sp, x29, #48
+    {0x110083ff, "r31=?"},            // add wsp, wsp, #32
+    {0xb10083ff, ""},                 // cmn sp, #32
+    {0xcb2c63ff, "r31=r31-r12"},      // sub sp, sp, x12
+    {0x8b2c63ff, "r31=r31+r12"},      // add sp, sp, x12
+    {0x8b2c67ff, "r31=?"},            // add sp, sp, x12, uxtx #1
+    {0xeb2c63ff, "compares r31 r12"}, // cmp sp, x12
+    {0x8b140273, "r19=r19+r20"},      // add x19, x19, x20
+    {0x8b140673, "r19=?"},            // add x19, x19, x20, lsl #1
+    {0xcb1403f3, "r19=?"},            // neg x19, x20
+    {0xeb13029f, "compares r20 r19"},
+    {0x6b13029f, ""},         // cmp w20, w19
+    {0xcb1f03ff, ""},         // neg xzr, xzr
+                              // cmp x20, x19
+    {0xaa0003f3, "r19=r0+0"}, // mov x19, x0
+    {0x2a0003f3, "r19=?"},    // mov w19, w0
+    {0xaa1f03f3, "r19=#0"},   // mov x19, xzr
+    {0x927cef9f, "r31=?"},    // and sp, x28, #-16
+    {0xf27cef9f, ""},         // tst x28, #-16
+    {0xb2400800, "r0=r0|7"},  // orr x0, x0, #7
+    {0xb24003e0, "r0=#1"},    // mov x0, #1 (orr)
+    {0xb2410fe0, "r0=?"},     // orr x0, xzr, #0x8000000000000007
     {0xb27cf3e0, "r0=#-15"},
     {0xd2800210, "r16=#16"},      // mov x16, #16
     {0xd2b00010, "r16=?"},        // mov x16, #0x80000000
@@ -82,11 +85,12 @@ static const struct known known[] = {
     {0xd63f0200, "call r30=?"}, // blr x16
     {0xd73f0a11, "call r30=?"}, // blraa x16, x17
     {0x14000002, "jump 0x1008"},
-    {0x54000040, "branch 0x1008"}, // b.eq
-    {0xb4ffffe1, "branch 0xffc"},  // cbz x1
-    {0x37080040, "branch 0x1008"}, // tbnz w0, #1
-    {0xd61f0200, "indirect"},      // br x16
-    {0xd71f0a11, "indirect"},      // braa x16, x17
+    {0x54000040, "branch 0x1008"},              // b.eq
+    {0x54000041, "branch unless equal 0x1008"}, // b.ne
+    {0xb4ffffe1, "branch 0xffc"},               // cbz x1
+    {0x37080040, "branch 0x1008"},              // tbnz w0, #1
+    {0xd61f0200, "indirect"},                   // br x16
+    {0xd71f0a11, "indirect"},                   // braa x16, x17
     {0xd65f03c0, "return"},
     {0xd65f0bff, "return"}, // retaa
     {0xd65f0fff, "return"}, // retab

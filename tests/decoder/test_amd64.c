@@ -66,7 +66,10 @@ static const struct known {
     {"\x31\xdb", 2, "r3=#0"},                                      // xor ebx, ebx
     {"\x48\x31\xc3", 3, "r3=?"},                                   // xor rbx, rax
     {"\x66\x31\xdb", 3, "r3=?"},                                   // xor bx, bx
-    {"\x48\x39\xec", 3, ""},                                       // cmp rsp, rbp
+    {"\x48\x39\xec", 3, "compares r7 r6"},                         // cmp rsp, rbp
+    {"\x4c\x3b\xdc", 3, "compares r7 r11"},                        // cmp r11, rsp
+    {"\x39\xec", 2, ""},                                           // cmp esp, ebp
+    {"\x48\x3b\x23", 3, ""},                                       // cmp rsp, [rbx]
     {"\x80\xfb\x03", 3, ""},                                       // cmp bl, 3
     {"\x48\x85\xdb", 3, ""},                                       // test rbx, rbx
     {"\xf7\xc3\x00\x01\x00\x00", 6, ""},                           // test ebx, 0x100
@@ -105,6 +108,8 @@ static const struct known {
     {"\x3e\xff\x24\xc5\x00\x10\x00\x00", 8, "indirect"},           // notrack jmp [rax*8+0x1000]
     {"\x74\x0e", 2, "branch 0x1010"},                              // je .+0x10
     {"\x0f\x84\xfa\x00\x00\x00", 6, "branch 0x1100"},              // je .+0x100
+    {"\x75\x0e", 2, "branch unless equal 0x1010"},                 // jne .+0x10
+    {"\x0f\x85\xfa\x00\x00\x00", 6, "branch unless equal 0x1100"}, // jne .+0x100
     {"\xe3\x0e", 2, "branch 0x1010"},                              // jrcxz .+0x10
     {"\xe2\x0e", 2, "branch 0x1010 r2=?"},                         // loop .+0x10
     {"\xc7\xf8\x0a\x00\x00\x00", 6, "branch 0x1010 r0=?"},         // xbegin .+0x10

@@ -272,6 +272,16 @@ static __attribute__((noinline)) void fault(void)
     BARRIER();
 }
 
+// Where no code is; NULL as well.
+static void (*volatile nowhere)(void);
+
+static __attribute__((noinline)) void call_nowhere(void)
+{
+    if (!sigsetjmp(after_fault, 1))
+        nowhere();
+    BARRIER();
+}
+
 static void on_signal(int number, siginfo_t *more, void *context)
 {
     (void)number, (void)more, (void)context;
@@ -345,6 +355,12 @@ int main(void)
         innermost = fault;
         sink = f1(i);
         good &= report("at a fault", found[1] == leaf_caller ? right_frames(3) : 0);
+        innermost = call_nowhere;
+        for (int null = 0; null < 2; null++) {
+            nowhere = null ? NULL : (void (*)(void))(uintptr_t)unmapped;
+            sink = f1(i);
+            good &= report(null ? "at a call of NULL" : "at a call of nowhere", found_count > 3 ? right_frames(3) : 0);
+        }
     }
     return !good;
 }

@@ -6,7 +6,7 @@
         .macro  LABEL name
         .globl  \name
         .hidden \name
-        nop
+        call    *%rax
 \name:
         nop
         .endm

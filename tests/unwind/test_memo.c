@@ -318,10 +318,36 @@ START_TEST(guessed_frames)
     walk_fake(fake_plain, 10, 40);
     ck_assert(!memo->guessed);
     words[11] = pc(fake_unknown);
-    words[21] = 12345; // not code: the guess is not believed
-    walk_fake(fake_plain, 10, 20);
-    ck_assert(!memo->guessed);
-    ck_assert_int_eq(memo->end, HS_END_NO_RULE);
+    // Not code, and code that no call is before: the guess is not believed.
+    for (int i = 0; i < 2; i++) {
+        words[21] = i ? pc(fake_plain) + 1 : 12345;
+        walk_fake(fake_plain, 10, 20);
+        ck_assert(!memo->guessed);
+        ck_assert_int_eq(memo->end, HS_END_NO_RULE);
+    }
+}
+END_TEST
+
+// A frame pointer that leads to a stack below is followed, if a call is there, but not for ever.
+START_TEST(stacks_below)
+{
+    memo = make_memo(1000);
+    words[91] = pc(fake_framed), words[93] = pc(fake_root_too);
+    words[20] = (uintptr_t)&words[30], words[21] = pc(fake_plain), words[23] = pc(fake_root);
+    for (int i = 0; i < 2; i++) {
+        walk_fake(fake_plain, 90, 20);
+        check_root(fake_root);
+        ck_assert_uint_eq(memo->depth, 4);
+        ck_assert(!memo->guessed);
+    }
+    words[21] = pc(fake_plain) + 1;
+    walk_fake(fake_plain, 90, 20);
+    ck_assert_int_eq(memo->end, HS_END_BAD_STACK);
+    words[20] = (uintptr_t)&words[40], words[21] = pc(fake_framed);
+    words[40] = (uintptr_t)&words[20], words[41] = pc(fake_framed);
+    walk_fake(fake_plain, 90, 20);
+    ck_assert_int_eq(memo->end, HS_END_BAD_STACK);
+    ck_assert_uint_lt(memo->depth, 100);
 }
 END_TEST
 
@@ -382,6 +408,7 @@ int main(void)
     tcase_add_test(cases, every_word_matters);
     tcase_add_test(cases, ends_found_in_memory);
     tcase_add_test(cases, guessed_frames);
+    tcase_add_test(cases, stacks_below);
     tcase_add_test(cases, forgetting_starts_afresh);
     tcase_add_test(cases, garbage_on_the_stack);
     suite_add_tcase(suite, cases);

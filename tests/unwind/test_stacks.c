@@ -305,27 +305,56 @@ START_TEST(forked_children)
 }
 END_TEST
 
+static int call_is_found;
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    void *pcs[100];
-    struct hs_backtrace_info how;
+    void *pcs[100], *in_handler[100];
+    struct hs_backtrace_info how, how_in_handler;
     (void)number, (void)info;
     int depth = hs_backtrace_context(pcs, 100, context, &how);
-    // The frame that jumped to nowhere is lost; what matters is that the walk ends.
-    failures += depth < 1 || how.end == HS_BACKTRACE_COMPLETE;
+    int depth_in_handler = hs_backtrace_reason(in_handler, 100, &how_in_handler);
+    if (call_is_found) {
+        failures += depth < 4 || how.end != HS_BACKTRACE_COMPLETE || how.guessed;
+        failures += depth_in_handler < depth || how_in_handler.end != HS_BACKTRACE_COMPLETE;
+        failures +=
+            memcmp(pcs + 1, in_handler + depth_in_handler - (depth - 1), (size_t)(depth - 1) * sizeof *pcs) != 0;
+    } else {
+        failures += depth != 1 || how.end != HS_BACKTRACE_NO_RULE;
+    }
     handled++;
     siglongjmp(environment, 1);
 }
 
-// pc is in no module, and on a page that cannot be read.
+static void go_to(void (*volatile nowhere)(void))
+{
+    if (!sigsetjmp(environment, 1))
+        nowhere();
+}
+
+// pc is in no module, and on a page that cannot be read: the caller is where the call has left it.
+START_TEST(call_to_nowhere)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = on_fault;
+    sigaction(SIGSEGV, &action, NULL);
+    call_is_found = true;
+    go_to((void (*)(void))0x12345);
+    go_to(NULL);
+    ck_assert_int_eq(handled, 2);
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+// No call has left what lies there: the walk ends and says so.
 START_TEST(jump_to_nowhere)
 {
     struct sigaction action = {.sa_flags = SA_SIGINFO};
     action.sa_sigaction = on_fault;
     sigaction(SIGSEGV, &action, NULL);
-    static void (*volatile nowhere)(void) = (void (*)(void))0x12345;
     if (!sigsetjmp(environment, 1))
-        nowhere();
+        __asm__ volatile("sub $136, %%rsp\n lea 1f(%%rip), %%rax\n push %%rax\n jmp *%0\n 1: ud2" ::"r"(0x12345L)
+                         : "rax");
     ck_assert_int_eq(handled, 1);
     ck_assert_int_eq(failures, 0);
 }
@@ -345,6 +374,7 @@ int main(void)
     tcase_add_loop_test(cases, signals, 0, 4);
     tcase_add_test(cases, signals_while_walking);
     tcase_add_test(cases, forked_children);
+    tcase_add_test(cases, call_to_nowhere);
     tcase_add_test(cases, jump_to_nowhere);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Code in which paths come to one place with different frames: where they do, nothing is told that holds for one of
+// them alone.
+#include "tests/suite.h"
+#include "unwind/analysis.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+struct sample {
+    const char *name;
+    const struct hs_decoder *decoder;
+    const char *bytes;
+    size_t size, return_address;
+    int cfa_register; // -1: nothing may be told
+    int cfa_offset;
+};
+
+#define CODE(text) text, sizeof(text) - 1
+static const struct sample samples[] = {
+    // push rbp; mov rbp, rsp; jmp 2f; 1: push rax; 2: sub rcx, 1; jge 1b; call r8; leave; ret
+    {"amd64, frame pointer", &hs_decoder_amd64,
+     CODE("\x55\x48\x89\xe5\xeb\x01\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd0\xc9\xc3"), 16, 6, 16},
+    // push rbx; jmp 2f; 1: push rax; 2: sub rcx, 1; jge 1b; call r8; ret
+    {"amd64", &hs_decoder_amd64, CODE("\x53\xeb\x01\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd0\xc3"), 13, -1, 0},
+    // push rbx; call r8; 1: push rax; sub rcx, 1; jge 1b; call r9; ret
+    {"amd64, before a loop behind a call", &hs_decoder_amd64,
+     CODE("\x53\x41\xff\xd0\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd1\xc3"), 4, 7, 16},
+    {"amd64, a loop behind a call", &hs_decoder_amd64,
+     CODE("\x53\x41\xff\xd0\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd1\xc3"), 14, -1, 0},
+    // sub rsp, 8; test edi, edi; jne 2f; push rax; push rax; call r8; 1: call r9; add rsp, 8; ret; 2: call r10; jmp 1b
+    {"amd64, behind a call that does not come back", &hs_decoder_amd64,
+     CODE("\x48\x83\xec\x08\x85\xff\x75\x0d\x50\x50\x41\xff\xd0\x41\xff\xd1\x48\x83\xc4\x08\xc3\x41\xff\xd2\xeb\xf3"),
+     16, 7, 16},
+    // stp x29, x30, [sp, -16]!; mov x29, sp; 1: str x0, [sp, -16]!; subs x1, x1, 1; b.ge 1b; blr x2; mov sp, x29;
+    // ldp x29, x30, [sp], 16; ret
+    {"aarch64, frame pointer", &hs_decoder_aarch64,
+     CODE("\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\xe0\x0f\x1f\xf8\x21\x04\x00\xf1\xca\xff\xff\x54\x40\x00\x3f\xd6"
+          "\xbf\x03\x00\x91\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6"),
+     24, 29, 16},
+    // str x30, [sp, -16]!; 1: str x0, [sp, -16]!; subs x1, x1, 1; b.ge 1b; blr x2; brk 0
+    {"aarch64", &hs_decoder_aarch64,
+     CODE("\xfe\x0f\x1f\xf8\xe0\x0f\x1f\xf8\x21\x04\x00\xf1\xca\xff\xff\x54\x40\x00\x3f\xd6\x00\x00\x20\xd4"), 20, -1,
+     0},
+    // push {r11, lr}; mov r11, sp; 1: push {r0}; subs r1, r1, 1; bge 1b; blx r2; mov sp, r11; pop {r11, pc}
+    {"arm, frame pointer", &hs_decoder_arm,
+     CODE("\x00\x48\x2d\xe9\x0d\xb0\xa0\xe1\x04\x00\x2d\xe5\x01\x10\x51\xe2\xfc\xff\xff\xaa\x32\xff\x2f\xe1"
+          "\x0b\xd0\xa0\xe1\x00\x88\xbd\xe8"),
+     24, 11, 8},
+    // push {r4, lr}; 1: push {r0}; subs r1, r1, 1; bge 1b; blx r2; udf
+    {"arm", &hs_decoder_arm,
+     CODE("\x10\x40\x2d\xe9\x04\x00\x2d\xe5\x01\x10\x51\xe2\xfc\xff\xff\xaa\x32\xff\x2f\xe1\xf0\x00\xf0\xe7"), 20, -1,
+     0},
+    {"thumb, frame pointer", &hs_decoder_thumb,
+     CODE("\x80\xb5\x6f\x46\x01\xb4\x01\x39\xfc\xda\x90\x47\xbd\x46\x80\xbd"), 12, 7, 8},
+    {"thumb", &hs_decoder_thumb, CODE("\x10\xb5\x01\xb4\x01\x39\xfc\xda\x90\x47\x00\xde"), 10, -1, 0},
+    // daddiu sp, -16; sd ra, 8(sp); sd fp, 0(sp); move fp, sp; 1: daddiu sp, -16; bgtz a1, 1b; daddiu a1, -1; jalr t9;
+    // nop; move sp, fp; ld ra, 8(sp); ld fp, 0(sp); jr ra; daddiu sp, 16
+    {"mips64el, frame pointer", &hs_decoder_mips64el,
+     CODE("\xf0\xff\xbd\x67\x08\x00\xbf\xff\x00\x00\xbe\xff\x25\xf0\xa0\x03\xf0\xff\xbd\x67\xfe\xff\xa0\x1c"
+          "\xff\xff\xa5\x64\x09\xf8\x20\x03\x00\x00\x00\x00\x25\xe8\xc0\x03\x08\x00\xbf\xdf\x00\x00\xbe\xdf"
+          "\x08\x00\xe0\x03\x10\x00\xbd\x67"),
+     36, 30, 16},
+    // daddiu sp, -16; sd ra, 8(sp); 1: daddiu sp, -16; bgtz a1, 1b; daddiu a1, -1; jalr t9; nop; break
+    {"mips64el", &hs_decoder_mips64el,
+     CODE("\xf0\xff\xbd\x67\x08\x00\xbf\xff\xf0\xff\xbd\x67\xfe\xff\xa0\x1c\xff\xff\xa5\x64\x09\xf8\x20\x03"
+          "\x00\x00\x00\x00\x0d\x00\x00\x00"),
+     28, -1, 0},
+};
+
+START_TEST(depths)
+{
+    const struct sample *sample = &samples[_i];
+    struct hs_code code = {.bytes = (const uint8_t *)sample->bytes, .size = sample->size, .address = 0x10000};
+    struct hs_code_frame frame;
+    void *memory = calloc(1, hs_analysis_memory_size(sample->decoder, code.size));
+    uintptr_t at = code.address + sample->return_address - sample->decoder->call_size;
+    bool known = hs_analyse(sample->decoder, &code, at, false, memory, &frame);
+    free(memory);
+    ck_assert_msg(known == (sample->cfa_register >= 0), "%s: %d", sample->name, known);
+    if (!known)
+        return;
+    ck_assert_msg(frame.cfa_register == sample->cfa_register, "%s: register %u", sample->name, frame.cfa_register);
+    ck_assert_msg(frame.cfa_offset == sample->cfa_offset, "%s: offset %d", sample->name, frame.cfa_offset);
+    ck_assert_msg(!frame.guessed, "%s", sample->name);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("depths");
+    TCase *cases = tcase_create("depths");
+    tcase_add_loop_test(cases, depths, 0, sizeof samples / sizeof *samples);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/call_site.h"
+
+#include "arch/arch.h"
+#include "arch/decoder.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_memory.h"
+
+bool hs_call_site__in_module(const struct hs_module *module, uintptr_t pc)
+{
+    struct hs_range text;
+    const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
+    return !module->anonymous && hs_module_segment(module, code, &text) &&
+           HS_ARCH_DECODER(pc)->ends_with_call(code, (size_t)(code - text.start));
+}
+
+bool hs_call_site__at(uintptr_t pc, bool may_go)
+{
+    enum { LONGEST_CALL = 8 };
+    uint8_t copy[LONGEST_CALL];
+    struct hs_module module;
+    struct hs_range text;
+    uintptr_t code = hs_rule_address(pc, true);
+    if (!pc || !hs_module_find(hs_rule_address(pc, false), &module))
+        return false;
+    if (!module.anonymous)
+        return !hs_module_segment(&module, (const void *)code, &text) || hs_call_site__in_module(&module, pc);
+    return !hs_memory_copy(code - sizeof copy, copy, sizeof copy, may_go) ||
+           HS_ARCH_DECODER(pc)->ends_with_call(copy + sizeof copy, sizeof copy);
+}
