@@ -22,7 +22,7 @@ packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go file python3-jsonschema nodejs
+    google-perftools golang-go lld mold patchelf file python3-jsonschema nodejs
 )
 # Other vendors' nodejs brings npm along and conflicts with Debian's package of it.
 command -v npm >/dev/null || packages+=(npm)
