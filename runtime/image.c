@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-enum { SEGMENTS_LIMIT = 64, NOTES_LIMIT = 64 };
+enum { SEGMENTS_LIMIT = 64, NOTES_LIMIT = 64, HEAD = 64 };
 
 #if UINTPTR_MAX > 0xffffffffu
 typedef Elf64_Ehdr elf_header;
@@ -18,45 +18,168 @@ typedef Elf32_Ehdr elf_header;
 typedef Elf32_Phdr program_header;
 #endif
 
+// A module and its file. Memory is preferred: the file may have been replaced.
 struct source {
-    struct hs_image *image;
-    int fd; // of the module's file when memory cannot be read by a call; -1: none
+    uint64_t start, length, offset; // the mapping at hand
+    uint64_t origin;                // of the headers, in the file
+    uint64_t bias;
+    uint64_t end;  // as the file has it, of what is loaded
+    bool has_code; // something of it
+    const char *path;
+    int fd;         // of the file, when it was needed; -1: not yet, -2: there is none
+    bool is_opaque; // no call reads this memory
+    uint64_t table; // of segments, in the file
+    unsigned count;
 };
 
-// `offset` is where the file has what lies at `address`.
-static bool read_part(const struct source *source, uint64_t address, uint64_t offset, void *to, size_t length)
+static bool read_file(struct source *source, uint64_t offset, void *to, size_t length)
 {
-    if (hs_memory__read((uintptr_t)address, to, length) == length)
-        return true;
+    if (source->fd == -1 && source->path[0] == '/')
+        source->fd = (int)hs_system_open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    if (source->fd < 0)
+        source->fd = -2;
     return source->fd >= 0 && hs_system_pread(source->fd, to, length, offset) == (long)length;
 }
 
-static bool read_segment(const struct source *source, const elf_header *header, unsigned i, program_header *segment)
+// Of the file as it is on disk, whatever is in memory, only if it is the one that was mapped.
+static bool is_mapped_file(struct source *source)
 {
-    uint64_t offset = header->e_phoff + i * sizeof *segment;
-    return read_part(source, source->image->start + offset, offset, segment, sizeof *segment);
+    uint8_t there[HEAD], here[HEAD];
+    if (hs_memory__read((uintptr_t)source->start, here, sizeof here) != sizeof here)
+        return true;
+    return read_file(source, source->offset, there, sizeof there) && __builtin_memcmp(there, here, sizeof here) == 0;
 }
+
+// From the mapping at hand as far as that goes, else from the file.
+static bool read_bytes(struct source *source, uint64_t offset, void *to, size_t length)
+{
+    uint64_t within = offset - source->offset;
+    if (within < source->length && length <= source->length - within &&
+        hs_memory__read((uintptr_t)(source->start + within), to, length) == length)
+        return true;
+    return is_mapped_file(source) && read_file(source, offset, to, length);
+}
+
+static bool read_header(struct source *source)
+{
+    elf_header header;
+    if (!read_bytes(source, source->origin, &header, sizeof header) ||
+        __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(program_header))
+        return false;
+    source->table = source->origin + header.e_phoff;
+    source->count = header.e_phnum < SEGMENTS_LIMIT ? header.e_phnum : SEGMENTS_LIMIT;
+    return true;
+}
+
+static bool segment_at(struct source *source, unsigned i, program_header *segment)
+{
+    return i < source->count && read_bytes(source, source->table + i * sizeof *segment, segment, sizeof *segment);
+}
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(hs_memory__page_size() - 1);
+}
+
+static bool lies_in(const program_header *segment, uint64_t offset)
+{
+    return segment->p_type == PT_LOAD && offset >= page_of(segment->p_offset) &&
+           offset < segment->p_offset + (uint64_t)segment->p_filesz;
+}
+
+// Several segments may lie in one page of the file: the mapping is that of the first one with the same right to run.
+static bool find_bias(struct source *source, bool executable)
+{
+    uint64_t offset = source->offset - source->origin;
+    program_header segment;
+    bool found = false, sure = false;
+    source->bias = source->start;
+    for (unsigned i = 0; segment_at(source, i, &segment); i++) {
+        uint64_t end = segment.p_vaddr + (uint64_t)segment.p_memsz;
+        if (segment.p_type != PT_LOAD)
+            continue;
+        bool code = (segment.p_flags & PF_X) != 0, fits = code == executable;
+        source->end = end > source->end ? end : source->end;
+        source->has_code |= code;
+        if (!lies_in(&segment, offset) || sure || (found && !fits))
+            continue;
+        source->bias = source->start - (offset + segment.p_vaddr - segment.p_offset);
+        found = true;
+        sure = fits;
+    }
+    return found;
+}
+
+static void begin(struct source *source, uint64_t start, uint64_t end, uint64_t offset, const char *path)
+{
+    uint8_t byte;
+    *source = (struct source){
+        .start = start, .length = end - start, .offset = offset, .origin = offset, .path = path, .fd = -1};
+    source->is_opaque = !hs_memory__read((uintptr_t)start, &byte, 1);
+}
+
+static void finish(struct source *source)
+{
+    if (source->fd >= 0)
+        hs_system_close(source->fd);
+}
+
+uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, bool *has_code)
+{
+    struct source source;
+    uint8_t byte;
+    if (!mapping->readable)
+        return 0;
+    begin(&source, mapping->start, mapping->end, mapping->offset, path);
+    uint64_t reach = 0;
+    if (read_header(&source) && find_bias(&source, mapping->executable))
+        reach = page_of((uintptr_t)(source.bias + source.end) + hs_memory__page_size() - 1);
+    else if (source.is_opaque && !read_file(&source, 0, &byte, 1))
+        reach = HS_IMAGE_UNREADABLE;
+    *has_code |= source.is_opaque && source.has_code;
+    finish(&source);
+    return reach;
+}
+
+bool hs_image__has(const struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_file, const char *path)
+{
+    struct source source;
+    bool has = false;
+    begin(&source, mapped->start, mapped->first_end, mapped->offset, path);
+    if (read_header(&source) && find_bias(&source, mapped->first_executable)) {
+        program_header segment;
+        for (unsigned i = 0; !has && segment_at(&source, i, &segment); i++) {
+            // As if all of the file were where this segment is.
+            uint64_t offset = mapping->start - (source.bias + segment.p_vaddr - segment.p_offset);
+            has = lies_in(&segment, offset) &&
+                  (same_file ? offset == mapping->offset - source.origin : (segment.p_flags & PF_X) != 0);
+        }
+    }
+    finish(&source);
+    return has;
+}
+
+// ---- what is in it --------------------------------------------------------------------------------------------------
 
 static uint64_t padded(uint32_t length)
 {
     return (length + 3ull) & ~3ull;
 }
 
-static void find_build_id(const struct source *source, const program_header *segment)
+static void find_build_id(struct hs_image *image, struct source *source, const program_header *segment)
 {
-    struct hs_image *image = source->image;
-    uint64_t address = image->bias + segment->p_vaddr, offset = segment->p_offset, at = 0;
+    uint64_t start = source->origin + segment->p_offset, at = 0;
     struct {
         uint32_t name_length, length, type;
         char name[4];
     } note;
     for (unsigned i = 0; i < NOTES_LIMIT && at + sizeof note <= segment->p_memsz; i++) {
-        if (!read_part(source, address + at, offset + at, &note, sizeof note))
+        if (!read_bytes(source, start + at, &note, sizeof note))
             return;
         uint64_t description = at + 12 + padded(note.name_length);
         if (note.type == NT_GNU_BUILD_ID && note.name_length == 4 && note.length <= HS_BUILD_ID_LIMIT &&
             note.name[0] == 'G') {
-            if (read_part(source, address + description, offset + description, image->build_id, note.length))
+            if (read_bytes(source, start + description, image->build_id, note.length))
                 image->build_id_length = note.length;
             return;
         }
@@ -64,46 +187,46 @@ static void find_build_id(const struct source *source, const program_header *seg
     }
 }
 
-static void read_headers(const struct source *source)
+// What is loaded comes before what is told of it.
+static void look_at_segments(struct hs_image *image, struct source *source)
 {
-    struct hs_image *image = source->image;
-    elf_header header;
+    uint64_t tables = 0, tables_end = 0;
     program_header segment;
-    if (!read_part(source, image->start, 0, &header, sizeof header) ||
-        __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
-        return;
-    uint64_t lowest = UINT64_MAX, tables = 0, tables_end = 0;
-    // What is loaded comes before what is told of it.
-    for (unsigned i = header.e_phnum < SEGMENTS_LIMIT ? header.e_phnum : SEGMENTS_LIMIT; i-- > 0;) {
-        if (!read_segment(source, &header, i, &segment))
-            return;
+    for (unsigned i = source->count; i-- > 0 && segment_at(source, i, &segment);) {
         if (segment.p_type == PT_GNU_EH_FRAME)
             tables = segment.p_vaddr;
-        if (segment.p_type != PT_LOAD)
-            continue;
-        if (segment.p_vaddr < lowest)
-            lowest = segment.p_vaddr;
-        if (!(segment.p_flags & (PF_W | PF_X)) && tables - segment.p_vaddr < segment.p_filesz)
-            tables_end = segment.p_vaddr + segment.p_filesz;
+        if (segment.p_type == PT_LOAD && !(segment.p_flags & (PF_W | PF_X)) &&
+            tables - segment.p_vaddr < segment.p_filesz)
+            tables_end = segment.p_vaddr + (uint64_t)segment.p_filesz;
+        if (segment.p_type == PT_NOTE)
+            find_build_id(image, source, &segment);
     }
-    image->bias = image->start - (lowest == UINT64_MAX ? 0 : lowest & ~(uint64_t)(hs_memory__page_size() - 1));
     if (tables && tables_end) {
-        image->tables = image->bias + tables;
-        image->tables_end = image->bias + tables_end;
+        image->tables = source->bias + tables;
+        image->tables_end = source->bias + tables_end;
     }
-    for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_LIMIT && !image->build_id_length; i++)
-        if (read_segment(source, &header, i, &segment) && segment.p_type == PT_NOTE)
-            find_build_id(source, &segment);
 }
 
-void hs_image__read(struct hs_image *image, uintptr_t start, const char *path)
+void hs_image__read(struct hs_image *image, const struct hs_mapped *mapped, const char *path)
 {
-    uint8_t byte;
-    struct source source = {image, -1};
-    *image = (struct hs_image){.start = start, .bias = start};
-    if (path[0] == '/' && !hs_memory__read(start, &byte, 1))
-        source.fd = (int)hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-    read_headers(&source);
-    if (source.fd >= 0)
-        hs_system_close(source.fd);
+    struct source source;
+    bool has_headers = mapped->reach != 0;
+    begin(&source, mapped->start, mapped->first_end, mapped->offset, path);
+    if (!has_headers)
+        source.origin = 0;
+    *image = (struct hs_image){.bias = mapped->start - (has_headers ? 0 : mapped->offset), .origin = source.origin};
+    if (read_header(&source) && find_bias(&source, mapped->first_executable)) {
+        image->bias = source.bias;
+        look_at_segments(image, &source);
+    }
+    // Elsewhere than its tables.
+    if (!has_headers)
+        image->tables = image->tables_end = 0;
+    finish(&source);
+}
+
+bool hs_image__is_file(const char *path)
+{
+    struct hs_file_status status;
+    return hs_system_status_of(path, 0, &status) == 0;
 }

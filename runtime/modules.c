@@ -5,6 +5,8 @@
 #include "runtime/embed.h"
 #include "runtime/image.h"
 #include "runtime/journal.h"
+#include "runtime/log.h"
+#include "runtime/maps.h"
 #include "runtime/memory.h"
 #include "runtime/tables.h"
 #include "runtime/text.h"
@@ -13,235 +15,329 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MODULES_LIMIT = 4096, PATH_LIMIT = 1024, READ_SIZE = 16384 };
+enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, NESTED = 16, PATIENCE = 8 };
 
-// Code in memory: consecutive mappings of one file, or one anonymous mapping (`inode` 0).
-struct module {
-    uintptr_t start, end;
-    uint64_t inode;
-    bool executable;
-    bool present; // met in the running scan
-};
-
-struct mapping {
-    uintptr_t start, end;
-    uint64_t offset, inode;
-    bool executable;
-    const char *path;
+struct table { // by address
+    struct hs_code *code;
+    uint32_t count, capacity;
 };
 
 static struct {
-    struct module *table; // MODULES_LIMIT entries, touched as far as used
-    uint32_t count;
-    struct module recent;                             // the last one met
-    uintptr_t last_unknown_page;                      // code that no scan explains is not scanned for again at once
-    void (*unloaded)(uintptr_t start, uintptr_t end); // of a rescan, for what something else took the place of
-    bool dropped;
+    struct table now;
+    struct table next;           // of the running scan
+    uint32_t at;                 // in `now`, of the running scan: what lies behind it was not met yet
+    uint32_t nameless;           // in `now`
+    uint32_t unseen;             // pages of unknown code since the last scan
+    struct hs_code recent;       // the last one met
+    uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
+    bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules;
 
-static bool known(uintptr_t pc)
+// The group that the scan is collecting; all under the stack table's lock.
+static struct {
+    struct hs_mapped mapped; // empty: none
+    char path[PATH_LIMIT];   // as in the maps
+    size_t path_length;
+} group;
+
+static char buffer[READ_SIZE];
+static char name[PATH_LIMIT];
+
+// ---- what is known --------------------------------------------------------------------------------------------------
+
+static const struct hs_code *find(const struct hs_code *code, uint32_t count, uintptr_t address)
 {
-    if (pc - modules.recent.start < modules.recent.end - modules.recent.start)
-        return true;
-    for (uint32_t i = 0; i < modules.count; i++)
-        if (pc - modules.table[i].start < modules.table[i].end - modules.table[i].start) {
-            modules.recent = modules.table[i];
-            return true;
-        }
-    return false;
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (code[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    // A module may lie in a hole of another one.
+    for (uint32_t back = 1; back <= NESTED && back <= low; back++)
+        if (address < code[low - back].end)
+            return &code[low - back];
+    return NULL;
 }
 
-static void announce(const struct module *module, const char *path)
+bool hs_modules__hold(const struct hs_code *code, uint32_t count, uintptr_t pc)
 {
-    struct hs_image image;
-    hs_image__read(&image, module->start, path);
-    hs_embed__remember(path);
-    if (!modules.scanned)
-        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
-    hs_journal__module(module->start, module->end, image.bias, image.build_id, image.build_id_length, path);
+    return find(code, count, hs_modules__call_of(pc)) != NULL;
+}
+
+static bool known(uintptr_t address)
+{
+    if (address - modules.recent.start < modules.recent.end - modules.recent.start)
+        return true;
+    const struct hs_code *found = find(modules.now.code, modules.now.count, address);
+    if (found)
+        modules.recent = *found;
+    return found != NULL;
+}
+
+static bool reserve(struct table *table, uint32_t count)
+{
+    if (count <= table->capacity)
+        return true;
+    uint32_t capacity = table->capacity ? table->capacity : FIRST_CAPACITY;
+    while (capacity < count)
+        capacity *= 2;
+    struct hs_code *code = hs_memory__map(capacity * sizeof *code);
+    if (!code)
+        return false;
+    if (table->code) {
+        __builtin_memcpy(code, table->code, table->count * sizeof *code);
+        hs_memory__unmap(table->code, table->capacity * sizeof *code);
+    }
+    table->code = code;
+    table->capacity = capacity;
+    return true;
 }
 
 // ---- /proc/self/maps ------------------------------------------------------------------------------------------------
 
-// Parses one line in place: "start-end perms offset device inode path".
-static bool parse_line(char *line, struct mapping *mapping)
+// 0: no more room.
+typedef bool group_taker(void);
+
+static bool finish_group(group_taker *take)
 {
-    const char *at = line;
-    mapping->start = hs_text__parse(&at, 16);
-    if (*at++ != '-')
-        return false;
-    mapping->end = hs_text__parse(&at, 16);
-    if (*at++ != ' ')
-        return false;
-    mapping->executable = at[0] && at[1] && at[2] == 'x';
-    for (; *at && *at != ' '; at++)
-        continue;
-    at += *at == ' ';
-    mapping->offset = hs_text__parse(&at, 16);
-    for (at += *at == ' '; *at && *at != ' '; at++)
-        continue;
-    at += *at == ' ';
-    mapping->inode = hs_text__parse(&at, 10);
-    while (*at == ' ')
-        at++;
-    mapping->path = at;
-    return mapping->end > mapping->start;
+    bool good = !group.mapped.executable || take();
+    group.mapped = (struct hs_mapped){0};
+    return good;
 }
 
-// The group that the scan is collecting: mappings of one file, in address order.
-struct group {
-    struct module module;
-    char path[PATH_LIMIT];
-};
-
-static bool same_code(const struct module *a, const struct module *b)
+// As an earlier scan found it. Scans go upwards.
+static uint64_t reach_of(const struct hs_mapping *mapping, bool *has_code)
 {
-    return a->start == b->start && a->end == b->end && a->inode == b->inode;
-}
-
-static void drop(struct module *module)
-{
-    modules.dropped = true;
-    modules.recent = (struct module){0};
-    if (modules.unloaded)
-        modules.unloaded(module->start, module->end);
-    hs_journal__unload(module->start);
-    *module = modules.table[--modules.count];
-}
-
-// Ends what was where the module is now, before that is announced.
-static void drop_below(const struct module *module)
-{
-    for (uint32_t i = 0; modules.unloaded && i < modules.count;)
-        if (modules.table[i].start < module->end && module->start < modules.table[i].end)
-            drop(&modules.table[i]);
-        else
-            i++;
-}
-
-static void keep_module(const struct module *module, const char *path)
-{
-    for (uint32_t i = 0; i < modules.count; i++)
-        if (same_code(&modules.table[i], module)) {
-            modules.table[i].present = true;
-            return;
+    const struct table *now = &modules.now;
+    while (modules.at < now->count && now->code[modules.at].start < mapping->start)
+        modules.at++;
+    for (uint32_t i = modules.at; i < now->count && now->code[i].start == mapping->start; i++)
+        if (now->code[i].inode == mapping->inode && now->code[i].named) {
+            *has_code = true;
+            return now->code[i].reach;
         }
-    drop_below(module);
-    if (modules.count == MODULES_LIMIT)
-        return;
-    modules.table[modules.count] = *module;
-    modules.table[modules.count++].present = true;
-    if (path[0])
-        announce(module, path);
+    return hs_image__reach(mapping, name, has_code);
 }
 
-static void finish_group(struct group *group)
+static bool add_mapping(struct hs_mapping *mapping, group_taker *take)
 {
-    if (group->module.executable)
-        keep_module(&group->module, group->path);
-    group->module = (struct module){0};
-    group->path[0] = 0;
-}
-
-static void add_mapping(struct group *group, const struct mapping *mapping)
-{
-    bool named = mapping->path[0] != 0;
-    bool continues = named && mapping->inode == group->module.inode && mapping->offset != 0 &&
-                     hs_text__equal(mapping->path, group->path);
+    if (mapping->path_length >= PATH_LIMIT)
+        mapping->path_length = PATH_LIMIT;
+    bool same = mapping->path_length == group.path_length &&
+                __builtin_memcmp(mapping->path, group.path, group.path_length) == 0;
+    if (group.mapped.end && hs_mapped__add(&group.mapped, mapping, same, name))
+        return true;
     // .bss: the anonymous pages behind a module's file mappings belong to no code of their own.
-    if (!named && !mapping->executable)
-        return;
-    if (!continues) {
-        finish_group(group);
-        struct hs_text text;
-        hs_text__start(&text, group->path, sizeof group->path);
-        hs_text__add(&text, mapping->path);
-        group->module.start = mapping->start;
-        group->module.inode = mapping->inode;
-    }
-    group->module.end = mapping->end;
-    group->module.executable |= mapping->executable;
-}
-
-static void scan_text(int fd, struct group *group)
-{
-    static char buffer[READ_SIZE]; // under the stack table's lock
-    size_t filled = 0;
-    for (;;) {
-        long got = hs_system_read(fd, buffer + filled, sizeof buffer - 1 - filled);
-        if (got <= 0)
-            return;
-        filled += (size_t)got;
-        size_t line = 0;
-        for (size_t i = 0; i < filled; i++) {
-            if (buffer[i] != '\n')
-                continue;
-            buffer[i] = 0;
-            struct mapping mapping;
-            if (parse_line(buffer + line, &mapping))
-                add_mapping(group, &mapping);
-            line = i + 1;
-        }
-        for (size_t i = line; i < filled; i++)
-            buffer[i - line] = buffer[i];
-        filled -= line;
-    }
-}
-
-static bool scan(void)
-{
-    static struct group group; // under the stack table's lock
-    if (!modules.table)
-        modules.table = hs_memory__map(MODULES_LIMIT * sizeof *modules.table);
-    long fd = HS_SYSTEM_OPEN_OWN("maps");
-    if (fd >= 0 && !modules.table)
-        hs_system_close((int)fd);
-    if (fd < 0 || !modules.table)
+    if (!mapping->path_length && !mapping->executable)
+        return true;
+    if (!finish_group(take))
         return false;
-    for (uint32_t i = 0; i < modules.count; i++)
-        modules.table[i].present = false;
-    scan_text((int)fd, &group);
-    finish_group(&group);
-    modules.scanned = true;
-    hs_system_close((int)fd);
+    group.path_length = mapping->path_length;
+    __builtin_memcpy(group.path, mapping->path, mapping->path_length);
+    hs_mapping__copy_path(group.path, group.path_length, name, sizeof name);
+    bool has_code = false;
+    uint64_t reach = mapping->path_length ? reach_of(mapping, &has_code) : 0;
+    hs_mapped__begin(&group.mapped, mapping, reach);
+    group.mapped.executable |= has_code;
     return true;
 }
 
-static void drop_missing(void)
+// Returns the length of the lines that were complete.
+static size_t scan_lines(size_t filled, group_taker *take, bool *good)
 {
-    for (uint32_t i = 0; i < modules.count;)
-        if (modules.table[i].present)
-            i++;
+    struct hs_mapping mapping;
+    size_t line = 0;
+    for (size_t i = 0; i < filled && *good; i++) {
+        if (buffer[i] != '\n')
+            continue;
+        hs_mapping__parse(&mapping, buffer + line);
+        if (mapping.end > mapping.start)
+            *good = add_mapping(&mapping, take);
+        line = i + 1;
+    }
+    return line;
+}
+
+static bool scan(group_taker *take)
+{
+    size_t filled = 0;
+    bool good = true;
+    long got, fd = HS_SYSTEM_OPEN_OWN("maps");
+    if (fd < 0)
+        return false;
+    modules.at = 0;
+    group.mapped = (struct hs_mapped){0};
+    while (good && (got = hs_system_read((int)fd, buffer + filled, sizeof buffer - 1 - filled)) > 0) {
+        filled += (size_t)got;
+        size_t done = scan_lines(filled, take, &good);
+        filled -= done;
+        for (size_t i = 0; done && i < filled; i++)
+            buffer[i] = buffer[done + i];
+        // No path that long can be opened.
+        if (filled == sizeof buffer - 1)
+            filled /= 2;
+    }
+    hs_system_close((int)fd);
+    return good && finish_group(take);
+}
+
+// ---- from one scan to the next --------------------------------------------------------------------------------------
+
+static bool collect(void)
+{
+    struct table *next = &modules.next;
+    if (!reserve(next, next->count + 1))
+        return false;
+    next->code[next->count++] = (struct hs_code){.start = (uintptr_t)group.mapped.start,
+                                                 .end = (uintptr_t)group.mapped.end,
+                                                 .reach = (uintptr_t)group.mapped.reach,
+                                                 .inode = group.mapped.inode,
+                                                 .named = group.path_length != 0};
+    return true;
+}
+
+// Negative: `left` comes first. 0: the same code.
+static int compare(const struct hs_code *left, const struct hs_code *right)
+{
+    if (left->start != right->start)
+        return left->start < right->start ? -1 : 1;
+    if (left->end != right->end)
+        return left->end < right->end ? -1 : 1;
+    if (left->inode != right->inode)
+        return left->inode < right->inode ? -1 : 1;
+    return 0;
+}
+
+// What `next` does not have moves to the front of `now`; returns how many there are.
+static uint32_t part_missing(void)
+{
+    struct table *now = &modules.now, *next = &modules.next;
+    uint32_t missing = 0;
+    for (uint32_t i = 0, k = 0; i < now->count; i++) {
+        while (k < next->count && compare(&next->code[k], &now->code[i]) < 0)
+            k++;
+        if (k < next->count && compare(&next->code[k], &now->code[i]) == 0)
+            next->code[k].announced = now->code[i].announced;
         else
-            drop(&modules.table[i]);
+            now->code[missing++] = now->code[i];
+    }
+    now->count = missing;
+    return missing;
+}
+
+// Code that is gone stays known until that is said. There is room.
+static void keep_missing(void)
+{
+    const struct table *now = &modules.now;
+    struct table *next = &modules.next;
+    uint32_t from = next->count, missing = now->count;
+    next->count += missing;
+    for (uint32_t to = next->count; missing;)
+        if (from && compare(&next->code[from - 1], &now->code[missing - 1]) > 0)
+            next->code[--to] = next->code[--from];
+        else
+            next->code[--to] = now->code[--missing];
+}
+
+static bool announce(void)
+{
+    if (!group.path_length)
+        return true;
+    struct hs_code wanted = {(uintptr_t)group.mapped.start, (uintptr_t)group.mapped.end, .inode = group.mapped.inode};
+    struct hs_code *code = modules.now.code + modules.at;
+    const struct hs_code *end = modules.now.code + modules.now.count;
+    while (code > modules.now.code && compare(code - 1, &wanted) >= 0)
+        code--;
+    while (code < end && compare(code, &wanted) < 0)
+        code++;
+    if (code == end || compare(code, &wanted) != 0 || code->announced)
+        return true;
+    struct hs_image image;
+    const char *path = name[0] ? name : "[path too long]";
+    hs_image__read(&image, &group.mapped, name);
+    hs_embed__remember(path);
+    if (!modules.scanned)
+        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
+    hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
+    code->announced = true;
+    return true;
+}
+
+// The paths are in the maps alone.
+static void announce_new(void)
+{
+    bool some = false;
+    modules.nameless = 0;
+    for (uint32_t i = 0; i < modules.now.count; i++) {
+        some |= modules.now.code[i].named && !modules.now.code[i].announced;
+        modules.nameless += !modules.now.code[i].named;
+    }
+    if (some)
+        scan(announce);
+}
+
+static bool update(void (*unloaded)(const struct hs_code *code, uint32_t count))
+{
+    modules.unseen = 0;
+    modules.next.count = 0;
+    bool good = reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
+                reserve(&modules.next, modules.next.count + modules.now.count);
+    if (!good) {
+        if (!modules.failed)
+            hs_log(HS_LOG_WARN, "the list of modules cannot be read or kept: names will be missing", NULL, 0);
+        modules.failed = true;
+        return false;
+    }
+    uint32_t missing = part_missing();
+    modules.recent = (struct hs_code){0};
+    if (missing && unloaded) {
+        unloaded(modules.now.code, missing);
+        for (uint32_t i = 0; i < missing; i++)
+            hs_journal__unload(modules.now.code[i].start);
+    } else {
+        keep_missing();
+    }
+    struct table now = modules.next;
+    modules.next = modules.now;
+    modules.now = now;
+    announce_new();
+    modules.scanned = true;
+    return missing && unloaded;
 }
 
 void hs_modules__see(uintptr_t pc)
 {
     uintptr_t call = hs_modules__call_of(pc);
-    if (known(call))
+    if (known(call) || modules.last_unknown_page == call >> 12)
         return;
-    if (modules.last_unknown_page == call >> 12)
-        return;
-    if (scan())
-        modules.last_unknown_page = known(call) ? 0 : call >> 12;
+    modules.last_unknown_page = call >> 12;
+    if (++modules.unseen > modules.nameless / PATIENCE) {
+        update(NULL);
+        if (known(call))
+            modules.last_unknown_page = 0;
+    }
 }
 
-bool hs_modules__rescan(void (*unloaded)(uintptr_t start, uintptr_t end))
+void hs_modules__settle(void)
+{
+    if (modules.unseen)
+        update(NULL);
+}
+
+bool hs_modules__rescan(void (*unloaded)(const struct hs_code *code, uint32_t count))
 {
     modules.last_unknown_page = 0;
-    modules.unloaded = unloaded;
-    modules.dropped = false;
-    if (modules.count && scan())
-        drop_missing();
-    modules.unloaded = NULL;
-    return modules.dropped;
+    return modules.now.count && update(unloaded);
 }
 
 void hs_modules__reset(void)
 {
-    modules.count = 0;
-    modules.recent = (struct module){0};
+    modules.now.count = 0;
+    modules.nameless = modules.unseen = 0;
+    modules.recent = (struct hs_code){0};
     modules.last_unknown_page = 0;
 }

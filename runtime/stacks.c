@@ -281,15 +281,15 @@ static void kill(uint32_t id, struct node *node)
     atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
 }
 
-static HS_COLD void forget_range(uintptr_t start, uintptr_t end)
+static HS_COLD void forget_code(const struct hs_code *code, uint32_t count)
 {
     for (uint32_t id = 1; id <= trie.count; id++) {
         struct node *node = node_of(id);
         uintptr_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
-        if (pc != DEAD && hs_modules__call_of(pc) - start < end - start)
+        if (pc != DEAD && hs_modules__hold(code, count, pc))
             kill(id, node);
     }
-    hs_wide_nodes__forget(start, end);
+    hs_wide_nodes__forget(code, count);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
@@ -297,7 +297,7 @@ HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return false;
-    bool unloaded = hs_modules__rescan(forget_range);
+    bool unloaded = hs_modules__rescan(forget_code);
     hs_lock__release(&trie.lock);
     return unloaded;
 }
@@ -306,6 +306,7 @@ HS_COLD void hs_stacks__flush(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return;
+    hs_modules__settle();
     hs_journal__flush_code();
     hs_lock__release(&trie.lock);
 }

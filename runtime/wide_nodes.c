@@ -119,12 +119,12 @@ HS_COLD uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t i
     return id;
 }
 
-void hs_wide_nodes__forget(uintptr_t start, uintptr_t end)
+void hs_wide_nodes__forget(const struct hs_code *code, uint32_t count)
 {
     struct table *table = atomic_load_explicit(&wide.table, memory_order_relaxed);
     for (uint32_t i = 0; table && i < table->capacity; i++) {
         uintptr_t pc = atomic_load_explicit(&table->entries[i].pc, memory_order_relaxed);
-        if (pc && hs_modules__call_of(pc) - start < end - start)
+        if (pc && hs_modules__hold(code, count, pc))
             atomic_store_explicit(&table->entries[i].parent, FORGOTTEN, memory_order_relaxed);
     }
 }

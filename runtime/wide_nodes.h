@@ -9,6 +9,8 @@
 #ifndef HEAPSONDE_RUNTIME_WIDE_NODES_H
 #define HEAPSONDE_RUNTIME_WIDE_NODES_H
 
+#include "runtime/modules.h"
+
 #include <stdint.h>
 
 // Children that are searched as a list before the hash is asked.
@@ -19,8 +21,8 @@ uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc);
 // Returns `id`, 0 when the table cannot grow.
 uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
 
-// Makes the entries for return addresses into [start, end) unfindable.
-void hs_wide_nodes__forget(uintptr_t start, uintptr_t end);
+// Makes the entries for return addresses into this code (in address order) unfindable.
+void hs_wide_nodes__forget(const struct hs_code *code, uint32_t count);
 
 void hs_wide_nodes__reset(void);
 

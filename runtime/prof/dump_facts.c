@@ -10,7 +10,7 @@
 
 #include <fcntl.h>
 
-enum { MAP_FIRST = 256 << 10 };
+enum { MAP_FIRST = 256 << 10, LINE_LEAST = 32 };
 
 // ---- the memory map -------------------------------------------------------------------------------------------------
 
@@ -56,40 +56,12 @@ static void read_map(struct hs_dump_facts *facts)
         facts->map[facts->map_length] = 0;
 }
 
-static const char *behind_blanks(const char *at)
-{
-    while (*at == ' ')
-        at++;
-    return at;
-}
-
-static const char *behind_word(const char *at)
-{
-    while (*at && *at != ' ' && *at != '\n')
-        at++;
-    return behind_blanks(at);
-}
-
-// start-end perms offset major:minor inode path
-bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_dump_mapping *mapping)
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_mapping *mapping)
 {
     if (*at >= facts->map_length)
         return false;
-    const char *text = facts->map + *at;
-    mapping->start = hs_text__parse(&text, 16);
-    text += *text == '-';
-    mapping->end = hs_text__parse(&text, 16);
-    text = behind_blanks(text);
-    mapping->executable = text[0] > ' ' && text[1] > ' ' && text[2] == 'x';
-    text = behind_word(text);
-    mapping->offset = hs_text__parse(&text, 16);
-    text = behind_word(behind_blanks(text));
-    mapping->inode = hs_text__parse(&text, 10);
-    mapping->path = text = behind_blanks(text);
-    while (*text && *text != '\n')
-        text++;
-    mapping->path_length = (size_t)(text - mapping->path);
-    *at = (uint64_t)(text - facts->map) + (*text == '\n');
+    const char *end = hs_mapping__parse(mapping, facts->map + *at);
+    *at = (uint64_t)(end - facts->map) + (*end == '\n');
     return true;
 }
 
@@ -103,57 +75,50 @@ void hs_dump_facts__write_map(struct hs_dump_output *output)
 
 // ---- modules --------------------------------------------------------------------------------------------------------
 
-static bool same_file(const struct hs_dump_module *module, const struct hs_dump_mapping *mapping)
+static bool same_path(const struct hs_dump_module *module, const struct hs_mapping *mapping)
 {
-    return mapping->offset && mapping->path_length && mapping->path_length == module->path_length &&
+    return mapping->path_length == module->path_length &&
            __builtin_memcmp(mapping->path, module->path, module->path_length) == 0;
 }
 
-// Modules are the groups of mappings with code; the vdso is one, too.
-static void group(struct hs_dump_facts *facts, uint32_t limit)
+static void begin_module(struct hs_dump_facts *facts, struct hs_dump_module *module, const struct hs_mapping *mapping)
 {
-    struct hs_dump_mapping mapping;
-    struct hs_dump_module *module = NULL;
     bool has_code = false;
-    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);) {
-        if (!mapping.path_length)
-            continue;
-        if (!module || !same_file(module, &mapping)) {
-            facts->module_count += has_code;
-            if (facts->module_count == limit)
-                return;
-            module = &facts->modules[facts->module_count];
-            *module = (struct hs_dump_module){
-                .start = mapping.start, .path = mapping.path, .path_length = mapping.path_length};
-            has_code = false;
-        }
-        module->end = mapping.end;
-        has_code |= mapping.executable;
-    }
-    facts->module_count += has_code;
+    *module = (struct hs_dump_module){.path = mapping->path, .path_length = mapping->path_length};
+    hs_mapping__copy_path(mapping->path, mapping->path_length, facts->line, sizeof facts->line);
+    uint64_t reach = hs_image__reach(mapping, facts->line, &has_code);
+    hs_mapped__begin(&module->mapped, mapping, reach);
+    module->mapped.executable |= has_code;
 }
 
-static void copy_path(char *to, const struct hs_dump_module *module)
+// Modules are the groups of mappings with code; the vdso is one, too. There is room for one more than there can be.
+static void group(struct hs_dump_facts *facts)
 {
-    size_t length = module->path_length < HS_PROF_PATH ? module->path_length : 0;
-    __builtin_memcpy(to, module->path, length);
-    to[length] = 0;
+    struct hs_mapping mapping;
+    struct hs_dump_module *module = facts->modules;
+    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);) {
+        if (module->mapped.end && hs_mapped__add(&module->mapped, &mapping, same_path(module, &mapping), facts->line))
+            continue;
+        if (!mapping.path_length)
+            continue;
+        module += module->mapped.executable;
+        begin_module(facts, module, &mapping);
+    }
+    facts->module_count = (uint32_t)(module + module->mapped.executable - facts->modules);
 }
 
 static void find_modules(struct hs_dump_facts *facts)
 {
-    struct hs_dump_mapping mapping;
-    uint32_t limit = 1; // one more than there are
-    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);)
-        limit += mapping.executable;
+    uint32_t limit = (uint32_t)(facts->map_length / LINE_LEAST) + 1;
     facts->module_memory = limit * sizeof *facts->modules;
     facts->modules = hs_memory__map((size_t)facts->module_memory);
     if (!facts->modules)
         return;
-    group(facts, limit);
+    group(facts);
     for (uint32_t i = 0; i < facts->module_count; i++) {
-        copy_path(facts->line, &facts->modules[i]);
-        hs_image__read(&facts->modules[i].image, (uintptr_t)facts->modules[i].start, facts->line);
+        struct hs_dump_module *module = &facts->modules[i];
+        hs_mapping__copy_path(module->path, module->path_length, facts->line, sizeof facts->line);
+        hs_image__read(&module->image, &module->mapped, facts->line);
     }
 }
 
@@ -162,12 +127,12 @@ const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts
     uint32_t low = 0, high = facts->module_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (facts->modules[middle].end <= address)
+        if (facts->modules[middle].mapped.end <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    bool inside = low < facts->module_count && facts->modules[low].start <= address;
+    bool inside = low < facts->module_count && facts->modules[low].mapped.start <= address;
     return inside ? &facts->modules[low] : NULL;
 }
 
@@ -198,7 +163,9 @@ static uint64_t read_resident(struct hs_dump_facts *facts)
 {
     if (!hs_text__read_own("/proc/thread-self/statm", "/proc/self/statm", facts->line, sizeof facts->line))
         return 0;
-    const char *at = behind_word(facts->line);
+    const char *at = facts->line;
+    while (*at && *at++ != ' ')
+        continue;
     return hs_text__parse(&at, 10) * hs_memory__page_size();
 }
 

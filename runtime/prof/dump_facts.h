@@ -12,17 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// One line of the map. The path is not terminated; it lies in the text.
-struct hs_dump_mapping {
-    uint64_t start, end, offset, inode;
-    bool executable;
-    const char *path;
-    size_t path_length;
-};
-
-// Consecutive mappings of one file, of which at least one is executable.
+// Mappings of one file that belong together, of which at least one is executable.
 struct hs_dump_module {
-    uint64_t start, end;
+    struct hs_mapped mapped;
     const char *path; // as in the map, not terminated
     size_t path_length;
     struct hs_image image;
@@ -53,7 +45,7 @@ void hs_dump_facts__gather(struct hs_dump_facts *facts);
 void hs_dump_facts__free(struct hs_dump_facts *facts);
 
 // The next line of the map; *at is 0 at first. False at the end.
-bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_dump_mapping *mapping);
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_mapping *mapping);
 
 // The module around an address, NULL where there is none.
 const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts *facts, uint64_t address);

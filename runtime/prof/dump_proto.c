@@ -180,7 +180,7 @@ static uint32_t write_build_id(struct profile *profile, const struct hs_image *i
     return write_string_part(profile, text, 2 * image->build_id_length);
 }
 
-static void write_mapping(struct profile *profile, const struct hs_dump_mapping *mapping, uint32_t id)
+static void write_mapping(struct profile *profile, const struct hs_mapping *mapping, uint32_t id)
 {
     const struct hs_dump_module *module = hs_dump_facts__module_of(profile->facts, mapping->start);
     uint32_t file = mapping->path_length ? write_string_part(profile, mapping->path, mapping->path_length) : 0;
@@ -196,7 +196,7 @@ static void write_mapping(struct profile *profile, const struct hs_dump_mapping 
     write_message(profile, PROFILE_MAPPING, &message);
 }
 
-static bool is_program(const struct profile *profile, const struct hs_dump_mapping *mapping)
+static bool is_program(const struct profile *profile, const struct hs_mapping *mapping)
 {
     const char *program = profile->facts->executable;
     return mapping->path_length && hs_text__length(program) == mapping->path_length &&
@@ -206,7 +206,7 @@ static bool is_program(const struct profile *profile, const struct hs_dump_mappi
 // Readers take the first mapping for the program.
 static void write_mappings(struct profile *profile)
 {
-    struct hs_dump_mapping mapping;
+    struct hs_mapping mapping;
     uint32_t limit = 0, id = 0;
     for (uint64_t at = 0; hs_dump_facts__next_mapping(profile->facts, &at, &mapping);)
         limit += mapping.executable;

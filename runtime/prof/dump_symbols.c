@@ -21,22 +21,22 @@ struct hs_dump_file {
 
 // ---- the files ------------------------------------------------------------------------------------------------------
 
-// The same headers, as far as the memory can be read.
+// The same bytes, as far as the memory can be read.
 static bool is_loaded_file(const struct hs_dump_module *module, const struct hs_dump_file *file)
 {
     uint8_t head[HEAD];
-    size_t length = hs_memory__read((uintptr_t)module->start, head, sizeof head);
-    return file->size >= length && __builtin_memcmp(head, file->bytes, length) == 0;
+    size_t length = hs_memory__read((uintptr_t)module->mapped.start, head, sizeof head);
+    return module->mapped.offset <= file->size && file->size - module->mapped.offset >= length &&
+           __builtin_memcmp(head, file->bytes + module->mapped.offset, length) == 0;
 }
 
 static struct hs_dump_file map_file(struct hs_dump_facts *facts, const struct hs_dump_module *module)
 {
     struct hs_dump_file file = {NULL, 0}, none = {NULL, 0};
     struct hs_file_status status = {0};
-    if (module->path[0] != '/' || module->path_length >= sizeof facts->line)
+    if (module->path[0] != '/')
         return none;
-    __builtin_memcpy(facts->line, module->path, module->path_length);
-    facts->line[module->path_length] = 0;
+    hs_mapping__copy_path(module->path, module->path_length, facts->line, sizeof facts->line);
     long fd = hs_system_open(facts->line, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return none;
@@ -114,9 +114,9 @@ static uint64_t code_address(uint64_t value)
 #endif
 }
 
-static void name_part(const struct part *part, const struct hs_dump_file *file, uint64_t bias)
+static void name_part(const struct part *part, const struct hs_dump_file *file, const struct hs_image *image)
 {
-    struct hs_range range = {file->bytes, file->bytes + file->size};
+    struct hs_range range = {file->bytes + image->origin, file->bytes + file->size};
     struct hs_file_symbols table;
     struct hs_file_function function;
     if (!hs_file_symbols(range, &table))
@@ -124,7 +124,7 @@ static void name_part(const struct part *part, const struct hs_dump_file *file, 
     while (hs_file_symbols_next(&table, &function)) {
         if (!function.name || !function.name[0])
             continue;
-        struct hs_dump_symbol symbol = {function.name, code_address(function.address) + bias, function.size};
+        struct hs_dump_symbol symbol = {function.name, code_address(function.address) + image->bias, function.size};
         offer(part, &symbol);
     }
     spread(part);
@@ -136,7 +136,8 @@ static void name_all(struct hs_dump_symbols *symbols)
     struct hs_dump_address *addresses = symbols->addresses.slots;
     for (uint32_t first = 0, next; first < symbols->addresses.count; first = next) {
         const struct hs_dump_module *module = hs_dump_facts__module_of(facts, addresses[first].address);
-        for (next = first + 1; module && next < symbols->addresses.count && addresses[next].address < module->end;)
+        for (next = first + 1;
+             module && next < symbols->addresses.count && addresses[next].address < module->mapped.end;)
             next++;
         if (!module)
             continue;
@@ -144,7 +145,7 @@ static void name_all(struct hs_dump_symbols *symbols)
         *file = map_file(symbols->facts, module);
         struct part part = {addresses + first, symbols->symbols + first, next - first};
         if (file->bytes)
-            name_part(&part, file, module->image.bias);
+            name_part(&part, file, &module->image);
     }
 }
 

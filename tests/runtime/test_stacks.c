@@ -7,6 +7,7 @@
 #include "format/trace_format.h"
 #include "runtime/embed.h"
 #include "runtime/journal.h"
+#include "runtime/log.h"
 #include "runtime/stacks.h"
 #include "runtime/wide_nodes.h"
 #include "tests/rounds.h"
@@ -62,6 +63,12 @@ bool hs_journal__unload(uint64_t start)
 
 void hs_journal__flush_code(void)
 {
+}
+
+void hs_log(enum hs_log_level level, const char *message, const char *detail, int error)
+{
+    (void)level, (void)detail, (void)error;
+    ck_abort_msg("%s", message);
 }
 
 void hs_embed__remember(const char *path)
@@ -267,7 +274,9 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
             ck_abort_msg("entry %u", i);
     }
     uintptr_t first = 0x7f0000000000 + 500 * 16, last = 0x7f0000000000 + 900 * 16;
-    hs_wide_nodes__forget(first - HS_ARCH_CALL_SIZE(first), last); // return addresses: one behind the code counts
+    // Return addresses: one behind the code counts.
+    const struct hs_code gone = {.start = first - HS_ARCH_CALL_SIZE(first), .end = last};
+    hs_wide_nodes__forget(&gone, 1);
     for (uint32_t i = 1; i <= ENTRIES; i++) {
         uint32_t wanted = i >= 500 && i <= 900 ? 0 : i;
         ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, 0x7f0000000000 + (uintptr_t)i * 16), wanted);

@@ -123,10 +123,13 @@ static int compare(struct dl_phdr_info *info, size_t size, void *compared)
 {
     (void)size;
     uintptr_t start = 0, tables = 0, end = 0;
+    bool executable = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        if (header->p_type == PT_LOAD && !header->p_offset)
+        if (header->p_type == PT_LOAD && !header->p_offset) {
             start = info->dlpi_addr + header->p_vaddr;
+            executable = header->p_flags & PF_X;
+        }
         if (header->p_type == PT_GNU_EH_FRAME)
             tables = info->dlpi_addr + header->p_vaddr;
     }
@@ -140,7 +143,9 @@ static int compare(struct dl_phdr_info *info, size_t size, void *compared)
     if (!start || !info->dlpi_name[0])
         return 0;
     struct hs_image image;
-    hs_image__read(&image, start, info->dlpi_name);
+    const struct hs_mapped mapped = {
+        .start = start, .first_end = start + 4096, .reach = UINT64_MAX, .first_executable = executable};
+    hs_image__read(&image, &mapped, info->dlpi_name);
     ck_assert_uint_eq(image.tables, end ? tables : 0);
     ck_assert_uint_eq(image.tables_end, end);
     ++*(int *)compared;

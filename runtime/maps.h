@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Lines of /proc/self/maps, and which of them are one loaded file.
+//
+// The headers of a file say how far it reaches when it is loaded, so mappings within that are its: also those whose
+// part of the file is the first page again (small segments of lld, mold and gold), and code that the program has
+// copied to other pages in the same place. Code of a file that lies elsewhere, or is mapped a second time, stands for
+// itself.
+#ifndef HEAPSONDE_RUNTIME_MAPS_H
+#define HEAPSONDE_RUNTIME_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// One line. The path is not terminated.
+struct hs_mapping {
+    uint64_t start, end;
+    uint64_t offset; // in the file
+    uint64_t inode;
+    bool readable, executable;
+    const char *path;
+    size_t path_length;
+};
+
+// Reads the line at `text`, which ends with '\n' or NUL, and returns its end.
+const char *hs_mapping__parse(struct hs_mapping *mapping, const char *text);
+
+// Mappings that belong together, in address order. Of the first one it has the place in the file.
+struct hs_mapped {
+    uint64_t start, end;
+    uint64_t first_end; // of the first mapping
+    uint64_t offset;    // in the file, of `start`
+    uint64_t inode;
+    uint64_t reach; // past what the headers at `start` say is loaded; 0: there are none; 1: they cannot be read
+    bool first_executable, executable; // the first one, any
+};
+
+// Begins with a mapping that hs_mapped__add did not take. `reach`: as hs_image__reach says.
+void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_mapping *first, uint64_t reach);
+
+// Adds a mapping if it belongs to the others. `path`: of the first one; `same_path`: this one has the same.
+bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_path, const char *path);
+
+// Copies a path as the maps have it, where a newline is written \012; "" when it is too long. `size` > 0.
+void hs_mapping__copy_path(const char *path, size_t length, char *to, size_t size);
+
+#endif

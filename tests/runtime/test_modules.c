@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is announced of a program that maps code by the thousand, and how often its maps are read for it.
+#include "runtime/embed.h"
+#include "runtime/image.h"
+#include "runtime/journal.h"
+#include "runtime/log.h"
+#include "runtime/modules.h"
+#include "runtime/tables.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PIECES = 6000, PAGE = 4096 };
+
+static unsigned scans, announced, unloaded, gone;
+static char marker[64]; // a file that is mapped and holds no code: each scan asks for its headers
+
+// ---- what modules.c uses --------------------------------------------------------------------------------------------
+
+uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, bool *has_code)
+{
+    (void)mapping, (void)has_code;
+    scans += !strcmp(path, marker);
+    return 0;
+}
+
+void hs_image__read(struct hs_image *image, const struct hs_mapped *mapped, const char *path)
+{
+    (void)path;
+    *image = (struct hs_image){.bias = mapped->start};
+}
+
+bool hs_image__has(const struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_file, const char *path)
+{
+    (void)mapped, (void)mapping, (void)same_file, (void)path;
+    return false;
+}
+
+bool hs_image__is_file(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static struct {
+    uint64_t start, end;
+    char path[4200];
+} last;
+
+bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
+                        const char *path)
+{
+    (void)bias, (void)build_id, (void)build_id_length;
+    announced++;
+    last.start = start;
+    last.end = end;
+    strcpy(last.path, path);
+    return true;
+}
+
+bool hs_journal__unload(uint64_t start)
+{
+    (void)start;
+    unloaded++;
+    return true;
+}
+
+void hs_embed__remember(const char *path)
+{
+    (void)path;
+}
+
+void hs_tables__note(uintptr_t start, uintptr_t end)
+{
+    (void)start, (void)end;
+}
+
+void hs_log(enum hs_log_level level, const char *message, const char *detail, int error)
+{
+    (void)level, (void)detail, (void)error;
+    ck_abort_msg("%s", message);
+}
+
+// ---- code -----------------------------------------------------------------------------------------------------------
+
+static void *new_file(char *name, size_t size, int rights)
+{
+    strcpy(name, "/tmp/heapsonde-modules-XXXXXX");
+    int fd = mkstemp(name);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+    void *memory = mmap(NULL, size, rights, MAP_PRIVATE, fd, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    close(fd);
+    return memory;
+}
+
+static char *pieces;
+
+static uintptr_t piece(int number)
+{
+    return (uintptr_t)pieces + (uintptr_t)number * 2 * PAGE;
+}
+
+static void make_piece(int number)
+{
+    ck_assert_int_eq(mprotect((void *)piece(number), PAGE, PROT_READ | PROT_EXEC), 0);
+}
+
+static void setup(void)
+{
+    new_file(marker, PAGE, PROT_READ);
+    pieces = mmap(NULL, (size_t)PIECES * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ck_assert_ptr_ne(pieces, MAP_FAILED);
+    scans = announced = unloaded = gone = 0;
+}
+
+static void teardown(void)
+{
+    unlink(marker);
+    hs_modules__reset();
+}
+
+START_TEST(test_names_behind_thousands)
+{
+    char name[64];
+    for (int i = 0; i < PIECES; i++)
+        make_piece(i);
+    char *code = new_file(name, PAGE, PROT_READ | PROT_EXEC);
+    hs_modules__see((uintptr_t)code + 100);
+    unlink(name);
+    hs_modules__settle();
+    for (int i = 0; i < PIECES; i++)
+        hs_modules__see(piece(i) + 100);
+    // Everything was known after the first scan, of which what is new is announced in a second pass.
+    ck_assert_uint_eq(scans, 2);
+    ck_assert_uint_ge(announced, 1);
+}
+END_TEST
+
+START_TEST(test_few_scans)
+{
+    hs_modules__see((uintptr_t)setup + 1);
+    for (int i = 0; i < PIECES; i++) {
+        make_piece(i);
+        hs_modules__see(piece(i) + 100);
+    }
+    // Each scan lets an eighth more come: the logarithm of their number counts.
+    ck_assert_uint_lt(scans, 120);
+}
+END_TEST
+
+// What was put off is named in the end, and at the latest when as many more pieces were met.
+START_TEST(test_what_was_put_off)
+{
+    char name[64];
+    for (int i = 0; i < 100; i++) {
+        make_piece(i);
+        hs_modules__see(piece(i) + 100);
+    }
+    hs_modules__settle();
+    unsigned before = announced;
+    char *code = new_file(name, 3 * PAGE, PROT_READ | PROT_EXEC);
+    hs_modules__see((uintptr_t)code + 100);
+    ck_assert_uint_eq(announced, before);
+    hs_modules__settle();
+    ck_assert_uint_eq(announced, before + 1);
+    ck_assert_str_eq(last.path, name);
+    ck_assert_uint_eq(last.start, (uintptr_t)code);
+    ck_assert_uint_eq(last.end, (uintptr_t)code + 3 * PAGE);
+    hs_modules__settle();
+    ck_assert_uint_eq(announced, before + 1);
+    unlink(name);
+}
+END_TEST
+
+static void note_gone(const struct hs_code *code, uint32_t count)
+{
+    gone += count;
+    for (int i = 0; i < PIECES; i++)
+        ck_assert_int_eq(hs_modules__hold(code, count, piece(i) + 100), i % 2);
+}
+
+START_TEST(test_half_is_unmapped)
+{
+    for (int i = 0; i < PIECES; i++)
+        make_piece(i);
+    hs_modules__see(piece(0) + 100);
+    for (int i = 1; i < PIECES; i += 2)
+        ck_assert_int_eq(munmap((void *)piece(i), PAGE), 0);
+    ck_assert(hs_modules__rescan(note_gone));
+    ck_assert_uint_eq(gone, PIECES / 2);
+    ck_assert_uint_eq(unloaded, PIECES / 2);
+    ck_assert(!hs_modules__rescan(note_gone));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("modules");
+    TCase *cases = tcase_create("modules");
+    tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, test_names_behind_thousands);
+    tcase_add_test(cases, test_few_scans);
+    tcase_add_test(cases, test_what_was_put_off);
+    tcase_add_test(cases, test_half_is_unmapped);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
