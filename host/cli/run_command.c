@@ -4,6 +4,8 @@
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/run_summary.h"
+#include "host/cli/variables.h"
+#include "host/gather/shared_key.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -55,6 +57,38 @@ static void set_variables(const struct hs_arguments *arguments)
         setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
     if (hs_arguments__flag(arguments, "aggregate"))
         setenv("HEAPSONDE_MODE", "aggregate", 1);
+}
+
+// What a mistyped value would leave unrecorded without a word.
+static bool options_are_right(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        const char *name = given->option->variable;
+        const struct hs_variable *variable = name ? hs_variable__find(name, strlen(name)) : NULL;
+        char problem[256];
+        if (!variable || given->option->kind != HS_OPTION_TEXT ||
+            !hs_variable__problem(variable, given->text, problem, sizeof(problem)))
+            continue;
+        hs_complain(arguments->command, "--%s %s", given->option->name, problem);
+        return false;
+    }
+    return true;
+}
+
+// The library would send nothing, and say so where hardly anybody looks.
+static bool key_is_good(const struct hs_arguments *arguments)
+{
+    struct hs_shared_key key;
+    struct hs_error error = {.message = ""};
+    const char *path = getenv("HEAPSONDE_KEY_FILE");
+    if (!path)
+        path = getenv("MEMORY_PROFILER_KEY_FILE");
+    bool good = !path || !*path || !hs_shared_key__read(&key, path, &error);
+    if (!good)
+        hs_complain(arguments->command, "%s", error.message);
+    explicit_bzero(&key, sizeof(key));
+    return good;
 }
 
 static const char *wanted_output(const struct hs_arguments *arguments)
@@ -179,7 +213,6 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     } else if (!pattern || check_output(arguments->command, pattern)) {
         status = HS_EXIT_FAILURE;
     } else {
-        set_variables(arguments);
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
         preload(library);
         status = run_program(arguments, &program, pattern);
@@ -192,8 +225,13 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
 static int run(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
-    if (!names_each_process(arguments, wanted_output(arguments)))
+    if (!names_each_process(arguments, wanted_output(arguments)) || !options_are_right(arguments))
         return HS_EXIT_USAGE;
+    set_variables(arguments);
+    if (!hs_variables__check(arguments->command, environ))
+        return HS_EXIT_USAGE;
+    if (!key_is_good(arguments))
+        return HS_EXIT_FAILURE;
     struct hs_error error = {.message = ""};
     if (hs_library__find(library, sizeof(library), &error)) {
         hs_complain(arguments->command, "%s", error.message);

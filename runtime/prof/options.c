@@ -629,7 +629,7 @@ void hs_prof_options__begin(void)
     if (is_secure())
         hs_config__read_nothing();
     else
-        hs_config__read();
+        hs_config__read(NULL);
     const char *const values[SOURCE_COUNT] = {
         NULL, program_value(0), system_value(), environment_value(), program_value(1),
     };
