@@ -195,11 +195,10 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     // Names that are nowhere would pass for ever.
     expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
            "no stack in trace.dat is what live_bytes(...) asks for");
-    expect(
-        1,
-        "report --fail-if-missing fail --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if 'live_count < 1' "
-        "trace.dat",
-        "", "or give --fail-if-missing=ok");
+    expect(1,
+           "report --fail-if-missing fail --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if 'live_count < 1' "
+           "trace.dat",
+           "", "or give --fail-if-missing=ok");
     expect(3, "report --fail-if 'live_bytes(function=~kepe_every) > 1 or live_count > 1' trace.dat", "", "fails");
     // What the options ask for the report itself shows.
     struct outcome outcome = run("$HEAPSONDE report --function kepe_every --fail-if 'live_bytes > 1' trace.dat");
