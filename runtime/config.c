@@ -22,11 +22,11 @@ enum option_kind {
     OPTION_LEVEL,
     OPTION_WRITER,
     OPTION_MODE,
+    OPTION_CPU_CLOCK,
+    OPTION_STACKS,
     OPTION_POLICY,
     OPTION_EVENTS,
     OPTION_UNWINDER,
-    OPTION_CPU_CLOCK,
-    OPTION_STACKS,
     OPTION_UID
 };
 
@@ -133,46 +133,74 @@ static bool parse_number(const char *text, uint64_t *number)
     return true;
 }
 
-static enum hs_log_level parse_level(const char *text)
+// The number of the first word of *text, up to a comma, in a list of words with one comma behind each; the length of
+// the list when it is not there. *text moves behind the word.
+static unsigned parse_word(const char **text, const char *words)
 {
-    static const char *const names[] = {"off", "error", "warn", "info", "debug", "trace"};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (hs_text__equal(text, names[i]))
-            return i > HS_LOG_DEBUG ? HS_LOG_DEBUG : (enum hs_log_level)i;
-    return HS_LOG_OFF;
+    size_t length = 0;
+    unsigned number = 0;
+    while ((*text)[length] && (*text)[length] != ',')
+        length++;
+    const char *word = *text;
+    *text += length;
+    for (; *words; number++) {
+        size_t same = 0;
+        while (same < length && words[same] == word[same])
+            same++;
+        if (same == length && words[same] == ',')
+            break;
+        while (*words++ != ',')
+            continue;
+    }
+    return number;
 }
 
-static enum hs_stream_policy parse_policy(const char *text)
+// One of the words. False, and 0: none of them.
+static bool parse_choice(const char *text, const char *words, unsigned *choice)
 {
-    return hs_text__equal(text, "block")   ? HS_POLICY_BLOCK
-           : hs_text__equal(text, "spill") ? HS_POLICY_SPILL
-                                           : HS_POLICY_DROP;
+    unsigned count = 0;
+    for (const char *at = words; *at; at++)
+        count += *at == ',';
+    *choice = parse_word(&text, words);
+    bool known = *choice < count && *text == 0;
+    *choice = known ? *choice : 0;
+    return known;
+}
+
+// Every second word stands for true.
+static bool parse_switch(const char *text, const char *words, bool *value)
+{
+    unsigned choice;
+    bool known = parse_choice(text, words, &choice);
+    *value = choice & 1;
+    return known;
 }
 
 // A list of names; others are passed over.
-static uint32_t parse_events(const char *text)
+static bool parse_events(const char *text, uint32_t *events)
 {
-    static const char *const names[] = {"heap", "cpu", "faults", "off-cpu"};
-    uint32_t events = 0;
+    bool known = true;
+    *events = 0;
     while (*text) {
-        for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-            char end = hs_text__starts_with(text, names[i]) ? text[hs_text__length(names[i])] : 'x';
-            if (end == 0 || end == ',')
-                events |= 1u << i;
-        }
-        while (*text && *text++ != ',')
-            continue;
+        unsigned event = parse_word(&text, "heap,cpu,faults,off-cpu,");
+        known = known && event < 4;
+        *events |= event < 4 ? 1u << event : 0;
+        text += *text == ',';
     }
-    return events;
+    return known;
 }
 
 // kernel, or kernel:N.
-static uint64_t parse_unwinder(const char *text)
+static bool parse_unwinder(const char *text, uint64_t *interval)
 {
-    uint64_t interval = 1;
-    if (!hs_text__starts_with(text, "kernel") || (text[6] && text[6] != ':'))
-        return 0;
-    return text[6] && (!parse_number(text + 7, &interval) || interval > UINT32_MAX) ? 0 : interval;
+    *interval = hs_text__equal(text, "kernel");
+    if (*interval || hs_text__equal(text, "own"))
+        return true;
+    if (hs_text__starts_with(text, "kernel:") && parse_number(text + 7, interval) && *interval &&
+        *interval <= UINT32_MAX)
+        return true;
+    *interval = 0;
+    return false;
 }
 
 static void set_text(char *to, const char *value)
@@ -182,71 +210,86 @@ static void set_text(char *to, const char *value)
     hs_text__add(&text, value);
 }
 
-static void set_option(const struct option *option, const char *value)
+// Returns whether the value is understood; an empty one is as good as none.
+static bool set_option(const struct option *option, const char *value)
 {
     uint64_t number;
+    unsigned choice;
+    bool known = true;
     switch (option->kind) {
     case OPTION_BOOLEAN:
-        *(bool *)option->value = hs_text__equal(value, "1") || hs_text__equal(value, "true");
+        known = parse_switch(value, "0,1,false,true,", option->value);
         break;
     case OPTION_NUMBER:
-        if (parse_number(value, &number))
+        if ((known = parse_number(value, &number)))
             *(uint64_t *)option->value = number;
         break;
     case OPTION_TEXT:
-        if (hs_text__length(value) < HS_CONFIG_TEXT)
+        if ((known = hs_text__length(value) < HS_CONFIG_TEXT))
             set_text(option->value, value);
         break;
     case OPTION_LEVEL:
-        *(enum hs_log_level *)option->value = parse_level(value);
+        known = parse_choice(value, "off,error,warn,info,debug,trace,", &choice);
+        hs_config.says_obstacles = hs_config.says_obstacles && !known;
+        *(enum hs_log_level *)option->value = choice > HS_LOG_DEBUG ? HS_LOG_DEBUG : (enum hs_log_level)choice;
         break;
     case OPTION_WRITER:
-        *(bool *)option->value = hs_text__equal(value, "inline");
+        known = parse_switch(value, "thread,inline,", option->value);
         break;
     case OPTION_CPU_CLOCK:
-        *(bool *)option->value = hs_text__equal(value, "cycles");
+        known = parse_switch(value, "time,cycles,", option->value);
         break;
     case OPTION_MODE:
-        *(bool *)option->value = hs_text__equal(value, "aggregate");
+        known = parse_switch(value, "events,aggregate,", option->value);
         break;
     case OPTION_STACKS:
-        *(bool *)option->value = hs_text__equal(value, "deferred");
+        known = parse_switch(value, "here,deferred,", option->value);
         break;
     case OPTION_POLICY:
-        *(enum hs_stream_policy *)option->value = parse_policy(value);
+        known = parse_choice(value, "drop,block,spill,", &choice);
+        *(enum hs_stream_policy *)option->value = choice == 0   ? HS_POLICY_DROP
+                                                  : choice == 1 ? HS_POLICY_BLOCK
+                                                                : HS_POLICY_SPILL;
         break;
     case OPTION_EVENTS:
-        *(uint32_t *)option->value = parse_events(value);
+        known = parse_events(value, option->value);
         break;
     case OPTION_UNWINDER:
-        *(uint64_t *)option->value = parse_unwinder(value);
+        known = parse_unwinder(value, option->value);
         break;
     case OPTION_UID:
-        if (parse_number(value, &number))
+        if ((known = parse_number(value, &number)))
             *(int64_t *)option->value = (int64_t)number;
         break;
     }
+    return known || !*value;
 }
 
-// Applies one NAME=VALUE under `prefix`.
-static void apply_entry(const char *entry, const char *prefix)
+// What the command alone reads, and what tests set.
+static bool is_of_others(const char *name)
 {
-    if (!hs_text__starts_with(entry, prefix))
-        return;
-    entry += hs_text__length(prefix);
+    return hs_text__starts_with(name, "LIBRARY=") || hs_text__starts_with(name, "TOKEN=") ||
+           hs_text__starts_with(name, "ANNOUNCE_PORT=") || hs_text__starts_with(name, "TEST_");
+}
+
+// Applies NAME=VALUE. Returns whether name and value are understood.
+static bool apply_entry(const char *entry)
+{
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++) {
         size_t length = hs_text__length(options[i].name);
         if (hs_text__starts_with(entry, options[i].name) && entry[length] == '=')
-            set_option(&options[i], entry + length + 1);
+            return set_option(&options[i], entry + length + 1);
     }
+    return is_of_others(entry);
 }
 
-static void apply_prefix(const char *prefix)
+static void apply_prefix(const char *prefix, void (*misread)(const char *entry))
 {
     struct environment environment;
     environment_open(&environment);
     for (const char *entry; (entry = environment_next(&environment));)
-        apply_entry(entry, prefix);
+        if (hs_text__starts_with(entry, prefix) && !apply_entry(entry + hs_text__length(prefix)) && misread)
+            misread(entry);
     environment_close(&environment);
 }
 
@@ -300,14 +343,17 @@ static void set_defaults(void)
     hs_config.stack_copy = 16384;
 }
 
-void hs_config__read(void)
+void hs_config__read(void (*misread)(const char *entry))
 {
     set_defaults();
     hs_config.unread = hs_rights__exceed_callers();
     if (hs_config.unread)
         return;
-    apply_prefix("MEMORY_PROFILER_");
-    apply_prefix("HEAPSONDE_");
+    hs_config.says_obstacles = misread != NULL;
+    apply_prefix("MEMORY_PROFILER_", NULL);
+    apply_prefix("HEAPSONDE_", NULL);
+    if (misread) // again, now that it is known where messages go
+        apply_prefix("HEAPSONDE_", misread);
     take_descriptor();
     if (hs_config.aggregate)
         leave_to_sums();

@@ -20,6 +20,7 @@ enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OF
 
 struct hs_config {
     enum hs_log_level log_level; // LOG
+    bool says_obstacles;         // without LOG, until recording begins: errors are said all the same
     uint64_t log_rotate_bytes;   // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
     bool unread;                 // nothing of the environment was obeyed
     bool disabled;               // DISABLE_BY_DEFAULT
@@ -73,8 +74,9 @@ struct hs_config {
 extern struct hs_config hs_config;
 
 // Reads the environment into hs_config; not that of a program with more rights than its caller's. Once, before any
-// thread records.
-void hs_config__read(void);
+// thread records. `misread` (may be NULL) gets the entries that were not understood: unknown names under our own
+// prefix, and values.
+void hs_config__read(void (*misread)(const char *entry));
 
 // Takes heapsonde out of LD_PRELOAD in the program's environment, so that executed programs run without it. Keeps
 // other libraries there. Call it only when libc is initialised.

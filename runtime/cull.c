@@ -12,13 +12,20 @@ enum { LARGE_BLOCK = 128 * 1024 };
 
 enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
 
-// What is struck out of a record, two bits for each word of a slot (set at the record's first word).
-enum { STRUCK_NEW = 1, STRUCK_OLD = 2, STRUCK_BITS = 2 };
+// A realloc's record takes so many words at least.
+enum { REALLOC_WORDS = 3 };
+
+// An allocation in a held slot. Holders are numbered from the start on.
+struct place {
+    uint64_t time;
+    uint32_t holder, word;
+};
 
 struct held {
     struct hs_slot *slot;
     uint64_t last_time;
-    uint8_t struck[SLOT_WORDS / 4 + 1];
+    uint8_t struck[SLOT_WORDS / 8 + 1];                     // a bit for each word: set at that of a record
+    struct place continued[SLOT_WORDS / REALLOC_WORDS + 1]; // by word / REALLOC_WORDS: what a realloc goes on from
 };
 
 struct statistics {
@@ -57,14 +64,14 @@ static struct held *held_at(uint32_t place)
     return &cull.ring[place % HELD_LIMIT];
 }
 
-static void strike(struct held *held, uint32_t word, unsigned what)
+static void strike(struct held *held, uint32_t word)
 {
-    held->struck[word / 4] |= (uint8_t)(what << word % 4 * STRUCK_BITS);
+    held->struck[word / 8] |= (uint8_t)(1u << word % 8);
 }
 
-static unsigned struck(const struct held *held, uint32_t word)
+static bool is_struck(const struct held *held, uint32_t word)
 {
-    return held->struck[word / 4] >> word % 4 * STRUCK_BITS & 3;
+    return held->struck[word / 8] >> word % 8 & 1;
 }
 
 static struct statistics *find_statistics(struct statistics *table, uint32_t capacity, uint32_t stack)
@@ -91,10 +98,16 @@ static bool grow_statistics(void)
     return true;
 }
 
-static bool count_culled(uint32_t stack, uint64_t size, uint64_t usable, uint64_t lifetime)
+// Room for so many stacks more, if each is a new one. Half of the table at most is in use while memory lasts.
+static bool reserve_statistics(uint32_t stacks)
 {
-    if (cull.stacks_used * 2 >= cull.stacks_capacity && !grow_statistics())
-        return false;
+    while ((cull.stacks_used + stacks) * 2 >= cull.stacks_capacity && grow_statistics())
+        ;
+    return cull.stacks_used + stacks < cull.stacks_capacity;
+}
+
+static void count_culled(uint32_t stack, uint64_t size, uint64_t usable, uint64_t lifetime)
+{
     struct statistics *entry = find_statistics(cull.stacks, cull.stacks_capacity, stack);
     cull.stacks_used += entry->count == 0;
     entry->stack = stack;
@@ -102,7 +115,6 @@ static bool count_culled(uint32_t stack, uint64_t size, uint64_t usable, uint64_
     entry->size += size;
     entry->usable += usable;
     entry->lifetime += lifetime;
-    return true;
 }
 
 // value * numerator / denominator, exact to 32 bits.
@@ -123,25 +135,74 @@ static uint64_t threshold(void)
     return elapsed ? scaled(ns, hs_clock__now(), elapsed) : ns;
 }
 
-// Whether the block at `address`, freed at `time`, may go; its allocation is then struck out.
+// The allocation that a realloc there goes on from. NULL: it is no realloc.
+static const struct place *before(const struct place *place)
+{
+    const struct held *held = held_at(place->holder);
+    uint64_t kind = hs_slot__records(held->slot)[place->word] & HS_RECORD_KIND_MASK;
+    bool goes_on = kind == HS_RECORD_REALLOC || kind == HS_RECORD_REALLOC_USABLE;
+    return goes_on ? &held->continued[place->word / REALLOC_WORDS] : NULL;
+}
+
+// Whether the allocation is of this thread, young and small. Another thread's may have ended before, and the address
+// may have been given out again, in slots that are still to come.
+static bool may_go(const struct place *place, uint64_t time, uint64_t limit, uint32_t stream)
+{
+    if (place->holder - cull.first >= cull.count || time - place->time >= limit)
+        return false;
+    const struct held *held = held_at(place->holder);
+    return hs_slot__header(held->slot)->stream == stream &&
+           hs_slot_record__size(hs_slot__records(held->slot) + place->word) < LARGE_BLOCK;
+}
+
+// When the allocation ended: its realloc began then, or it was freed.
+static void count_one(const struct place *place, uint64_t ended)
+{
+    const uint64_t *at = hs_slot__records(held_at(place->holder)->slot) + place->word;
+    uint64_t clock = 0;
+    const struct hs_slot_record record = hs_slot_record__read(at[0], &clock);
+    count_culled((uint32_t)(at[1] >> 32), hs_slot_record__size(at), hs_slot_record__usable(at, &record),
+                 ended - place->time);
+}
+
+static uint64_t realloc_begin(const struct place *place)
+{
+    return place->time - (hs_slot__records(held_at(place->holder)->slot)[place->word + 2] >> 48);
+}
+
+// Whether the block at `address`, freed at `time`, may go: then it is struck out with all that it was reallocated from.
 static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t stream)
 {
     struct hs_live_block block;
-    if (!hs_live_blocks__remove(address, time, &block) || time - block.time >= limit)
+    if (!hs_live_blocks__remove(address, time, &block))
         return false;
-    struct held *held = held_at(block.holder);
-    if (hs_slot__header(held->slot)->stream != stream)
+    const struct place last = {block.time, block.holder, block.word};
+    uint32_t length = 0;
+    for (const struct place *place = &last; place; place = before(place), length++)
+        if (!may_go(place, time, limit, stream))
+            return false;
+    if (!reserve_statistics(length))
         return false;
-    const uint64_t *at = hs_slot__records(held->slot) + block.word;
-    if (hs_slot_record__size(at) >= LARGE_BLOCK)
-        return false;
-    struct hs_slot_record record = {.kind = at[0] & HS_RECORD_KIND_MASK, .words = hs_record_words(at[0])};
-    record.has_usable = record.kind > HS_RECORD_FREE_STACK;
-    if (!count_culled((uint32_t)(at[1] >> 32), hs_slot_record__size(at), hs_slot_record__usable(at, &record),
-                      time - block.time))
-        return false;
-    strike(held, block.word, STRUCK_NEW);
+    for (const struct place *place = &last; place; place = before(place)) {
+        count_one(place, time);
+        strike(held_at(place->holder), place->word);
+        if (before(place))
+            time = realloc_begin(place);
+    }
     return true;
+}
+
+// A realloc goes on from a block that is known, or from one that stays: then it stays, too.
+static void go_on(struct held *held, uint32_t holder, uint32_t word, const struct hs_slot_record *record)
+{
+    const uint64_t old = hs_slot__records(held->slot)[word + 2];
+    struct hs_live_block block;
+    if (hs_live_blocks__remove(old & ((1ull << 48) - 1), record->time - (old >> 48), &block)) {
+        held->continued[word / REALLOC_WORDS] = (struct place){block.time, block.holder, block.word};
+        hs_live_blocks__insert(record->address, record->time, holder, word);
+    } else {
+        hs_live_blocks__remove(record->address, record->time, &block);
+    }
 }
 
 // A wide record is left as it is; the blocks that it ends, or whose address it gives out again, may not be taken for
@@ -166,16 +227,14 @@ static void scan(struct held *held, uint32_t holder)
         const uint64_t *at = records + word;
         if (record.kind == HS_RECORD_FREE || record.kind == HS_RECORD_FREE_STACK) {
             if (ends_early(record.address, record.time, limit, stream))
-                strike(held, word, STRUCK_OLD);
+                strike(held, word);
         } else if (record.kind == HS_RECORD_REALLOC) {
-            uint64_t old = at[2] & ((1ull << 48) - 1);
-            if (ends_early(old, record.time - (at[2] >> 48), limit, stream))
-                strike(held, word, STRUCK_OLD);
-        }
-        if (record.kind == HS_RECORD_WIDE)
+            go_on(held, holder, word, &record);
+        } else if (record.kind == HS_RECORD_WIDE) {
             forget_blocks_of_wide(at, record.time);
-        if (allocates(&record))
+        } else if (allocates(&record)) {
             hs_live_blocks__insert(record.address, record.time, holder, word);
+        }
         word += record.words;
     }
     held->last_time = clock;
@@ -189,10 +248,10 @@ bool hs_cull__hold(struct hs_slot *slot)
         return false;
     uint32_t holder = cull.first + cull.count;
     struct held *held = held_at(holder);
-    __builtin_memset(held, 0, sizeof *held);
+    __builtin_memset(held->struck, 0, sizeof held->struck);
     held->slot = slot;
     cull.count++;
-    scan(held, holder % HELD_LIMIT);
+    scan(held, holder);
     return true;
 }
 
@@ -217,21 +276,6 @@ static void put_record(struct squeezed *out, const uint64_t *words, uint32_t cou
     out->to += count;
 }
 
-// A realloc of which one half is struck out becomes the other half.
-static void put_half(struct squeezed *out, const uint64_t *at, const struct hs_slot_record *record, unsigned gone)
-{
-    uint64_t middle = ((1ull << HS_RECORD_ADDRESS_BITS) - 1) << HS_RECORD_ADDRESS_POS;
-    if (gone == STRUCK_OLD) {
-        uint64_t words[3] = {(at[0] & middle) | HS_RECORD_MALLOC | (record->has_usable ? HS_RECORD_USABLE : 0), at[1],
-                             record->has_usable ? at[3] : 0};
-        put_record(out, words, record->has_usable ? 3 : 2, record->time);
-        return;
-    }
-    uint64_t old = at[2] & ((1ull << 48) - 1);
-    uint64_t word = HS_RECORD_FREE | old >> HS_ARCH_ADDRESS_SHIFT << HS_RECORD_ADDRESS_POS;
-    put_record(out, &word, 1, record->time - (at[2] >> 48));
-}
-
 static void squeeze(const struct held *held, uint32_t holder, uint64_t *records)
 {
     const uint64_t *from = hs_slot__records(held->slot);
@@ -239,15 +283,10 @@ static void squeeze(const struct held *held, uint32_t holder, uint64_t *records)
     struct squeezed out = {records, clock};
     for (uint32_t word = 0; word < SLOT_WORDS && from[word];) {
         struct hs_slot_record record = hs_slot_record__read(from[word], &clock);
-        unsigned gone = struck(held, word);
-        if (allocates(&record) && !(gone & STRUCK_NEW))
+        bool gone = is_struck(held, word);
+        if (allocates(&record) && !gone)
             hs_live_blocks__forget(record.address, holder, word);
-        bool whole = record.kind == HS_RECORD_REALLOC ? gone == (STRUCK_NEW | STRUCK_OLD) : gone != 0;
-        if (record.kind == HS_RECORD_TIME || whole)
-            ;
-        else if (gone)
-            put_half(&out, from + word, &record, gone);
-        else
+        if (record.kind != HS_RECORD_TIME && !gone)
             put_record(&out, from + word, record.words, record.time);
         word += record.words;
     }
@@ -264,7 +303,7 @@ struct hs_slot *hs_cull__release(bool all, uint64_t *records)
         cull.count == HELD_LIMIT || hs_live_blocks__count() > hs_config.cull_pending || hs_live_blocks__is_crowded();
     if (!all && !crowded && hs_clock__now() - oldest->last_time < threshold())
         return NULL;
-    squeeze(oldest, cull.first % HELD_LIMIT, records);
+    squeeze(oldest, cull.first, records);
     cull.first++;
     cull.count--;
     return oldest->slot;

@@ -3,8 +3,9 @@
 // Leaving short-lived allocations out of the trace, by option, with their statistics kept per stack.
 //
 // Filled slots are held back until they are as old as the threshold, or until too much is held. An allocation whose
-// free arrives meanwhile is struck out together with the free. A realloc is a free and an allocation: either half may
-// go. Held slots stay in the mapped file, so that a kill loses nothing.
+// free arrives meanwhile is struck out together with the free. A chain of reallocs goes as a whole, when it is younger
+// than the threshold from its first allocation on, or stays as a whole. Held slots stay in the mapped file, so that a
+// kill loses nothing.
 //
 // Called by the writer only.
 #ifndef HEAPSONDE_RUNTIME_CULL_H

@@ -6,6 +6,7 @@
 #include "runtime/place.h"
 #include "runtime/text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -60,10 +61,42 @@ static void write_line(const char *line, size_t length)
     hs_system_close((int)fd);
 }
 
+// What users can do something about; others have their number.
+static void add_error(struct hs_text *text, int error)
+{
+    static const struct {
+        int number;
+        char words[28];
+    } known[] = {{EPERM, "not permitted"},
+                 {ENOENT, "no such file or folder"},
+                 {ENOMEM, "out of memory"},
+                 {EACCES, "permission denied"},
+                 {ENOTDIR, "a part of it is no folder"},
+                 {EISDIR, "it is a folder"},
+                 {EINVAL, "it is no regular file"},
+                 {EMFILE, "too many open files"},
+                 {EFBIG, "larger than its limit"},
+                 {ENOSPC, "the disk is full"},
+                 {EROFS, "it can only be read"},
+                 {EDQUOT, "the quota is used up"},
+                 {ENAMETOOLONG, "its name is too long"},
+                 {ELOOP, "it is a link"},
+                 {EMSGSIZE, "it is too short or too long"}};
+    hs_text__add(text, " (");
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].number == error)
+            hs_text__add(text, known[i].words);
+    if (text->at[-1] == '(') {
+        hs_text__add(text, "error ");
+        hs_text__add_number(text, (uint64_t)error);
+    }
+    hs_text__add(text, ")");
+}
+
 void hs_log(enum hs_log_level level, const char *message, const char *detail, int error)
 {
     static const char *const names[] = {"", "error", "warn", "info", "debug"};
-    if (level > hs_config.log_level)
+    if (level > hs_config.log_level && !(level == HS_LOG_ERROR && hs_config.says_obstacles))
         return;
     char line[1024];
     struct hs_text text;
@@ -78,11 +111,8 @@ void hs_log(enum hs_log_level level, const char *message, const char *detail, in
     hs_text__add(&text, message);
     if (detail)
         hs_text__add(&text, detail);
-    if (error) {
-        hs_text__add(&text, " (error ");
-        hs_text__add_number(&text, (uint64_t)error);
-        hs_text__add(&text, ")");
-    }
+    if (error)
+        add_error(&text, error);
     hs_text__add_character(&text, '\n');
     write_line(line, (size_t)(text.at - line));
 }

@@ -171,12 +171,17 @@ static void map_shared(void)
     hs_shared = shared;
 }
 
+static void complain(const char *entry)
+{
+    hs_log(HS_LOG_ERROR, "not understood, and not obeyed: ", entry, 0);
+}
+
 static void start(void)
 {
     uint32_t expected = UNSTARTED;
     if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
         return;
-    hs_config__read();
+    hs_config__read(complain);
     if (hs_config.unread) {
         become_passive("nothing is recorded: the program has other rights than its caller", NULL, 0);
         return;
@@ -197,6 +202,7 @@ static void start(void)
         hs_journal__toggle(false);
     atomic_store(&hs_shared->alive, 1);
     atomic_store(&process.state, RUNNING);
+    hs_config.says_obstacles = false;
     if (process.begun)
         set_mode(paused ? HS_MODE_FREE : HS_MODE_ALLOC | HS_MODE_FREE);
 }

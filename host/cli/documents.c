@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/documents.h"
 
+#include "host/cli/variables.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -110,6 +112,63 @@ void hs_documents__help(FILE *out, const struct hs_command *command)
     wrap(out, filter_values, 0, 0);
 }
 
+// ---- variables -----------------------------------------------------------------------------------------------------
+
+static const char *option_of_variable(const char *name)
+{
+    for (const struct hs_option *option = hs_command__find("run")->options; option->name; option++)
+        if (option->variable && !strcmp(option->variable, name))
+            return option->name;
+    return NULL;
+}
+
+static void print_variable(FILE *out, const struct hs_variable *variable)
+{
+    char text[1024], value[128];
+    size_t length =
+        (size_t)snprintf(value, sizeof(value), "%s", variable->argument ? variable->argument : variable->values);
+    for (char *at = value; !variable->argument && at < value + length; at++)
+        *at = *at == ' ' ? (variable->kind == HS_VARIABLE_LIST ? ',' : '|') : *at;
+    const char *option = variable->reader == HS_READER_RECORDER ? option_of_variable(variable->name) : NULL;
+    snprintf(text, sizeof(text), "`HEAPSONDE_%s=%s`: %s%s%s%s", variable->name, value, variable->help,
+             option ? " (`run --" : "", option ? option : "", option ? "`)" : "");
+    fputs("- ", out);
+    wrap(out, text, 2, 2);
+}
+
+static void print_variables(FILE *out, enum hs_variable_reader reader)
+{
+    for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
+        if (variable->reader == reader && variable->kind != HS_VARIABLE_NO_EFFECT)
+            print_variable(out, variable);
+}
+
+void hs_documents__variables(FILE *out)
+{
+    fputs("# Variables\n\n", out);
+    wrap(out,
+         "What the recording library reads in the environment. Every name also works with the prefix "
+         "`MEMORY_PROFILER_`; the `HEAPSONDE_` one wins. An empty value is as good as none. `heapsonde run` refuses "
+         "names and values that are not here. Without it the library says on standard error what it did not "
+         "understand, and goes on as if that had not been given.",
+         0, 0);
+    fputc('\n', out);
+    print_variables(out, HS_READER_RECORDER);
+    fputc('\n', out);
+    wrap(out, "Those of other versions of that recorder have no effect and are not refused:", 0, 0);
+    fputc('\n', out);
+    for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
+        if (variable->kind == HS_VARIABLE_NO_EFFECT)
+            fprintf(out, "- `MEMORY_PROFILER_%s`\n", variable->name);
+    fputs("\n## Of the command\n\n", out);
+    print_variables(out, HS_READER_COMMAND);
+    fputc('\n', out);
+    wrap(out,
+         "The sampling library reads `MALLOC_CONF` (docs/malloc_conf.md). `NO_COLOR`, `DEBUGINFOD_URLS`, `TMPDIR`, "
+         "`XDG_CACHE_HOME` and `XDG_RUNTIME_DIR` mean what they mean elsewhere.",
+         0, 0);
+}
+
 // ---- man page ------------------------------------------------------------------------------------------------------
 
 static void roff(FILE *out, const char *text)
@@ -208,7 +267,8 @@ void hs_documents__man(FILE *out)
           ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR and \\fBctl serve\\fR where \\fB\\-\\-token\\fR is not "
           "given.\n"
           ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
-          ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n",
+          ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n"
+          ".PP\nAll others: \\fBheapsonde help variables\\fR.\n",
           out);
 }
 

@@ -12,5 +12,6 @@ void hs_documents__overview(FILE *out);
 void hs_documents__help(FILE *out, const struct hs_command *command);
 void hs_documents__man(FILE *out);
 void hs_documents__completion(FILE *out);
+void hs_documents__variables(FILE *out); // what docs/variables.md is
 
 #endif

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define REASONS_MOST 16
 
 struct question {
     const struct hs_arguments *arguments;
     struct hs_opened *opened;
+    size_t missing; // totals that ask for what is in no stack
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------------
@@ -105,14 +107,17 @@ static bool asks_frames(const struct hs_filter_parameters *parameters)
 }
 
 // A mistyped name would otherwise pass for nothing to complain of.
-static void note_names(const struct question *question, enum hs_condition_total which,
+static void note_names(struct question *question, enum hs_condition_total which,
                        const struct hs_filter_parameters *inner, const struct hs_filter *filter)
 {
-    if (asks_frames(inner) && has_none(&filter->stacks))
-        hs_complain(question->arguments->command,
-                    "--fail-if: no stack in %s is what %s(...) asks for, so it is 0; check the names there, and with "
-                    "--modules whether functions have names",
-                    question->opened->subject.path, hs_condition_total__name(which));
+    const char *missing = hs_arguments__text(question->arguments, "fail-if-missing", "fail");
+    if (!asks_frames(inner) || !has_none(&filter->stacks) || !strcmp(missing, "ok"))
+        return;
+    question->missing++;
+    hs_complain(question->arguments->command,
+                "--fail-if: no stack in %s is what %s(...) asks for; check the names there, and with --modules whether "
+                "functions have names, or give --fail-if-missing=ok to take it for 0",
+                question->opened->subject.path, hs_condition_total__name(which));
 }
 
 static int ask_store(const struct hs_opened *opened, enum hs_condition_total which, const struct hs_filter *filter,
@@ -136,8 +141,8 @@ static int ask_store(const struct hs_opened *opened, enum hs_condition_total whi
 }
 
 // What is asked within a condition goes before what the options say of the same thing.
-static int ask_trace(const struct question *question, enum hs_condition_total which,
-                     const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+static int ask_trace(struct question *question, enum hs_condition_total which, const struct hs_filter_parameters *inner,
+                     uint64_t *value, struct hs_error *error)
 {
     struct hs_filter_parameters all;
     struct hs_resolved_filter resolved;
@@ -163,8 +168,8 @@ static bool dump_knows(const struct hs_opened *opened, enum hs_condition_total w
     return opened->dump->has_all && (which == HS_CONDITION_ALLOCATED_BYTES || which == HS_CONDITION_ALLOCATED_COUNT);
 }
 
-static int ask_dump(const struct question *question, enum hs_condition_total which,
-                    const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+static int ask_dump(struct question *question, enum hs_condition_total which, const struct hs_filter_parameters *inner,
+                    uint64_t *value, struct hs_error *error)
 {
     const struct hs_opened *opened = question->opened;
     struct hs_resolved_filter resolved;
@@ -194,7 +199,7 @@ static int ask_dump(const struct question *question, enum hs_condition_total whi
 static int ask(void *context, enum hs_condition_total which, const struct hs_filter_parameters *filter, uint64_t *value,
                struct hs_error *error)
 {
-    const struct question *question = context;
+    struct question *question = context;
     return question->opened->dump ? ask_dump(question, which, filter, value, error)
                                   : ask_trace(question, which, filter, value, error);
 }
@@ -233,7 +238,7 @@ static void say(const struct hs_arguments *arguments, const struct hs_opened *op
 
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened)
 {
-    struct question question = {arguments, opened};
+    struct question question = {arguments, opened, 0};
     int status = HS_EXIT_OK;
     for (size_t i = 0; i < fail_if->count; i++) {
         struct hs_error error = {.message = ""};
@@ -247,5 +252,5 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
         say(arguments, opened, fail_if->condition[i]);
         status = HS_EXIT_CONDITION;
     }
-    return status;
+    return status == HS_EXIT_OK && question.missing ? HS_EXIT_FAILURE : status;
 }

@@ -16,15 +16,20 @@ struct hs_fail_if {
 int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *arguments);
 void hs_fail_if__free(struct hs_fail_if *fail_if);
 
-// Writes a line on standard error for each condition that holds. Returns HS_EXIT_CONDITION when one does.
+// Writes a line on standard error for each condition that holds. Returns HS_EXIT_CONDITION when one does, else
+// HS_EXIT_FAILURE when one names what is in no stack, unless --fail-if-missing=ok.
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened);
 
-#define HS_FAIL_IF_OPTION                                                                                              \
+#define HS_FAIL_IF_OPTIONS                                                                                             \
+    {.name = "fail-if",                                                                                                \
+     .kind = HS_OPTION_TEXT,                                                                                           \
+     .argument = "CONDITION",                                                                                          \
+     .help = "end with status 3 and say why when a total is too large or too small, such as "                          \
+             "'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'; docs/filters.md tells more",              \
+     .repeatable = true},                                                                                              \
     {                                                                                                                  \
-        .name = "fail-if", .kind = HS_OPTION_TEXT, .argument = "CONDITION",                                            \
-        .help = "end with status 3 and say why when a total is too large or too small, such as "                       \
-                "'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'; docs/filters.md tells more",           \
-        .repeatable = true                                                                                             \
+        .name = "fail-if-missing", .kind = HS_OPTION_CHOICE, .argument = "WHAT", .choices = "fail ok",                 \
+        .help = "when a condition names what is in no stack: end with status 1, as when not given, or take it for 0"   \
     }
 
 #endif

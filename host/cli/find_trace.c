@@ -91,25 +91,49 @@ static void add_other(struct hs_found_traces *found, const struct written *other
     found->largest = strdup(other->path);
 }
 
-// Of a program that replaced itself by others the last one is of interest.
-static void choose(struct hs_found_traces *found, const struct written *all, size_t count, pid_t pid)
+// The last one of a process: of a program that replaced itself by others that is of interest.
+static const struct written *last_of(const struct written *all, size_t count, pid_t pid)
 {
-    const struct written *own = NULL;
-    off_t largest = 0;
+    const struct written *last = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (all[i].pid == pid && (!own || all[i].began > own->began))
-            own = &all[i];
+        if (all[i].pid == pid && (!last || all[i].began > last->began))
+            last = &all[i];
     }
+    return last;
+}
+
+static pid_t choose_process(const struct written *all, size_t count, pid_t started, bool largest)
+{
+    const struct written *own = last_of(all, count, started), *first = NULL, *most = own;
+    for (size_t i = 0; i < count; i++) {
+        if (!first || all[i].began < first->began)
+            first = &all[i];
+        if (!most || all[i].size > most->size)
+            most = &all[i];
+    }
+    if (largest && most)
+        return most->pid;
+    return own || !first ? started : first->pid;
+}
+
+static void choose(struct hs_found_traces *found, const struct written *all, size_t count, pid_t started, bool largest)
+{
+    const pid_t pid = choose_process(all, count, started, largest);
+    const struct written *own = last_of(all, count, pid), *first = last_of(all, count, started);
+    off_t most = 0;
     for (size_t i = 0; i < count; i++) {
         if (all[i].pid != pid)
-            add_other(found, &all[i], &largest);
+            add_other(found, &all[i], &most);
         else
             found->earlier += &all[i] != own;
     }
     found->path = own ? strdup(own->path) : NULL;
+    found->is_anothers = own && pid != started;
+    found->started = found->is_anothers && first ? strdup(first->path) : NULL;
 }
 
-void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since)
+void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since,
+                    bool largest)
 {
     struct glob_text text;
     glob_t names;
@@ -127,7 +151,7 @@ void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pi
         bool met = i >= plain && !fnmatch(text.text, names.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
         count += !met && read_written(&all[count], names.gl_pathv[i], since);
     }
-    choose(found, all, count, pid);
+    choose(found, all, count, pid, largest);
     free(all);
     globfree(&names);
 }
@@ -135,5 +159,6 @@ void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pi
 void hs_found_traces__free(struct hs_found_traces *found)
 {
     free(found->path);
+    free(found->started);
     free(found->largest);
 }

@@ -2,6 +2,8 @@
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
 
+#include <string.h>
+
 static int help(const struct hs_arguments *arguments)
 {
     if (hs_arguments__flag(arguments, "man")) {
@@ -14,6 +16,10 @@ static int help(const struct hs_arguments *arguments)
     }
     if (!arguments->operand_count) {
         hs_documents__overview(stdout);
+        return HS_EXIT_OK;
+    }
+    if (!strcmp(arguments->operands[0], "variables")) {
+        hs_documents__variables(stdout);
         return HS_EXIT_OK;
     }
     const struct hs_command *command = hs_command__find(arguments->operands[0]);
@@ -33,9 +39,9 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_help = {
     .name = "help",
-    .synopsis = "[OPTIONS] [COMMAND]",
+    .synopsis = "[OPTIONS] [COMMAND | variables]",
     .summary = "explain a command, print the manual or the shell completion",
-    .description = "Explains one command, or lists all of them.",
+    .description = "Explains one command, or lists all of them. 'variables' lists what is read in the environment.",
     .operand = HS_OPERAND_COMMAND,
     .most_operands = 1,
     .options = options,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/program.h"
 
+#include "host/cli/wrappers.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
 
@@ -138,36 +139,43 @@ static bool is_intact(const struct hs_probe *probe)
     return probe->kind == HS_PROBE_ELF && !probe->damaged && !probe->incomplete;
 }
 
-static int check_elf(const char *typed, const char *path, const struct hs_probe *probe, const char *library,
-                     struct hs_error *error)
+static int check_library(const char *target, const struct hs_probe *probe, const char *library, struct hs_error *error)
 {
-    char target[512];
     char program_machine[80];
     char library_machine[80];
     struct hs_probe library_probe;
-    name_target(target, sizeof(target), typed, path);
-    if (!is_intact(probe)) {
-        hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
-        return HS_EXIT_CANNOT_RUN;
-    }
-    bool library_read = hs_probe__file(&library_probe, library) == 0;
-    if (library_read && !is_intact(&library_probe)) {
+    if (hs_probe__file(&library_probe, library))
+        return 0;
+    if (!is_intact(&library_probe)) {
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: the recording library %s is no intact ELF file; install it anew, or "
                       "name another in HEAPSONDE_LIBRARY",
                       target, library);
         return HS_EXIT_CANNOT_RUN;
     }
-    if (library_read && !same_machine(probe, &library_probe)) {
-        describe(probe, program_machine, sizeof(program_machine));
-        describe(&library_probe, library_machine, sizeof(library_machine));
-        hs_error__set(error, ENOEXEC,
-                      "heapsonde cannot record %s: it is a %s program and the recording library %s is for %s; "
-                      "name the library for its machine in HEAPSONDE_LIBRARY, or record on such a machine",
-                      target, program_machine, library, library_machine);
+    if (same_machine(probe, &library_probe))
+        return 0;
+    describe(probe, program_machine, sizeof(program_machine));
+    describe(&library_probe, library_machine, sizeof(library_machine));
+    hs_error__set(error, ENOEXEC,
+                  "heapsonde cannot record %s: it is a %s program and the recording library %s is for %s; "
+                  "name the library for its machine in HEAPSONDE_LIBRARY, or record on such a machine",
+                  target, program_machine, library, library_machine);
+    return HS_EXIT_CANNOT_RUN;
+}
+
+// `is_loaded`: a loader that the user named takes the file, and not the kernel.
+static int check_elf(const char *target, const char *path, const struct hs_probe *probe, bool is_loaded,
+                     const char *library, struct hs_error *error)
+{
+    if (!is_intact(probe)) {
+        hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
         return HS_EXIT_CANNOT_RUN;
     }
-    if (!probe->has_interpreter) {
+    int result = check_library(target, probe, library, error);
+    if (result)
+        return result;
+    if (is_loaded ? !probe->has_dynamic : !probe->has_interpreter) {
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
                       "to it; link it dynamically, or link libheapsonde-trace.so into it",
@@ -182,7 +190,7 @@ static int check_elf(const char *typed, const char *path, const struct hs_probe 
                       target, sanitizer);
         return HS_EXIT_CANNOT_RUN;
     }
-    const char *elevated = elevation(path);
+    const char *elevated = is_loaded ? NULL : elevation(path);
     if (elevated) {
         hs_error__set(error, EPERM,
                       "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
@@ -214,6 +222,29 @@ static int check_preloaded(const struct hs_program *program, struct hs_error *er
         list += length + (list[length] != 0);
     }
     return 0;
+}
+
+static bool is_loader(const char *name, const char *path, const struct hs_probe *probe)
+{
+    return probe->has_dynamic && !probe->has_interpreter && (hs_loader__is_named(name) || hs_loader__is_named(path));
+}
+
+// ld.so PROGRAM.
+static int check_loaded(struct hs_program *program, const char *library, struct hs_error *error)
+{
+    struct hs_probe probe;
+    size_t at = hs_loader__program(program->arguments);
+    if (!at) {
+        hs_error__set(error, EINVAL, "%s is the dynamic loader, and no program is named that it is to start",
+                      program->name);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    // What it cannot find it says itself.
+    const char *path = program->arguments[at];
+    if (hs_probe__file(&probe, path) || probe.kind != HS_PROBE_ELF)
+        return 0;
+    program->recorded = strdup(path);
+    return check_elf(path, path, &probe, true, library, error);
 }
 
 // ---- scripts -------------------------------------------------------------------------------------------------------
@@ -285,8 +316,14 @@ static int check_target(struct hs_program *program, const char *library, struct 
                           program->name, strerror(-result));
             return result == -ENOENT ? HS_EXIT_NOT_FOUND : HS_EXIT_CANNOT_RUN;
         }
-        if (probe.kind == HS_PROBE_ELF)
-            return check_elf(program->name, path, &probe, library, error);
+        if (probe.kind == HS_PROBE_ELF && is_intact(&probe) && is_loader(program->name, path, &probe))
+            return check_loaded(program, library, error);
+        if (probe.kind == HS_PROBE_ELF) {
+            char target[512];
+            name_target(target, sizeof(target), program->name, path);
+            program->recorded = strdup(path);
+            return check_elf(target, path, &probe, false, library, error);
+        }
         // The shell runs files without a known beginning.
         if (probe.kind == HS_PROBE_OTHER)
             snprintf(path, sizeof(path), "/bin/sh");
@@ -303,21 +340,36 @@ static int check_target(struct hs_program *program, const char *library, struct 
     return HS_EXIT_CANNOT_RUN;
 }
 
-int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error)
+static int prepare(struct hs_program *program, char **argv, bool elsewhere, const char *library, struct hs_error *error)
 {
     size_t count = 0;
     while (argv[count])
         count++;
-    *program = (struct hs_program){.name = argv[0], .arguments = calloc(count + 1, sizeof(char *))};
+    program->name = argv[0];
+    program->arguments = calloc(count + 1, sizeof(char *));
     if (!program->arguments) {
         hs_error__set(error, ENOMEM, "%s: out of memory", argv[0]);
         return HS_EXIT_CANNOT_RUN;
     }
     memcpy(program->arguments, argv, count * sizeof(char *));
     int result = find_program(argv[0], &program->path, error);
+    if (result && elsewhere)
+        return 0;
     if (!result)
         result = check_preloaded(program, error);
     return result ? result : check_target(program, library, error);
+}
+
+int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error)
+{
+    const struct hs_wrapped wrapped = hs_wrappers__look(argv);
+    *program = (struct hs_program){.words = argv, .wrapped = wrapped.program};
+    int result = prepare(program, argv + wrapped.program, wrapped.elsewhere, library, error);
+    if (!result && wrapped.program)
+        result = find_program(argv[0], &program->wrapper, error);
+    if (!result && wrapped.program)
+        result = find_program("env", &program->env, error);
+    return result;
 }
 
 void hs_program__free(struct hs_program *program)
@@ -326,4 +378,7 @@ void hs_program__free(struct hs_program *program)
     free(program->arguments);
     free(program->interpreter);
     free(program->script);
+    free(program->recorded);
+    free(program->wrapper);
+    free(program->env);
 }

@@ -6,6 +6,8 @@
 
 #include "host/store/error.h"
 
+#include <stddef.h>
+
 enum { HS_EXIT_CANNOT_RUN = 126, HS_EXIT_NOT_FOUND = 127 };
 
 struct hs_program {
@@ -14,10 +16,17 @@ struct hs_program {
     char *name;        // for messages: what the user typed
     char *interpreter; // what stands in `arguments` when the script's interpreter is run instead of env
     char *script;
+    char *recorded; // the file that is recorded: the program's, or what a dynamic loader is to start; NULL: not known
+    // Where the user named env, nice or the like: all else is of the program behind it.
+    char *wrapper; // what is executed in place of `path`; NULL: none
+    char *env;     // the program that sets variables for the program alone
+    char **words;  // as the user gave them
+    size_t wrapped;
 };
 
 // Finds argv[0] as execvp does and checks it (of a script: its interpreter) against the recording library. Returns 0,
-// or the exit status for the shell with `error` filled.
+// or the exit status for the shell with `error` filled. Where argv[0] only starts another program, or loads it, that
+// one is looked at.
 int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error);
 void hs_program__free(struct hs_program *program);
 

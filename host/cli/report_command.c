@@ -160,7 +160,7 @@ static const struct hs_option options[] = {
     {.name = "threads", .help = "list the threads"},
     {.name = "modules",
      .help = "list the modules in the stacks, where their symbols come from and which file would mend missing ones"},
-    HS_FAIL_IF_OPTION,
+    HS_FAIL_IF_OPTIONS,
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,

@@ -4,6 +4,9 @@
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/run_summary.h"
+#include "host/cli/variables.h"
+#include "host/cli/wrappers.h"
+#include "host/gather/shared_key.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,15 +23,37 @@ extern char **environ;
 
 // ---- the environment -----------------------------------------------------------------------------------------------
 
-static void preload(const char *library)
+// LD_PRELOAD=..., to be freed.
+static char *preloading(const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
-    char *both = NULL;
-    if (before && *before && asprintf(&both, "%s:%s", library, before) > 0)
-        setenv("LD_PRELOAD", both, 1);
-    else
-        setenv("LD_PRELOAD", library, 1);
-    free(both);
+    char *entry = NULL;
+    bool others = before && *before;
+    return asprintf(&entry, "LD_PRELOAD=%s%s%s", library, others ? ":" : "", others ? before : "") < 0 ? NULL : entry;
+}
+
+static bool is_ours(const char *entry)
+{
+    return !strncmp(entry, "HEAPSONDE_", 10) || !strncmp(entry, "MEMORY_PROFILER_", 16);
+}
+
+// What starts the program with the library preloaded into it and not into what starts it. NULL without memory.
+static char **wrapped_words(const struct hs_program *program, char *preload)
+{
+    size_t count = 0, at = 0;
+    while (environ[count])
+        count++;
+    char **variables = calloc(count + 2, sizeof(*variables));
+    if (!variables)
+        return NULL;
+    variables[at++] = preload;
+    for (size_t i = 0; i < count; i++)
+        if (is_ours(environ[i]))
+            variables[at++] = environ[i];
+    char **words =
+        hs_wrappers__with_variables(program->words, program->wrapped, program->env, variables, program->arguments);
+    free(variables);
+    return words;
 }
 
 // Options that stand for a variable set it; `%s` of a text or the number's digits, or the flag's own value.
@@ -55,6 +80,38 @@ static void set_variables(const struct hs_arguments *arguments)
         setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
     if (hs_arguments__flag(arguments, "aggregate"))
         setenv("HEAPSONDE_MODE", "aggregate", 1);
+}
+
+// What a mistyped value would leave unrecorded without a word.
+static bool options_are_right(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        const char *name = given->option->variable;
+        const struct hs_variable *variable = name ? hs_variable__find(name, strlen(name)) : NULL;
+        char problem[256];
+        if (!variable || given->option->kind != HS_OPTION_TEXT ||
+            !hs_variable__problem(variable, given->text, problem, sizeof(problem)))
+            continue;
+        hs_complain(arguments->command, "--%s %s", given->option->name, problem);
+        return false;
+    }
+    return true;
+}
+
+// The library would send nothing, and say so where hardly anybody looks.
+static bool key_is_good(const struct hs_arguments *arguments)
+{
+    struct hs_shared_key key;
+    struct hs_error error = {.message = ""};
+    const char *path = getenv("HEAPSONDE_KEY_FILE");
+    if (!path)
+        path = getenv("MEMORY_PROFILER_KEY_FILE");
+    bool good = !path || !*path || !hs_shared_key__read(&key, path, &error);
+    if (!good)
+        hs_complain(arguments->command, "%s", error.message);
+    explicit_bzero(&key, sizeof(key));
+    return good;
 }
 
 static const char *wanted_output(const struct hs_arguments *arguments)
@@ -128,17 +185,33 @@ static int exit_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *pattern)
+static int start(struct hs_child *child, const struct hs_program *program, const char *library)
+{
+    char *preload = preloading(library);
+    char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
+    int result = -ENOMEM;
+    if (words)
+        result = hs_child__run(child, program->wrapper, words, environ);
+    else if (preload && !program->wrapper && !putenv(preload))
+        result = hs_child__run(child, program->path, program->arguments, environ);
+    free(words);
+    if (program->wrapper)
+        free(preload); // otherwise it is the environment's
+    return result;
+}
+
+static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
+                       const char *pattern)
 {
     struct hs_child child;
     struct timespec began;
     struct timespec ended;
-    struct hs_recording recording = {.program = program->name, .path = program->path, .pattern = pattern};
+    struct hs_recording recording = {.program = program->name, .path = program->recorded, .pattern = pattern};
     recording.disabled = hs_arguments__flag(arguments, "disabled");
     recording.follows_children = hs_arguments__flag(arguments, "follow-children");
     clock_gettime(CLOCK_REALTIME, &recording.started);
     clock_gettime(CLOCK_MONOTONIC, &began);
-    int result = hs_child__run(&child, program->path, program->arguments, environ);
+    int result = start(&child, program, library);
     clock_gettime(CLOCK_MONOTONIC, &ended);
     if (result) {
         hs_complain(arguments->command, "%s could not be started: %s; try again later", program->name,
@@ -179,10 +252,8 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     } else if (!pattern || check_output(arguments->command, pattern)) {
         status = HS_EXIT_FAILURE;
     } else {
-        set_variables(arguments);
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
-        preload(library);
-        status = run_program(arguments, &program, pattern);
+        status = run_program(arguments, &program, library, pattern);
     }
     hs_program__free(&program);
     free(pattern);
@@ -192,8 +263,13 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
 static int run(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
-    if (!names_each_process(arguments, wanted_output(arguments)))
+    if (!names_each_process(arguments, wanted_output(arguments)) || !options_are_right(arguments))
         return HS_EXIT_USAGE;
+    set_variables(arguments);
+    if (!hs_variables__check(arguments->command, environ))
+        return HS_EXIT_USAGE;
+    if (!key_is_good(arguments))
+        return HS_EXIT_FAILURE;
     struct hs_error error = {.message = ""};
     if (hs_library__find(library, sizeof(library), &error)) {
         hs_complain(arguments->command, "%s", error.message);
@@ -371,9 +447,12 @@ const struct hs_command hs_command_run = {
     .name = "run",
     .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .summary = "run a program and record its allocations",
-    .description = "Runs the program with its standard streams untouched, records every allocation into a trace, and "
-                   "prints a few lines at the end. The exit status is the program's. SIGINT, SIGTERM, SIGQUIT, SIGHUP, "
-                   "SIGUSR1 and SIGUSR2 are passed on to it.",
+    .description =
+        "Runs the program with its standard streams untouched, records every allocation into a trace, and "
+        "prints a few lines at the end. Where PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, taskset "
+        "or time, or a dynamic loader, the program behind it is recorded. The exit status is the program's. SIGINT, "
+        "SIGTERM, SIGQUIT, SIGHUP, "
+        "SIGUSR1 and SIGUSR2 are passed on to it.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 1,
     .most_operands = -1,

@@ -67,7 +67,12 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
 {
     if (found->earlier)
         fprintf(note, "; %zu more by what it was before it replaced itself", found->earlier);
-    if (found->others == 1)
+    if (found->is_anothers && found->others) {
+        fprintf(note, "; the largest of %zu traces%s", found->others + found->earlier + 1,
+                found->unfinished ? ", of which some are still written" : "");
+        if (found->started)
+            fprintf(note, ", that of the process that was started is %s", found->started);
+    } else if (found->others == 1)
         fprintf(note, "; 1 more by a child process%s: %s", found->unfinished ? ", which still runs" : "",
                 found->largest);
     else if (found->others)
@@ -99,7 +104,7 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
 // A program's own malloc may well call the next one, which is recorded; of the others nothing is ever seen.
 static void explain_own_allocator(const struct hs_recording *recording, const struct hs_summary *summary)
 {
-    const char *name = hs_own_allocator(recording->path);
+    const char *name = recording->path ? hs_own_allocator(recording->path) : NULL;
     if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")))
         return;
     fprintf(stderr,
@@ -162,7 +167,7 @@ void hs_recording__summarize(const struct hs_recording *recording)
     ending(recording, text, sizeof(text));
     fprintf(stderr, "heapsonde: %s %s after %s\n", recording->program, text,
             hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
-    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started);
+    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);
     if (found.path)
         summarize_trace(recording, &found);
     else

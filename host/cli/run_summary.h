@@ -9,7 +9,7 @@
 // One program that was run.
 struct hs_recording {
     const char *program; // as the user called it
-    const char *path;    // of the file that was executed
+    const char *path;    // of the file that is recorded; NULL: not known
     const char *pattern; // of the trace's path, absolute
     pid_t pid;
     int status; // as waitpid gives it

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The store knows how long each block lived; the trace's events are gone through in their order beside its rows, and
-// those of blocks that are kept are written again. All else of the trace is copied.
+// The store knows how long each block lived; the trace's events are gone through in the order in which they were
+// imported, beside its rows, and those of blocks that are kept are written again. All else of the trace is copied.
 #include "host/convert/strip.h"
 
 #include "host/convert/trace_file.h"
 #include "host/import/live_map.h"
+#include "host/import/ties.h"
 #include "host/query/query.h"
 #include "host/query/samples.h"
 
@@ -21,8 +22,11 @@ struct stripping {
     struct hs_trace_file file;
     const struct hs_store *store;
     const struct hs_columns *columns;
-    struct hs_live_map live; // blocks that are kept: address and row
-    uint64_t row;            // the next one of the heap
+    struct hs_live_map live; // address and row
+    struct hs_array streams; // uint32_t: the row that the realloc in progress ends, + 1, or 0
+    struct hs_ties ties;
+    uint64_t last_time;
+    uint64_t row; // the next one of the heap
     uint64_t shortest;
     struct sums *sums; // by stack
     size_t stacks;
@@ -48,12 +52,17 @@ static uint64_t take_row(struct stripping *with, const struct hs_event *event)
     return with->row++;
 }
 
-static int keep(struct stripping *with, uint64_t address, uint64_t row)
+static struct hs_live_entry *find(const struct stripping *with, uint64_t address)
+{
+    return hs_live_map__find(&with->live, address, HS_LIVE_HEAP);
+}
+
+static int begin(struct stripping *with, uint64_t address, uint64_t row)
 {
     const struct hs_live_entry block = {.address = address, .row_plus_1 = (uint32_t)row + 1};
     if (hs_live_map__is_full(&with->live) && hs_live_map__grow(&with->live))
         return -ENOMEM;
-    struct hs_live_entry *entry = hs_live_map__find(&with->live, address, HS_LIVE_HEAP);
+    struct hs_live_entry *entry = find(with, address);
     if (entry->row_plus_1)
         *entry = block; // its free is missing
     else
@@ -61,13 +70,11 @@ static int keep(struct stripping *with, uint64_t address, uint64_t row)
     return 0;
 }
 
-// Takes a block out of those that are kept; HS_NEVER when it is not.
-static uint64_t release(struct stripping *with, uint64_t address)
+// Ends a block that is live and returns its row.
+static uint32_t end(struct stripping *with, uint64_t address)
 {
-    struct hs_live_entry *entry = hs_live_map__find(&with->live, address, HS_LIVE_HEAP);
-    if (!entry->row_plus_1)
-        return HS_NEVER;
-    uint64_t row = entry->row_plus_1 - 1;
+    struct hs_live_entry *entry = find(with, address);
+    uint32_t row = entry->row_plus_1 - 1;
     hs_live_map__remove(&with->live, entry);
     return row;
 }
@@ -75,23 +82,48 @@ static uint64_t release(struct stripping *with, uint64_t address)
 static int allocate(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
     uint64_t row = take_row(with, event);
-    if (row == HS_NEVER || !is_kept(with, row))
+    if (row == HS_NEVER)
         return 0;
-    int result = keep(with, event->address, row);
-    hs_trace_file__event(&with->file, stream, event);
+    int result = begin(with, event->address, row);
+    if (is_kept(with, row))
+        hs_trace_file__event(&with->file, stream, event);
     return result ? result : with->file.failed;
+}
+
+static int write_free(struct stripping *with, uint32_t stream, const struct hs_event *event)
+{
+    if (is_kept(with, end(with, event->address)))
+        hs_trace_file__event(&with->file, stream, event);
+    return with->file.failed;
+}
+
+static uint32_t *realloc_of(struct stripping *with, uint32_t stream)
+{
+    while (stream >= with->streams.count) {
+        uint32_t *added = hs_array__add(&with->streams, sizeof *added);
+        if (!added)
+            return NULL;
+        *added = 0;
+    }
+    return (uint32_t *)with->streams.data + stream;
 }
 
 // The old block ends here unless the new one is kept, too, and both are one event at the end of the call.
 static int begin_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
-    struct hs_live_entry *entry = hs_live_map__find(&with->live, event->old_address, HS_LIVE_HEAP);
-    if (!entry->row_plus_1)
+    uint32_t *old = realloc_of(with, stream);
+    if (!old)
+        return -ENOMEM;
+    *old = 0;
+    if (!find(with, event->old_address)->row_plus_1)
         return 0;
-    uint32_t next = hs_row__next(with->columns, entry->row_plus_1 - 1);
-    if (next && is_kept(with, next))
+    uint32_t row = end(with, event->old_address), next = hs_row__next(with->columns, row);
+    if (!is_kept(with, row))
         return 0;
-    hs_live_map__remove(&with->live, entry);
+    if (next && is_kept(with, next)) {
+        *old = row + 1;
+        return 0;
+    }
     struct hs_event end = {
         .kind = HS_EVENT_FREE, .time = event->begin_time, .address = event->old_address, .stack = event->stack};
     hs_trace_file__event(&with->file, stream, &end);
@@ -101,40 +133,61 @@ static int begin_realloc(struct stripping *with, uint32_t stream, const struct h
 static int end_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
     struct hs_event plain = *event;
-    struct hs_live_entry *entry = hs_live_map__find(&with->live, event->old_address, HS_LIVE_HEAP);
-    // Another block may have got the address meanwhile: the old one is that which is continued by this row.
-    bool goes_on = entry->row_plus_1 && hs_row__next(with->columns, entry->row_plus_1 - 1) == with->row && with->row;
-    if (goes_on) {
-        hs_live_map__remove(&with->live, entry);
-    } else {
+    uint32_t *old = realloc_of(with, stream);
+    if (!old)
+        return -ENOMEM;
+    if (!*old) {
         plain.kind = HS_EVENT_MALLOC;
         plain.old_address = plain.begin_time = 0;
     }
+    *old = 0;
     return allocate(with, stream, &plain);
 }
 
-static int visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+static bool begins_block(const struct hs_step *step)
+{
+    return step->kind == HS_EVENT_MALLOC || step->kind == HS_EVENT_CALLOC || step->kind == HS_EVENT_ALIGNED ||
+           (step->kind == HS_EVENT_REALLOC && step->phase == HS_PHASE_END);
+}
+
+static bool ends_block(const struct hs_step *step)
+{
+    return step->kind == HS_EVENT_FREE || (step->kind == HS_EVENT_REALLOC && step->phase == HS_PHASE_BEGIN);
+}
+
+static int take(void *context, struct hs_step *step, bool last)
 {
     struct stripping *with = context;
-    (void)time;
-    switch (event->kind) {
-    case HS_EVENT_MALLOC:
-    case HS_EVENT_CALLOC:
-    case HS_EVENT_ALIGNED:
-        return allocate(with, stream, event);
-    case HS_EVENT_REALLOC:
-        if (!event->old_address && phase == HS_PHASE_BEGIN)
-            return 0;
-        return phase == HS_PHASE_BEGIN ? begin_realloc(with, stream, event) : end_realloc(with, stream, event);
-    case HS_EVENT_FREE:
-        if (release(with, event->address) == HS_NEVER)
-            return 0;
-        break;
-    default:
-        break;
-    }
-    hs_trace_file__event(&with->file, stream, event);
+    const bool begins = begins_block(step), ends = ends_block(step);
+    const bool is_live = (begins || ends) && find(with, step->address)->row_plus_1;
+    if ((begins ? is_live : ends && !is_live) && !last)
+        return HS_TIE_WAITS;
+    const struct hs_event event = hs_step__event(step);
+    if (step->kind == HS_EVENT_REALLOC)
+        return begins ? end_realloc(with, step->stream, &event) : begin_realloc(with, step->stream, &event);
+    if (begins)
+        return allocate(with, step->stream, &event);
+    if (ends)
+        return is_live ? write_free(with, step->stream, &event) : 0;
+    hs_trace_file__event(&with->file, step->stream, &event);
     return with->file.failed;
+}
+
+static int visit(void *context, struct hs_step *steps, size_t count)
+{
+    struct stripping *with = context;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        struct hs_step *step = &steps[i];
+        if (step->stream >= HS_STREAM_LIMIT)
+            return -EOVERFLOW;
+        step->later = step->time != with->last_time;
+        with->last_time = step->time;
+        result = hs_ties__waits(&with->ties) ? hs_ties__visit(&with->ties, step) : take(with, step, false);
+        if (result == HS_TIE_WAITS)
+            result = hs_ties__hold(&with->ties, step);
+    }
+    return result;
 }
 
 // ---- sums ----------------------------------------------------------------------------------------------------------
@@ -207,7 +260,9 @@ static int write_trace(struct stripping *with, const struct hs_trace *trace, FIL
     if (!result && incomplete)
         hs_trace_file__info(&with->file, "incomplete", incomplete);
     if (!result)
-        result = hs_trace__replay(trace, visit, with, &(struct hs_replay_counts){0});
+        result = hs_trace__replay_steps(trace, visit, with, &(struct hs_replay_counts){0});
+    if (!result)
+        result = hs_ties__settle(&with->ties);
     if (!result)
         result = write_sums(with, strip);
     return result ? result : hs_trace_file__finish(&with->file, end);
@@ -220,6 +275,7 @@ int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, s
                              .columns = hs_store__columns(store),
                              .shortest = strip->shortest_ns,
                              .has_faults = hs_events__are_in(HS_EVENTS_TOUCHED, store)};
+    with.ties = (struct hs_ties){.take = take, .context = &with};
     struct hs_trace *trace = NULL;
     strip->left_out = 0;
     int result = hs_trace__open(path, &trace, error);
@@ -229,6 +285,8 @@ int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, s
     int failed = with.file.failed;
     hs_trace_file__free(&with.file);
     hs_live_map__free(&with.live);
+    hs_ties__free(&with.ties);
+    free(with.streams.data);
     free(with.sums);
     hs_trace__close(trace);
     if (result && result == failed && result != -ERANGE)

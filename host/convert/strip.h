@@ -13,8 +13,8 @@ struct hs_strip {
     uint64_t left_out;    // result
 };
 
-// `store` is that of the trace at `path`; `out` is seekable. Besides the store, memory holds the blocks that are live
-// and kept. Returns 0 or a negative errno with a message.
+// `store` is that of the trace at `path`; `out` is seekable. Besides the store, memory holds the blocks that are live.
+// Returns 0 or a negative errno with a message.
 int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, struct hs_strip *strip,
                     struct hs_error *error);
 

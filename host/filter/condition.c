@@ -228,6 +228,24 @@ static int find_total(struct parser *parser, struct side *side, const char *word
                             "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count");
 }
 
+// The unit of a number, which may stand apart.
+static void take_unit(struct parser *parser, char *number, size_t size)
+{
+    char with_unit[40];
+    uint64_t value;
+    const char *start = parser->at;
+    skip_spaces(parser);
+    size_t length = word_length(parser->at);
+    int written = snprintf(with_unit, sizeof(with_unit), "%s%.*s", number, (int)length, parser->at);
+    if (length && isalpha((unsigned char)*parser->at) && (size_t)written < size &&
+        hs_quantity__size(with_unit, &value)) {
+        strcpy(number, with_unit);
+        parser->at += length;
+    } else {
+        parser->at = start;
+    }
+}
+
 static int take_side(struct parser *parser, struct side *side)
 {
     char word[32];
@@ -239,6 +257,7 @@ static int take_side(struct parser *parser, struct side *side)
         return result;
     if (isdigit((unsigned char)*word)) {
         strcpy(side->number, word);
+        take_unit(parser, side->number, sizeof(side->number));
         return 0;
     }
     result = find_total(parser, side, word, start);

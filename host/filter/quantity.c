@@ -83,23 +83,35 @@ static const struct unit *unit_of(const struct unit *units, const char *name, si
     return NULL;
 }
 
-bool hs_quantity__size(const char *text, uint64_t *bytes)
-{
-    static const struct unit units[] = {
-        {"", 1},          {"B", 1},          {"K", 1024},         {"KiB", 1024},        {"M", 1048576},
-        {"MiB", 1048576}, {"G", 1073741824}, {"GiB", 1073741824}, {"T", 1099511627776}, {"TiB", 1099511627776},
-        {NULL, 0}};
-    struct hs_decimal number;
-    if (!decimal(&text, &number))
-        return false;
-    const struct unit *unit = unit_of(units, text, strlen(text));
-    return unit && (unit->factor > 1 || !number.nano) && scale(number, unit->factor, bytes);
-}
-
 static void skip_spaces(const char **text)
 {
     while (isspace((unsigned char)**text))
         ++*text;
+}
+
+bool hs_quantity__size(const char *text, uint64_t *bytes)
+{
+    static const struct unit units[] = {{"", 1},
+                                        {"B", 1},
+                                        {"K", 1024},
+                                        {"KB", 1024},
+                                        {"KiB", 1024},
+                                        {"M", 1048576},
+                                        {"MB", 1048576},
+                                        {"MiB", 1048576},
+                                        {"G", 1073741824},
+                                        {"GB", 1073741824},
+                                        {"GiB", 1073741824},
+                                        {"T", 1099511627776},
+                                        {"TB", 1099511627776},
+                                        {"TiB", 1099511627776},
+                                        {NULL, 0}};
+    struct hs_decimal number;
+    if (!decimal(&text, &number))
+        return false;
+    skip_spaces(&text);
+    const struct unit *unit = unit_of(units, text, strlen(text));
+    return unit && (unit->factor > 1 || !number.nano) && scale(number, unit->factor, bytes);
 }
 
 bool hs_quantity__interval(const char *text, uint64_t *nanoseconds)

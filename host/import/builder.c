@@ -81,10 +81,13 @@ static int write_block(void *context, struct staged *staged)
 
 // ---- from beginning to end -----------------------------------------------------------------------------------------
 
+static int take_tied(void *context, struct hs_step *step, bool last);
+
 int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns)
 {
     builder->directory_fd = directory_fd;
     ends__create(&builder->ends, directory_fd);
+    builder->ties = (struct hs_ties){.take = take_tied, .context = builder};
     builder->summary = summary;
     builder->block_allowance.left = HS_ALLOWANCE_LARGE;
     builder->map_allowance.left = HS_ALLOWANCE_MAPS;
@@ -121,6 +124,7 @@ void builder__free(struct builder *builder)
     timeline__free(&builder->timeline);
     stack_peaks__free(&builder->stack_peaks);
     ends__free(&builder->ends);
+    hs_ties__free(&builder->ties);
     free(builder->streams.data);
     free(builder->zones.data);
     free(builder->links.data);
@@ -442,6 +446,14 @@ static struct stream_state *stream_state(struct builder *builder, uint32_t strea
     return (struct stream_state *)builder->streams.data + stream;
 }
 
+// In place of a row.
+#define WAITS INT64_MIN
+
+static int result_of(int64_t row)
+{
+    return row == WAITS ? HS_TIE_WAITS : (int)row;
+}
+
 static uint8_t row_kind(uint8_t event_kind)
 {
     static const uint8_t kinds[HS_EVENT_KINDS] = {
@@ -452,18 +464,16 @@ static uint8_t row_kind(uint8_t event_kind)
     return kinds[event_kind];
 }
 
-static inline uint32_t known_stack(const struct builder *builder, uint32_t stack)
-{
-    return stack < builder->stack_limit ? stack : 0;
-}
-
-// Adds a block to the live ones, which have room; *place is its entry. Returns the row or a negative errno.
+// Adds a block to the live ones, which have room; *place is its entry. Returns the row or a negative errno; WAITS: see
+// visit_now.
 static inline int64_t add_block(struct builder *builder, const struct hs_step *step, uint32_t space,
                                 struct hs_live_entry **place)
 {
     uint64_t at = space ? hs_live_map__slot(&builder->live, step->address, space) : step->slot;
     struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
     if (__builtin_expect(entry->row_plus_1, 0)) {
+        if (!builder->takes_all)
+            return WAITS;
         builder->summary->missed_frees++;
         uint32_t row = entry->row_plus_1 - 1;
         end_block(builder, row, space, stream_of_live(builder, row), 0, HS_ROW_MISSED_FREE);
@@ -474,7 +484,7 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     const struct new_row row = {.address = step->address,
                                 .size = allowed.size,
                                 .usable = allowed.usable,
-                                .stack = known_stack(builder, step->stack),
+                                .stack = builder__known_stack(builder, step->stack),
                                 .stream = step->stream,
                                 .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
                                 .kind = row_kind(step->kind)};
@@ -499,6 +509,7 @@ struct removed {
     uint64_t size;
     uint32_t row_plus_1; // 0: the trace does not know the block
     uint32_t tag;
+    bool waits; // nothing was done
 };
 
 // Ends the block at an address.
@@ -509,18 +520,21 @@ static inline struct removed remove_block(struct builder *builder, const struct 
     struct hs_live_entry *entry = hs_live_map__find_from(&builder->live, at, step->address, space);
     struct removed removed = {.row_plus_1 = entry->row_plus_1, .tag = entry->tag};
     if (!removed.row_plus_1) {
-        builder->summary->unknown_frees++;
+        removed.waits = !builder->takes_all;
+        builder->summary->unknown_frees += builder->takes_all;
         return removed;
     }
     hs_live_map__remove(&builder->live, entry);
-    removed.size =
-        end_block(builder, removed.row_plus_1 - 1, space, step->stream, known_stack(builder, step->stack), flags);
+    removed.size = end_block(builder, removed.row_plus_1 - 1, space, step->stream,
+                             builder__known_stack(builder, step->stack), flags);
     return removed;
 }
 
 static inline int free_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, 0);
+    if (__builtin_expect(removed.waits, 0))
+        return HS_TIE_WAITS;
     builder->summary->frees++;
     if (removed.row_plus_1 && removed.row_plus_1 == state->last_row_plus_1) {
         ends__add_to_state(&builder->ends, removed.row_plus_1 - 1, HS_ROW_TEMPORARY << 3);
@@ -535,8 +549,8 @@ static inline int allocate_block(struct builder *builder, struct stream_state *s
 {
     struct hs_live_entry *entry;
     int64_t row = add_block(builder, step, HS_LIVE_HEAP, &entry);
-    if (row < 0)
-        return (int)row;
+    if (__builtin_expect(row < 0, 0))
+        return result_of(row);
     state->last_row_plus_1 = (uint32_t)row + 1;
     if (step->kind != HS_EVENT_REALLOC)
         return 0;
@@ -549,11 +563,14 @@ static inline int allocate_block(struct builder *builder, struct stream_state *s
     return link < 0 ? (int)link : 0;
 }
 
-static void begin_realloc(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static int begin_realloc(struct builder *builder, struct stream_state *state, const struct hs_step *step)
 {
     const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, HS_ROW_REALLOCATED);
+    if (removed.waits)
+        return HS_TIE_WAITS;
     state->realloc_row_plus_1 = removed.row_plus_1;
     state->realloc_link = removed.row_plus_1 ? removed.tag : 0;
+    return 0;
 }
 
 // The space of a pool's blocks; 0 without memory or with too many pools. Handles live in the same map as blocks, in a
@@ -579,72 +596,14 @@ static int pool_event(struct builder *builder, const struct hs_step *step)
     uint32_t space = pool_space(builder, step->event->pool);
     if (!space)
         return -ENOMEM;
-    if (step->kind == HS_EVENT_POOL_FREE) {
-        remove_block(builder, step, space, 0);
-        return 0;
-    }
-    builder->summary->pool_allocations++;
+    if (step->kind == HS_EVENT_POOL_FREE)
+        return remove_block(builder, step, space, 0).waits ? HS_TIE_WAITS : 0;
     int64_t row = add_block(builder, step, space, &entry);
-    return row < 0 ? (int)row : 0;
+    builder->summary->pool_allocations += row >= 0;
+    return row < 0 ? result_of(row) : 0;
 }
 
-// ---- side events ---------------------------------------------------------------------------------------------------
-
-static int side_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
-{
-    struct hs_stored_side_event *side = hs_array__add(&builder->side, sizeof *side);
-    if (!side)
-        return -ENOMEM;
-    *side = (struct hs_stored_side_event){.time = builder->now, .stream = stream, .kind = HS_SIDE_MARK};
-    if (event->kind == HS_EVENT_MARK) {
-        side->value = (int64_t)event->value;
-        return 0;
-    }
-    side->kind = HS_SIDE_MALLOPT;
-    side->stack = known_stack(builder, event->stack);
-    side->parameter = event->parameter;
-    side->value = event->argument;
-    side->result = event->result;
-    return 0;
-}
-
-// Readings of a clock, and ranges of addresses, are not added up.
-static uint64_t allowed_weight(struct builder *builder, const struct hs_event *event)
-{
-    bool is_added = event->sampled == HS_SAMPLE_CPU || event->sampled == HS_SAMPLE_FAULT ||
-                    event->sampled == HS_SAMPLE_FAULT_STACK || event->sampled == HS_SAMPLE_OFF_CPU;
-    return is_added ? hs_allowance__take(&builder->sample_allowance, event->size) : event->size;
-}
-
-// Stamped when the recorder took it out of the kernel's ring.
-static int sample_event(struct builder *builder, const struct hs_event *event)
-{
-    struct hs_summary *summary = builder->summary;
-    struct hs_sample *sample = hs_array__add(&builder->samples, sizeof *sample);
-    if (!sample)
-        return -ENOMEM;
-    *sample = (struct hs_sample){.time = builder->now > event->age ? builder->now - event->age : 0,
-                                 .address = event->address,
-                                 .weight = allowed_weight(builder, event),
-                                 .kind = event->sampled,
-                                 .tid = event->tid,
-                                 .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until snapshots__unwind
-                                                                           : known_stack(builder, event->stack),
-                                 .duration = event->duration};
-    switch (event->sampled) {
-    case HS_SAMPLE_CPU:
-        summary->cpu_samples++;
-        break;
-    case HS_SAMPLE_FAULT:
-        summary->faulted_bytes += sample->weight;
-        break;
-    case HS_SAMPLE_FAULT_STACK:
-        summary->fault_stack_samples++;
-        summary->stacked_faults += sample->weight;
-        break;
-    }
-    return 0;
-}
+// ---- one step ------------------------------------------------------------------------------------------------------
 
 // All but frees, mallocs, callocs and aligned allocations.
 static int visit_rare(struct builder *builder, struct stream_state *state, const struct hs_step *step)
@@ -653,22 +612,22 @@ static int visit_rare(struct builder *builder, struct stream_state *state, const
     case HS_EVENT_REALLOC:
         if (step->phase == HS_PHASE_END)
             return allocate_block(builder, state, step);
-        begin_realloc(builder, state, step);
-        return 0;
+        return begin_realloc(builder, state, step);
     case HS_EVENT_POOL_ALLOC:
     case HS_EVENT_POOL_FREE:
         return pool_event(builder, step);
     case HS_EVENT_MALLOPT:
     case HS_EVENT_MARK:
-        return side_event(builder, step->stream, step->event);
+        return builder__side_event(builder, step->stream, step->event);
     case HS_EVENT_SAMPLE:
-        return sample_event(builder, step->event);
+        return builder__sample_event(builder, step->event);
     default:
         return builder__map_event(builder, step->stream, step->event);
     }
 }
 
-static inline int visit(struct builder *builder, const struct hs_step *step)
+// HS_TIE_WAITS: it ends a block that is not live, or begins one where one is, and nothing was done.
+static inline __attribute__((always_inline)) int visit_now(struct builder *builder, const struct hs_step *step)
 {
     struct stream_state *state = stream_state(builder, step->stream);
     if (!state)
@@ -683,6 +642,25 @@ static inline int visit(struct builder *builder, const struct hs_step *step)
     return visit_rare(builder, state, step);
 }
 
+// The live map may have grown while the step was put aside.
+static int take_tied(void *context, struct hs_step *step, bool last)
+{
+    struct builder *builder = context;
+    step->slot = hs_live_map__slot(&builder->live, step->address, HS_LIVE_HEAP);
+    builder->takes_all = last;
+    int result = visit_now(builder, step);
+    builder->takes_all = false;
+    return result;
+}
+
+static inline int visit(struct builder *builder, struct hs_step *step)
+{
+    if (__builtin_expect(hs_ties__waits(&builder->ties), 0))
+        return hs_ties__visit(&builder->ties, step);
+    int result = visit_now(builder, step);
+    return __builtin_expect(result == HS_TIE_WAITS, 0) ? hs_ties__hold(&builder->ties, step) : result;
+}
+
 // Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
 static int make_live_room(struct builder *builder, size_t count)
 {
@@ -695,10 +673,12 @@ static int make_live_room(struct builder *builder, size_t count)
 // From recorded time to nanoseconds that never go back.
 static void convert_times(struct builder *builder, struct hs_step *steps, size_t count)
 {
-    uint64_t now = builder->now;
+    uint64_t now = builder->now, last = builder->last_time;
     for (size_t i = 0; i < count; i++) {
         uint64_t time = hs_clock_map__ns(&builder->clock, steps[i].time);
         steps[i].last_of_time = 0;
+        steps[i].later = steps[i].time != last;
+        last = steps[i].time;
         if (time > now && time <= LAST_TIME) {
             now = time;
             if (i)
@@ -706,6 +686,7 @@ static void convert_times(struct builder *builder, struct hs_step *steps, size_t
         }
         steps[i].time = now;
     }
+    builder->last_time = last;
 }
 
 // First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
@@ -749,7 +730,7 @@ static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
 
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
 {
-    if (make_live_room(builder, count))
+    if (make_live_room(builder, count + builder->ties.held.count))
         return -ENOMEM;
     fetch(builder, steps, count);
     convert_times(builder, steps, count);
@@ -757,4 +738,9 @@ int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
     for (size_t i = 0; i < count && !failed; i++)
         failed = visit(builder, &steps[i]);
     return failed;
+}
+
+int builder__settle(struct builder *builder)
+{
+    return make_live_room(builder, builder->ties.held.count) ? -ENOMEM : hs_ties__settle(&builder->ties);
 }

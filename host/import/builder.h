@@ -12,6 +12,7 @@
 #include "host/import/live_map.h"
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
+#include "host/import/ties.h"
 #include "host/import/trace.h"
 #include "host/import/write_behind.h"
 #include "host/store/allowance.h"
@@ -20,9 +21,7 @@
 
 #include <stdbool.h>
 
-#define HS_STREAM_BITS  22
-#define HS_STREAM_LIMIT (1u << HS_STREAM_BITS) // a larger stream number is damage; threads are numbered from 0
-#define HS_POOL_LIMIT   (1u << 20)
+#define HS_POOL_LIMIT (1u << 20)
 
 // What is known of one stream while events go by.
 struct stream_state {
@@ -75,8 +74,10 @@ struct builder {
     int directory_fd;
 
     struct hs_clock_map clock;
-    uint64_t now; // ns; never goes back
-    uint64_t last_time;
+    uint64_t now;       // ns; never goes back
+    uint64_t last_time; // recorded time of the last step
+    struct hs_ties ties;
+    bool takes_all; // what does not fit is taken as it is
     struct hs_live_map live;
     struct hs_array streams;  // struct stream_state, by stream
     struct hs_array zones;    // struct hs_zone; while there are rows to come, of the thread that writes
@@ -108,6 +109,8 @@ int builder__expect(struct builder *builder, uint32_t stacks, uint32_t streams);
 
 // Steps in the order of their times.
 int builder__visit(struct builder *builder, struct hs_step *steps, size_t count);
+// No step with the time of the last one will come.
+int builder__settle(struct builder *builder);
 
 // ---- between the files of the builder ------------------------------------------------------------------------------
 
@@ -139,7 +142,10 @@ void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream
 // Makes `next` the continuation of `row`, whose link + 1 (or 0) is `link`. Returns the link + 1 of `next` or a negative
 // errno.
 int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next);
+// HS_TIE_WAITS: as in ties.h.
 int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event);
+int builder__side_event(struct builder *builder, uint32_t stream, const struct hs_event *event);
+int builder__sample_event(struct builder *builder, const struct hs_event *event);
 
 void timeline__advance(struct builder *builder);
 int timeline__create(struct timeline *timeline, uint64_t end_ns);
@@ -150,6 +156,10 @@ int timeline__continue(struct timeline *timeline, uint64_t interval, const struc
 int timeline__finish(struct builder *builder, struct hs_store_head *head);
 void timeline__free(struct timeline *timeline);
 
+static inline uint32_t builder__known_stack(const struct builder *builder, uint32_t stack)
+{
+    return stack < builder->stack_limit ? stack : 0;
+}
 // When a row ended: HS_NEVER while it is live.
 static inline uint64_t end_of_row(uint64_t time)
 {

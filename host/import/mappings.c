@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static struct live_mapping *mapping(struct builder *builder, size_t index)
 {
@@ -192,8 +193,22 @@ static int move_break(struct builder *builder, uint32_t stream, const struct hs_
     return result < 0 ? (int)result : 0;
 }
 
+// The kernel ends no mapping that is not there, and gives no range that is taken unless it is asked to. Where one was
+// missed it does not fit for ever.
+static bool fits(struct builder *builder, const struct hs_event *event)
+{
+    uint64_t end = range_end(builder, event->address, event->size);
+    size_t first = first_behind(builder, event->address);
+    bool is_mapped = first < builder->maps.count && mapping(builder, first)->start < end;
+    if (event->kind == HS_EVENT_MMAP)
+        return !is_mapped || event->map_flags & MAP_FIXED;
+    return event->kind != HS_EVENT_MUNMAP || is_mapped;
+}
+
 int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
 {
+    if (!builder->takes_all && !fits(builder, event))
+        return HS_TIE_WAITS;
     uint32_t stack = event->stack < builder->stack_limit ? event->stack : 0;
     int failed = 0;
     if (event->kind == HS_EVENT_MMAP) {

@@ -581,13 +581,8 @@ struct whole {
 
 static int visit_whole(const struct whole *whole, const struct hs_step *step)
 {
-    const struct hs_event brief = {.time = step->time,
-                                   .address = step->address,
-                                   .size = step->size,
-                                   .usable = step->usable,
-                                   .stack = step->stack,
-                                   .kind = step->kind};
-    return whole->visit(whole->context, step->stream, step->event ? step->event : &brief, step->phase, step->time);
+    const struct hs_event event = hs_step__event(step);
+    return whole->visit(whole->context, step->stream, &event, step->phase, step->time);
 }
 
 static int visit_wholes(void *context, struct hs_step *steps, size_t count)

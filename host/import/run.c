@@ -181,6 +181,9 @@ static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
 {
     struct import *import = context;
     struct hs_resume_state state = {.trace = import->trace, .time = time, .consumed = consumed};
+    int failed = builder__settle(&import->builder);
+    if (failed)
+        return failed;
     if (!is_clean(import) || !hs_consumed__sort(consumed->data, consumed->count))
         return 0;
     if (time != import->settled)
@@ -222,8 +225,9 @@ static int replay(struct import *import)
 {
     import->settled = settled_time(import);
     struct hs_replay_cut cut = {.time = import->settled, .every = partial_every(import), .reached = keep_state};
-    return import->resume ? replay_rest(import, &cut)
-                          : hs_trace__replay_parts(import->trace, visit, import, &import->counts, &cut);
+    int failed = import->resume ? replay_rest(import, &cut)
+                                : hs_trace__replay_parts(import->trace, visit, import, &import->counts, &cut);
+    return failed ? failed : builder__settle(&import->builder);
 }
 
 // ---- a trace that was cut off --------------------------------------------------------------------------------------

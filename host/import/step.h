@@ -8,6 +8,9 @@
 #include "host/import/consumed.h"
 #include "host/import/import.h"
 
+#define HS_STREAM_BITS  22
+#define HS_STREAM_LIMIT (1u << HS_STREAM_BITS) // a larger stream number is damage; threads are numbered from 0
+
 struct hs_step {
     uint64_t time;    // recorded time; never goes back within a stream
     uint64_t address; // of the block; of the old one where a realloc begins
@@ -18,8 +21,22 @@ struct hs_step {
     uint8_t phase; // HS_PHASE_*
     // For who visits it:
     uint8_t last_of_time;
+    uint8_t later; // than the step before, by recorded time
     uint64_t slot;
 };
+
+// The whole event, for a step that was not changed. What only a wide one says is 0 in others.
+static inline struct hs_event hs_step__event(const struct hs_step *step)
+{
+    if (step->event)
+        return *step->event;
+    return (struct hs_event){.time = step->time,
+                             .address = step->address,
+                             .size = step->size,
+                             .usable = step->usable,
+                             .stack = step->stack,
+                             .kind = step->kind};
+}
 
 // hs_trace__replay by steps, some at a time: who visits them can fetch what they will touch before it is needed.
 #define HS_STEPS 64 // at most

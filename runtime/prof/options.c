@@ -598,7 +598,7 @@ static void derive(void)
 
 void hs_prof_options__begin(void)
 {
-    hs_config__read();
+    hs_config__read(NULL);
     const char *const values[SOURCE_COUNT] = {
         NULL, program_value(0), system_value(), environment_value(), program_value(1),
     };

@@ -95,6 +95,22 @@ START_TEST(test_the_largest_of_the_others_is_named)
 }
 END_TEST
 
+// A shell that starts the program is of no interest.
+START_TEST(test_the_largest_is_summed_up)
+{
+    make_program("becoming", becoming);
+    struct outcome outcome = run("$HEAPSONDE run --follow-children -o 't.%%p.dat' -- sh -c './becoming; exit 3'");
+    ck_assert_int_eq(outcome.status, 3);
+    expect(&outcome, "12,345 allocations");
+    expect(&outcome, "; the largest of 2 traces, that of the process that was started is ");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run --follow-children -o 'u.%%p.dat' -- ./becoming");
+    expect(&outcome, "12,345 allocations");
+    expect_none(&outcome, "the largest");
+    free_outcome(&outcome);
+}
+END_TEST
+
 // The process in the background runs until the file `end` is there.
 static const char background[] = "#include <fcntl.h>\n"
                                  "#include <stdlib.h>\n"
@@ -243,6 +259,7 @@ int main(void)
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_the_last_program_of_a_process_is_summed_up);
     tcase_add_test(tests, test_the_largest_of_the_others_is_named);
+    tcase_add_test(tests, test_the_largest_is_summed_up);
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);

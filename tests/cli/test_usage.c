@@ -117,6 +117,9 @@ START_TEST(test_values)
     ck_assert(hs_value__size("4096", &value) && value == 4096);
     ck_assert(hs_value__size("64k", &value) && value == 65536);
     ck_assert(hs_value__size("1.5MiB", &value) && value == 1572864);
+    ck_assert(hs_value__size("100MB", &value) && value == 104857600);
+    ck_assert(hs_value__size("100 M", &value) && value == 104857600);
+    ck_assert(hs_value__size("2 kb", &value) && value == 2048 && !hs_value__size("2 kb ", &value));
     ck_assert(hs_value__size("9007199254740993", &value) && value == 9007199254740993);
     ck_assert(!hs_value__size("1Q", &value) && !hs_value__size("0x10", &value) && !hs_value__size("1e30G", &value));
     ck_assert(hs_value__duration("2", &value) && value == 2000000000);

@@ -109,7 +109,8 @@ START_TEST(dumps_know_frames_alone)
     expect(0, "report --function-regex keep_every trace.heap", "keep_every_third", "");
     expect(0, "diff --function-regex keep_every trace.heap trace.dat", "", "");
     expect(3, "report --fail-if 'live_bytes(function=~keep_every) > 1' trace.heap", "", "1.86 KiB");
-    expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.heap", "",
+    expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if-missing=ok trace.heap", "", "");
+    expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.heap", "",
            "no stack in trace.heap is what ");
     expect(1, "report --fail-if 'peak_bytes > 1' trace.heap", "", "knows nothing of peak_bytes");
     expect(1, "report --fail-if 'live_bytes(size_min=3) > 1' trace.heap", "", "size_min: trace.heap is a heap dump");
@@ -165,6 +166,9 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(3, "report --fail-if 'live_bytes > 10M' trace.dat", "",
            "heapsonde report: trace.dat fails: live_bytes > 10M: 20.0 MiB, 10.0 MiB more than 10.0 MiB\n");
     expect(0, "report --fail-if 'live_bytes > 100M' trace.dat", "", "");
+    expect(0, "report --fail-if 'live_bytes > 100MB or live_bytes > 100 M' trace.dat", "", "");
+    expect(3, "report --fail-if 'live_bytes > 10 MB and live_bytes < 100 mib and 20 M < live_bytes' trace.dat", "",
+           "fails");
     expect(3, "report --fail-if 'live_count(function=~\"keep\") != 31' trace.dat", "", ": 30, 1 less than 31\n");
     expect(0, "report --fail-if 'live_count(function=~\"keep\") != 30' trace.dat", "", "");
     expect(3, "report --fail-if 'allocated_count(size>=1M) == 2' trace.dat", "", "== 2: 2\n");
@@ -178,7 +182,10 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(0, "report --function drop_others --fail-if 'live_bytes > 0' trace.dat", "", "");
     expect(3, "report --function drop_others --fail-if 'freed_count == 60' trace.dat", "only", "== 60: 60");
     // What a condition says of a parameter goes before what the options say of it, also where it takes several values.
-    expect(0, "report --library filter_recorded --fail-if 'live_bytes(library=nowhere) > 0' trace.dat", "", "");
+    expect(
+        0,
+        "report --library filter_recorded --fail-if 'live_bytes(library=nowhere) > 0' --fail-if-missing=ok trace.dat",
+        "", "");
     expect(3, "report --library nowhere --fail-if 'live_bytes(library=filter_recorded) > 10M' trace.dat", "",
            "20.0 MiB");
     expect(3, "report --fail-if 'live_bytes(library=nowhere, library=filter_recorded) > 10M' trace.dat", "",
@@ -186,8 +193,13 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(1, "report --fail-if 'live_bytes(thread=nobody) > 1' trace.dat", "", "no thread 'nobody'");
     expect(1, "report --fail-if 'live_bytes > 1' missing.dat", "", "missing.dat");
     // Names that are nowhere would pass for ever.
-    expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
+    expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
            "no stack in trace.dat is what live_bytes(...) asks for");
+    expect(1,
+           "report --fail-if-missing fail --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if 'live_count < 1' "
+           "trace.dat",
+           "", "or give --fail-if-missing=ok");
+    expect(3, "report --fail-if 'live_bytes(function=~kepe_every) > 1 or live_count > 1' trace.dat", "", "fails");
     // What the options ask for the report itself shows.
     struct outcome outcome = run("$HEAPSONDE report --function kepe_every --fail-if 'live_bytes > 1' trace.dat");
     ck_assert_int_eq(outcome.status, 0);

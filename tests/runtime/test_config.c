@@ -20,12 +20,12 @@ static void setup(void)
 static void read_with(const char *name, const char *value)
 {
     setenv(name, value, 1);
-    hs_config__read();
+    hs_config__read(NULL);
 }
 
 START_TEST(defaults)
 {
-    hs_config__read();
+    hs_config__read(NULL);
     ck_assert_str_eq(hs_config.output, "memory-profiling_%e_%t_%p.dat");
     ck_assert_str_eq(hs_config.log_file, "");
     ck_assert_int_eq(hs_config.log_level, HS_LOG_OFF);
@@ -44,7 +44,7 @@ START_TEST(own_prefix_wins_in_any_order)
     setenv("MEMORY_PROFILER_ZERO_MEMORY", "1", 1);
     setenv("MEMORY_PROFILER_GRAB_BACKTRACES_ON_FREE", "1", 1);
     setenv("HEAPSONDE_GRAB_BACKTRACES_ON_FREE", "0", 1);
-    hs_config__read();
+    hs_config__read(NULL);
     ck_assert_str_eq(hs_config.output, "new");
     ck_assert(hs_config.zero_memory);
     ck_assert(!hs_config.free_stacks);
@@ -88,7 +88,7 @@ START_TEST(names_match_whole)
     setenv("HEAPSONDE_OUTPUTS", "x", 1);
     setenv("HEAPSONDE_OUTPU", "x", 1);
     setenv("XHEAPSONDE_OUTPUT", "x", 1);
-    hs_config__read();
+    hs_config__read(NULL);
     ck_assert_str_eq(hs_config.output, "memory-profiling_%e_%t_%p.dat");
     read_with("HEAPSONDE_WRITER", "inline");
     ck_assert(hs_config.inline_writer);
@@ -100,6 +100,54 @@ START_TEST(names_match_whole)
     ck_assert_int_eq(hs_config.log_level, HS_LOG_DEBUG);
     read_with("HEAPSONDE_OUTPUT", "");
     ck_assert_str_eq(hs_config.output, "");
+}
+END_TEST
+
+static char misread[20][64];
+static unsigned misread_count;
+
+static void note_misread(const char *entry)
+{
+    snprintf(misread[misread_count++], sizeof *misread, "%s", entry);
+}
+
+START_TEST(what_is_not_understood_is_handed_over)
+{
+    static const char *const wrong[][2] = {
+        {"HEAPSONDE_MODE", "agregate"},      {"HEAPSONDE_EVENTS", "heap,rss"},  {"HEAPSONDE_WRITER", "inlin"},
+        {"HEAPSONDE_STREAM_POLICY", "wait"}, {"HEAPSONDE_STACKS", "foo"},       {"HEAPSONDE_CPU_CLOCK", "cycle"},
+        {"HEAPSONDE_MAX_DEPTH", "many"},     {"HEAPSONDE_UNWINDER", "kernel:"}, {"HEAPSONDE_ZERO_MEMORY", "yes"},
+        {"HEAPSONDE_LOG", "wran"},           {"HEAPSONDE_OUTPT", "x"},          {"HEAPSONDE_CHOWN_OUTPUT_TO", "me"},
+    };
+    static const char *const right[][2] = {
+        {"HEAPSONDE_GATHER_MAPS", ""},       {"HEAPSONDE_CALL_CHAINS", "true"},
+        {"HEAPSONDE_LIBRARY", "x"},          {"HEAPSONDE_TOKEN", "x"},
+        {"HEAPSONDE_TEST_SEED", "1"},        {"MEMORY_PROFILER_PRECISE_TIMESTAMPS", "1"},
+        {"HEAPSONDE_OUTPUT", "wherever %p"}, {"HEAPSONDE_FAULT_STACKS", "3"},
+        {"HEAPSONDE_INSECURE", "false"},
+    };
+    const unsigned count = sizeof wrong / sizeof *wrong;
+    for (unsigned i = 0; i < sizeof right / sizeof *right; i++)
+        setenv(right[i][0], right[i][1], 1);
+    hs_config__read(note_misread);
+    ck_assert_uint_eq(misread_count, 0);
+    ck_assert(hs_config.says_obstacles);
+    for (unsigned i = 0; i < count; i++)
+        setenv(wrong[i][0], wrong[i][1], 1);
+    hs_config__read(note_misread);
+    ck_assert_uint_eq(misread_count, count);
+    for (unsigned i = 0; i < count; i++) {
+        char entry[64];
+        bool found = false;
+        snprintf(entry, sizeof entry, "%s=%s", wrong[i][0], wrong[i][1]);
+        for (unsigned k = 0; k < count; k++)
+            found = found || strcmp(misread[k], entry) == 0;
+        ck_assert_msg(found, "%s", entry);
+    }
+    ck_assert(hs_config.says_obstacles);
+    setenv("HEAPSONDE_LOG", "off", 1);
+    hs_config__read(note_misread);
+    ck_assert(!hs_config.says_obstacles);
 }
 END_TEST
 
@@ -250,6 +298,7 @@ int main(void)
     tcase_add_test(config, numbers);
     tcase_add_test(config, names_match_whole);
     tcase_add_test(config, long_values_are_ignored);
+    tcase_add_test(config, what_is_not_understood_is_handed_over);
     tcase_add_test(config, patterns);
     tcase_add_loop_test(config, preload_without_us, 0, 11);
     tcase_add_test(config, no_preload_at_all);

@@ -21,6 +21,7 @@ static void visit_one(struct hs_step step)
 {
     step.time = 1;
     ck_assert_int_eq(builder__visit(&builder, &step, 1), 0);
+    ck_assert_int_eq(builder__settle(&builder), 0);
 }
 
 // A free in a pool that nobody heard of makes the pool known.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The variables of the environment that heapsonde reads: one table for what `run` refuses, `heapsonde help variables`
+// and docs/variables.md.
+#ifndef HEAPSONDE_HOST_CLI_VARIABLES_H
+#define HEAPSONDE_HOST_CLI_VARIABLES_H
+
+#include "host/cli/command.h"
+
+enum hs_variable_kind {
+    HS_VARIABLE_SWITCH, // 1 or 0
+    HS_VARIABLE_NUMBER,
+    HS_VARIABLE_TEXT,
+    HS_VARIABLE_CHOICE,   // one of `values`
+    HS_VARIABLE_LIST,     // of these, with commas between
+    HS_VARIABLE_COUNTED,  // one of these, and a number behind a colon after the first
+    HS_VARIABLE_ADDRESS,  // ADDRESS:PORT in numbers
+    HS_VARIABLE_NO_EFFECT // another recorder's
+};
+
+enum hs_variable_reader { HS_READER_RECORDER, HS_READER_COMMAND };
+
+struct hs_variable {
+    const char *name; // without the prefix; NULL ends the table
+    enum hs_variable_reader reader;
+    enum hs_variable_kind kind;
+    const char *values;   // words with one space between
+    const char *argument; // how the value is called
+    const char *help;
+};
+
+extern const struct hs_variable hs_variables[];
+
+// The variable of a name without its prefix; NULL when there is none.
+const struct hs_variable *hs_variable__find(const char *name, size_t length);
+
+// Says what is wrong with a value: a text after the name of the variable or option, such as "takes 1 or 0, not 'yes'".
+// False when it is right. An empty value is as good as none.
+bool hs_variable__problem(const struct hs_variable *variable, const char *value, char *text, size_t size);
+
+// Looks through the environment of a recording for names and values that nobody knows, and complains of the first one.
+// False when there is one.
+bool hs_variables__check(const struct hs_command *command, char **environment);
+
+#endif
