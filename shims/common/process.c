@@ -3,6 +3,7 @@
 // Where the process itself changes: exit, fork, exec, credentials and namespaces, unloading of code.
 #include "arch/likely.h"
 #include "arch/system.h"
+#include "runtime/lock.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
 #include "unwind/walk.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define NEED(name)                                                                                                     \
@@ -51,6 +53,12 @@ HS_EXPORT void quick_exit(int status)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
+// Several threads may be here at once: the first makes the process what they need, and the last one takes that back.
+static struct {
+    _Atomic uint32_t count;
+    struct hs_lock lock;
+} single_threaded;
+
 static pid_t system_fork(void)
 {
     return (pid_t)hs_real__result(HS_SYSTEM5(SYS_clone, SIGCHLD, 0, 0, 0, 0));
@@ -60,6 +68,10 @@ static pid_t fork_with(pid_t (*real)(void))
 {
     hs_shim__before_fork();
     pid_t pid = real();
+    if (pid == 0) { // the other threads are not here
+        single_threaded.lock = (struct hs_lock){0};
+        atomic_store(&single_threaded.count, 0);
+    }
     hs_shim__after_fork(pid == 0);
     return pid;
 }
@@ -176,14 +188,33 @@ HS_EXPORT int execle(const char *path, const char *first, ...)
 
 // ---- what needs a single thread, or every thread --------------------------------------------------------------------
 
+static void begin_single_threaded(void)
+{
+    atomic_fetch_add(&single_threaded.count, 1);
+    if (!hs_lock__acquire(&single_threaded.lock, (uint32_t)hs_system_gettid()))
+        return;
+    hs_shim__before_single_threaded();
+    hs_lock__release(&single_threaded.lock);
+}
+
+static void end_single_threaded(void)
+{
+    if (atomic_fetch_sub(&single_threaded.count, 1) != 1 ||
+        !hs_lock__acquire(&single_threaded.lock, (uint32_t)hs_system_gettid()))
+        return;
+    if (!atomic_load(&single_threaded.count))
+        hs_shim__after_single_threaded();
+    hs_lock__release(&single_threaded.lock);
+}
+
 static int call_single_threaded(void *const *real, intptr_t first, intptr_t second, intptr_t third)
 {
     any_function *function = find_real(real);
     if (!function)
         return -1;
-    hs_shim__before_single_threaded();
+    begin_single_threaded();
     int result = function(first, second, third);
-    hs_shim__after_single_threaded();
+    end_single_threaded();
     return result;
 }
 
