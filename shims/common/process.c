@@ -3,11 +3,13 @@
 // Where the process itself changes: exit, fork, exec, credentials and namespaces, unloading of code.
 #include "arch/likely.h"
 #include "arch/system.h"
+#include "runtime/config.h"
 #include "runtime/lock.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
 #include "unwind/walk.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -238,6 +240,24 @@ SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), (int)real
 SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count, (intptr_t)groups, 0)
 
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
+
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND 8 // glibc's; musl knows none
+#endif
+
+// A library that is bound to itself first, and then to its own libraries, would get past us to the C library's malloc.
+// The caller is who called us, by a jump: where to look depends on it.
+HS_EXPORT void *dlopen(const char *file, int flags);
+HS_EXPORT void *dlopen(const char *file, int flags)
+{
+    if (HS_UNLIKELY(!hs_real.dlopen)) {
+        hs_real__resolve();
+        hs_real.dlopen = (void *(*)(const char *, int))hs_real__find("dlopen");
+        if (!hs_real.dlopen)
+            return NULL;
+    }
+    return hs_real.dlopen(file, hs_config.keep_deepbind ? flags : flags & ~RTLD_DEEPBIND);
+}
 
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT int dlclose(void *handle)

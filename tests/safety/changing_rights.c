@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Threads that enter a namespace, or take a user's rights, again and again, and allocate: changing_rights namespace|user.
+// Threads that enter a namespace, or take a user's rights, again and again, and allocate: changing_rights
+// namespace|user.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
