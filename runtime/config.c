@@ -52,6 +52,7 @@ static const struct option options[] = {
     {"GATHER_MAPS", OPTION_BOOLEAN, &hs_config.maps},
     {"REGISTER_SIGUSR1", OPTION_BOOLEAN, &hs_config.sigusr1},
     {"REGISTER_SIGUSR2", OPTION_BOOLEAN, &hs_config.sigusr2},
+    {"KEEP_DEEPBIND", OPTION_BOOLEAN, &hs_config.keep_deepbind},
     {"WRITER", OPTION_WRITER, &hs_config.inline_writer},
     {"CULL_TEMPORARY_ALLOCATIONS", OPTION_BOOLEAN, &hs_config.cull},
     {"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", OPTION_NUMBER, &hs_config.cull_threshold_ms},

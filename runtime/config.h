@@ -31,6 +31,7 @@ struct hs_config {
     bool embed_binaries;         // WRITE_BINARIES_TO_OUTPUT
     bool maps;                   // GATHER_MAPS, GATHER_MMAP_CALLS: record mmap, munmap, mremap and brk
     bool sigusr1, sigusr2;       // REGISTER_SIGUSR1, REGISTER_SIGUSR2
+    bool keep_deepbind;          // KEEP_DEEPBIND: dlopen() obeys RTLD_DEEPBIND
     bool inline_writer;          // WRITER=inline
     bool cull;                   // CULL_TEMPORARY_ALLOCATIONS
     uint64_t cull_threshold_ms;  // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD

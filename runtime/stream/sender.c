@@ -96,8 +96,13 @@ bool hs_sender__prepare(void)
 
 void hs_sender__reset(void)
 {
-    for (unsigned i = 0; i < LINKS; i++)
-        sender.links[i].state = HS_LINK_NONE; // the buffers are the child's to use
+    // The buffers are the child's to use; the keys are not: it reads the file again if it sends something.
+    for (unsigned i = 0; i < LINKS; i++) {
+        sender.links[i].state = HS_LINK_NONE;
+        hs_wire__wipe(&sender.links[i].in, sizeof sender.links[i].in);
+        hs_wire__wipe(&sender.links[i].out, sizeof sender.links[i].out);
+    }
+    hs_wire__wipe(&hs_link_security, sizeof hs_link_security);
     sender.owner = NULL;
     sender.port = 0;
     sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;

@@ -3,13 +3,17 @@
 // Where the process itself changes: exit, fork, exec, credentials and namespaces, unloading of code.
 #include "arch/likely.h"
 #include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/lock.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
 #include "unwind/walk.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define NEED(name)                                                                                                     \
@@ -51,6 +55,12 @@ HS_EXPORT void quick_exit(int status)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
+// Several threads may be here at once: the first makes the process what they need, and the last one takes that back.
+static struct {
+    _Atomic uint32_t count;
+    struct hs_lock lock;
+} single_threaded;
+
 static pid_t system_fork(void)
 {
     return (pid_t)hs_real__result(HS_SYSTEM5(SYS_clone, SIGCHLD, 0, 0, 0, 0));
@@ -60,6 +70,10 @@ static pid_t fork_with(pid_t (*real)(void))
 {
     hs_shim__before_fork();
     pid_t pid = real();
+    if (pid == 0) { // the other threads are not here
+        single_threaded.lock = (struct hs_lock){0};
+        atomic_store(&single_threaded.count, 0);
+    }
     hs_shim__after_fork(pid == 0);
     return pid;
 }
@@ -176,14 +190,33 @@ HS_EXPORT int execle(const char *path, const char *first, ...)
 
 // ---- what needs a single thread, or every thread --------------------------------------------------------------------
 
+static void begin_single_threaded(void)
+{
+    atomic_fetch_add(&single_threaded.count, 1);
+    if (!hs_lock__acquire(&single_threaded.lock, (uint32_t)hs_system_gettid()))
+        return;
+    hs_shim__before_single_threaded();
+    hs_lock__release(&single_threaded.lock);
+}
+
+static void end_single_threaded(void)
+{
+    if (atomic_fetch_sub(&single_threaded.count, 1) != 1 ||
+        !hs_lock__acquire(&single_threaded.lock, (uint32_t)hs_system_gettid()))
+        return;
+    if (!atomic_load(&single_threaded.count))
+        hs_shim__after_single_threaded();
+    hs_lock__release(&single_threaded.lock);
+}
+
 static int call_single_threaded(void *const *real, intptr_t first, intptr_t second, intptr_t third)
 {
     any_function *function = find_real(real);
     if (!function)
         return -1;
-    hs_shim__before_single_threaded();
+    begin_single_threaded();
     int result = function(first, second, third);
-    hs_shim__after_single_threaded();
+    end_single_threaded();
     return result;
 }
 
@@ -207,6 +240,24 @@ SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), (int)real
 SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count, (intptr_t)groups, 0)
 
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
+
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND 8 // glibc's; musl knows none
+#endif
+
+// A library that is bound to itself first, and then to its own libraries, would get past us to the C library's malloc.
+// The caller is who called us, by a jump: where to look depends on it.
+HS_EXPORT void *dlopen(const char *file, int flags);
+HS_EXPORT void *dlopen(const char *file, int flags)
+{
+    if (HS_UNLIKELY(!hs_real.dlopen)) {
+        hs_real__resolve();
+        hs_real.dlopen = (void *(*)(const char *, int))hs_real__find("dlopen");
+        if (!hs_real.dlopen)
+            return NULL;
+    }
+    return hs_real.dlopen(file, hs_config.keep_deepbind ? flags : flags & ~RTLD_DEEPBIND);
+}
 
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT int dlclose(void *handle)

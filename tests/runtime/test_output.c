@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "runtime/output.h"
 #include "runtime/record.h"
+#include "runtime/stream/link.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -451,6 +452,31 @@ START_TEST(killed_process_loses_nothing)
 }
 END_TEST
 
+START_TEST(forked_child_knows_no_key)
+{
+    static const char key[] = "0123456789abcdef0123456789abcdef";
+    char file[80];
+    snprintf(file, sizeof file, "%s/key", folder);
+    int fd = open(file, O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_eq(write(fd, key, sizeof key - 1), sizeof key - 1);
+    close(fd);
+    setenv("HEAPSONDE_KEY_FILE", file, 1);
+    setenv("HEAPSONDE_CONNECT", "127.0.0.1:9", 1);
+    start();
+    ck_assert_mem_eq(hs_link_security.key, key, sizeof key - 1);
+    pid_t child = fork();
+    if (child == 0) {
+        struct hs_link_security none = {0};
+        hs_process__after_fork();
+        _exit(memcmp(&hs_link_security, &none, sizeof none) != 0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    hs_process__exit();
+}
+END_TEST
+
 START_TEST(forked_child_has_a_trace_of_its_own)
 {
     start();
@@ -601,6 +627,7 @@ int main(void)
     tcase_add_test(files, closed_descriptor_is_opened_again);
     tcase_add_test(files, foreign_file_under_our_number_is_left_alone);
     tcase_add_test(files, killed_process_loses_nothing);
+    tcase_add_test(files, forked_child_knows_no_key);
     tcase_add_test(files, forked_child_has_a_trace_of_its_own);
     tcase_add_test(files, threads_record_at_once);
     tcase_add_test(files, failed_exec_takes_its_mark_back);
