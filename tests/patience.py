@@ -3,7 +3,7 @@
 import os
 import signal
 
-LIMIT = 240  # seconds, well below ctest's limit
+LIMIT = 400  # seconds, well below ctest's limit
 
 
 def say_where(*_):
