@@ -116,6 +116,11 @@ struct hs_decoder {
     // Whether the code is of this kind rather than of the other one that modules may hold; NULL where all are of one.
     bool (*is_likely)(const uint8_t *code, size_t length);
 
+    // The first jump from `code` on, which runs at `address`, that may lead into the `size` bytes at `to` from afar.
+    // Bytes are compared, and it may be in the middle of an instruction: most code can be passed fast. NULL: there is
+    // none. The member is NULL where calls put the return address into a register: nobody asks.
+    const uint8_t *(*far_jump)(const uint8_t *code, const uint8_t *end, uintptr_t address, uintptr_t to, size_t size);
+
     // Whether the code that ends at `end`, of which `length` bytes can be read, ends with a call (and its delay slot).
     bool (*ends_with_call)(const uint8_t *end, size_t length);
 };

@@ -13,25 +13,51 @@ static bool is_nearer(uintptr_t to, uintptr_t at, const struct hs_jump *jump)
     return to <= at ? to > jump->to : to < jump->to;
 }
 
+struct look {
+    const struct hs_decoder *decoder;
+    const struct hs_code *text, *part;
+    uintptr_t at;
+    struct hs_jump *jump;
+};
+
+// Notes the instruction at `offset` if it is a jump into the part. Returns its size.
+static size_t look_at(const struct look *look, size_t offset)
+{
+    struct hs_instruction instruction;
+    const struct hs_code *text = look->text;
+    uintptr_t address = text->address + offset;
+    uint32_t context = 0;
+    if (!look->decoder->decode(text->bytes + offset, text->size - offset, address, &context, &instruction) ||
+        !instruction.size)
+        return look->decoder->alignment;
+    bool jumps = instruction.flow == HS_FLOW_BRANCH || instruction.flow == HS_FLOW_JUMP;
+    if (jumps && in_code(look->part, instruction.target) && !in_code(look->part, address) &&
+        is_nearer(instruction.target, look->at, look->jump))
+        *look->jump = (struct hs_jump){address, instruction.target};
+    return instruction.size;
+}
+
+// Where distances are short, instruction by instruction.
+static void look_near(const struct look *look, uintptr_t from, uintptr_t to)
+{
+    for (size_t offset = from - look->text->address; offset < look->text->size && offset < to - look->text->address;)
+        offset += look_at(look, offset);
+}
+
 bool hs_code_part__entered_by(const struct hs_decoder *decoder, const struct hs_code *text, const struct hs_code *part,
                               uintptr_t at, struct hs_jump *jump)
 {
-    struct hs_instruction instruction;
-    uint32_t context = 0;
+    enum { NEAR = 144 };
+    const struct look look = {decoder, text, part, at, jump};
+    const uint8_t *code = text->bytes, *end = code + text->size;
+    uintptr_t before = part->address - text->address, part_end = part->address + part->size;
     *jump = (struct hs_jump){0, 0};
-    for (size_t offset = 0; offset < text->size; offset += instruction.size) {
-        uintptr_t address = text->address + offset;
-        bool decoded = decoder->decode(text->bytes + offset, text->size - offset, address, &context, &instruction) &&
-                       instruction.size;
-        if (!decoded) {
-            instruction.size = decoder->alignment;
-            context = 0;
-            continue;
-        }
-        bool jumps = instruction.flow == HS_FLOW_BRANCH || instruction.flow == HS_FLOW_JUMP;
-        if (jumps && in_code(part, instruction.target) && !in_code(part, address) &&
-            is_nearer(instruction.target, at, jump))
-            *jump = (struct hs_jump){address, instruction.target};
+    look_near(&look, part->address - (before < NEAR ? before : NEAR), part->address);
+    look_near(&look, part_end, part_end + NEAR);
+    while ((code = decoder->far_jump(code, end, text->address + (uintptr_t)(code - text->bytes), part->address,
+                                     part->size))) {
+        look_at(&look, (size_t)(code - text->bytes));
+        code++;
     }
     return jump->to != 0;
 }

@@ -12,8 +12,8 @@ struct hs_jump {
 };
 
 #pragma GCC visibility push(hidden)
-// Looks in `text` for the jump from outside of `part` that leads into it nearest before `at`; without one, nearest
-// behind it.
+// Of a decoder that has far_jump(): looks in `text` for the jump from outside of `part` that leads into it nearest
+// before `at`; without one, nearest behind it.
 bool hs_code_part__entered_by(const struct hs_decoder *decoder, const struct hs_code *text, const struct hs_code *part,
                               uintptr_t at, struct hs_jump *jump);
 

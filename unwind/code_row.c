@@ -9,6 +9,7 @@
 #include "unwind/rule_cache.h"
 #include "unwind/work.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 _Static_assert(HS_DWARF_REGISTERS <= HS_DECODER_REGISTERS, "a row holds what a frame says");
@@ -62,11 +63,13 @@ static bool is_doubtful(const struct hs_decoder *decoder, const struct hs_code_f
 static bool analyse_part(const struct hs_decoder *decoder, const struct hs_module *module, const struct hs_code *part,
                          uintptr_t at, struct hs_code_frame *frame)
 {
-    enum { TEXT_MAX = 1 << 22 };
+    enum { TEXT_MAX = 1 << 22, ALL_TEXT_MAX = 1 << 28 };
+    static _Atomic size_t looked_at; // in this process
     struct hs_range range;
     struct hs_code function = {0};
     struct hs_jump jump;
     if (!hs_module_segment(module, (const void *)at, &range) || range.end - range.start > TEXT_MAX ||
+        atomic_fetch_add_explicit(&looked_at, (size_t)(range.end - range.start), memory_order_relaxed) > ALL_TEXT_MAX ||
         !HS_MAY_LOOK_AT((size_t)(range.end - range.start)))
         return false;
     const struct hs_code text = {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // An index is built privately and published by its slot's state; after that it never changes, so readers need no lock.
-// It is relative to the text's start, so that it serves the module wherever it is loaded.
+// It is relative to the text's start, so that it serves the module wherever it is loaded. Of a text that is large it is
+// for one window, and there are as many as stacks have reached; beyond their number a window is looked at each time.
 #include "unwind/function_bounds.h"
 
+#include "arch/far.h"
 #include "arch/system.h"
 #include "unwind/eh_frame.h"
 #include "unwind/exidx.h"
@@ -17,7 +19,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { INDEXES = 64 };
+enum { INDEXES = 4096, INDEX_PROBES = 64 };
+enum { WHOLE_TEXT_MAX = 1 << 22, WINDOW = 1 << 15, MARGIN = 1 << 12 };
 enum { INDEX_FREE, INDEX_BUSY, INDEX_COMPLETE };
 
 // Readable code that runs at `address`.
@@ -27,13 +30,14 @@ struct text {
 };
 
 struct index {
-    _Atomic uint32_t state; // FREE -> BUSY (its builder's) -> COMPLETE
-    const uint8_t *file;    // the key: the module's file, which stays mapped, where its text ends, and the decoder
-    size_t size;
+    _Atomic uint32_t state;  // FREE -> BUSY (its builder's) -> COMPLETE
+    const uint8_t *file;     // the key: the module's file, which stays mapped, its text, and the decoder
+    size_t text_size, first; // first: where in the text
     const struct hs_decoder *decoder;
+    size_t size;
     uint8_t *bits;
 };
-static struct index indexes[INDEXES];
+static struct index indexes[INDEXES] HS_FAR;
 
 static size_t text_size(const struct text *text)
 {
@@ -72,13 +76,19 @@ struct builder {
     const struct hs_decoder *decoder;
     const struct text *text;
     uint8_t *bits;
-    struct text code; // where instructions are: .text, or all that is executable
-    uint8_t *data;    // a bit for each place in the code that holds data instead; NULL when that is not known
-    uint8_t *pointed; // the same for the text: where what may be pointers lead
-    uint8_t *passed;  // and where no function starts
-    uintptr_t gp;     // MIPS: what the global pointer holds in all of the module; 0: not known
-    uintptr_t bias;   // of the module; 0 where it is not known
+    struct text code;         // where instructions are: .text, or all that is executable
+    uint8_t *data;            // a bit for each place in the code that holds data instead; NULL when that is not known
+    uint8_t *pointed;         // the same for the text: where what may be pointers lead
+    uint8_t *passed;          // and where no function starts
+    const struct text *whole; // of which the text may be a window
+    uintptr_t gp;             // MIPS: what the global pointer holds in all of the module; 0: not known
+    uintptr_t bias;           // of the module; 0 where it is not known
 };
+
+static bool is_window(const struct builder *builder)
+{
+    return text_size(builder->text) < text_size(builder->whole);
+}
 
 static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t address)
 {
@@ -256,7 +266,9 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
 // The first instruction of a block. No branch crosses the start of a function, nor leads to it.
 static void start_block(const struct builder *builder, struct block *block, uintptr_t address)
 {
-    if (block->reach < address && looks_like_start(builder, address))
+    // Where arguments are pushed for calls, a push alone tells nothing.
+    bool may_start = builder->decoder->ra != HS_DECODER_NO_REGISTER || (block->after_end && address % 16 == 0);
+    if (may_start && block->reach < address && looks_like_start(builder, address))
         mark(builder, address);
     if (is_marked(builder, address))
         block->reach = 0;
@@ -352,7 +364,8 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
         mark_pointer(builder, instruction->target, builder->decoder->alignment == 1);
     else if (instruction->count == 1 && instruction->effects[0].kind == HS_EFFECT_SET)
         mark_pointer(builder, (uintptr_t)(intptr_t)instruction->effects[0].value, false);
-    if (builder->decoder->ra != HS_DECODER_NO_REGISTER)
+    // Calls from elsewhere are not seen in a window: functions are known there by how they start.
+    if (builder->decoder->ra != HS_DECODER_NO_REGISTER || is_window(builder))
         follow_block(builder, block, address, instruction);
     if (!builder->data && !builder->gp)
         return;
@@ -382,7 +395,7 @@ static bool mark_in_code(const struct builder *builder)
     const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
-    struct block block = {.after_end = true};
+    struct block block = {.after_end = !is_window(builder)};
     int others = 0;
     for (const uint8_t *at = start, *from = start, *judged = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
@@ -475,7 +488,7 @@ static bool find_code(const struct builder *builder, const struct hs_module *mod
     if (!hs_module_file(module, &file))
         return false;
     for (size_t i = 0; hs_file_code_section(file, &i, &section);)
-        add_section(builder->text, bias, &section, &found);
+        add_section(builder->whole, bias, &section, &found);
     if (!text_size(&found))
         return false;
     *code = found;
@@ -492,8 +505,31 @@ static uintptr_t find_global_pointer(const struct hs_module *module, uintptr_t b
 }
 #endif
 
-static void map_places(struct builder *builder, size_t size)
+// Code around a window calls into it.
+static void look_around(struct builder *builder)
 {
+    const struct text *window = builder->text;
+    struct text *code = &builder->code;
+    uintptr_t first = window->address - MARGIN, end = window->address + text_size(window) + MARGIN;
+    uintptr_t code_end = code->address + text_size(code);
+    first = first > code->address ? first : code->address;
+    end = end < code_end ? end : code_end;
+    if (first > end)
+        first = end = code->address;
+    code->bytes.start += first - code->address;
+    code->bytes.end = code->bytes.start + (end - first);
+    code->address = first;
+}
+
+static size_t places_size(const struct builder *builder)
+{
+    size_t text = text_size(builder->text), code = text_size(&builder->code);
+    return hs_decoder_units(builder->decoder, text > code ? text : code) / 8 + 1;
+}
+
+static void map_places(struct builder *builder)
+{
+    size_t size = places_size(builder);
     long memory = hs_system_mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
         return;
@@ -506,17 +542,20 @@ static void map_places(struct builder *builder, size_t size)
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
-    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
+    if (is_window(builder))
+        look_around(builder);
     if (found)
-        map_places(builder, size);
-    mark_pointers(builder, module);
+        map_places(builder);
+    if (!is_window(builder))
+        mark_pointers(builder, module);
     if (mark_in_code(builder))
         mark_behind_zeros(builder);
     if (!builder->pointed)
         return;
+    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
     for (size_t i = 0; i < size; i++)
         builder->bits[i] |= builder->pointed[i] & (uint8_t)~builder->passed[i];
-    hs_system_munmap(builder->pointed, 3 * size);
+    hs_system_munmap(builder->pointed, 3 * places_size(builder));
 }
 
 static void build(struct builder *builder, const struct hs_module *module)
@@ -544,89 +583,132 @@ static void build(struct builder *builder, const struct hs_module *module)
 
 // --- looking up
 
-static const struct index *find_index(const struct hs_decoder *decoder, const struct text *text, const uint8_t *file)
-{
-    for (int i = 0; i < INDEXES; i++) {
-        const struct index *index = &indexes[i];
-        if (atomic_load_explicit(&index->state, memory_order_acquire) == INDEX_COMPLETE && index->file == file &&
-            index->size == text_size(text) && index->decoder == decoder)
-            return index;
-    }
-    return NULL;
-}
+// A look for the ends of a function, which goes from one index to the next.
+struct search {
+    const struct hs_decoder *decoder;
+    const struct hs_module *module;
+    const struct text *text;
+    const uint8_t *file;
+    bool failed;
+    const struct index *index;
+    struct index own; // the same, where there is no place to keep it
+};
 
-static struct index *claim_index(void)
+static void build_index(const struct search *search, struct index *index)
 {
-    for (int i = 0; i < INDEXES; i++) {
-        uint32_t state = INDEX_FREE;
-        if (atomic_compare_exchange_strong_explicit(&indexes[i].state, &state, INDEX_BUSY, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return &indexes[i];
-    }
-    return NULL;
-}
-
-static const struct index *build_index(const struct hs_decoder *decoder, const struct hs_module *module,
-                                       const struct text *text, const uint8_t *file)
-{
-    struct index *index = claim_index();
-    if (!index)
-        return NULL;
-    size_t bytes = (hs_decoder_units(decoder, text_size(text)) + 8) / 8;
+    struct text text = {{search->text->bytes.start + index->first, NULL}, search->text->address + index->first};
+    text.bytes.end = text.bytes.start + index->size;
+    size_t bytes = (hs_decoder_units(search->decoder, index->size) + 8) / 8;
     long memory = hs_system_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory)) {
-        atomic_store_explicit(&index->state, INDEX_FREE, memory_order_release);
-        return NULL;
-    }
-    struct builder builder = {.decoder = decoder, .text = text, .bits = (uint8_t *)memory, .code = *text};
-    build(&builder, module);
-    index->file = file;
-    index->size = text_size(text);
-    index->decoder = decoder;
+    if (hs_system_failed(memory))
+        return;
+    struct builder builder = {.decoder = search->decoder,
+                              .text = &text,
+                              .bits = (uint8_t *)memory,
+                              .code = *search->text,
+                              .whole = search->text};
+    build(&builder, search->module);
     index->bits = builder.bits;
-    atomic_store_explicit(&index->state, INDEX_COMPLETE, memory_order_release);
-    return index;
 }
 
-static const struct index *index_of(const struct hs_decoder *decoder, const struct hs_module *module,
-                                    const struct text *text)
+static bool is_of(const struct index *index, const struct index *key)
 {
-    struct hs_range file;
-    // Without the file (none may be opened any more) the code itself still tells a lot.
-    if (!hs_module_file(module, &file))
-        file.start = (const uint8_t *)module->start;
-    const struct index *index = find_index(decoder, text, file.start);
-    return index ? index : build_index(decoder, module, text, file.start);
+    return index->file == key->file && index->text_size == key->text_size && index->first == key->first &&
+           index->decoder == key->decoder;
 }
 
-static bool is_start(const struct index *index, size_t bit)
+// Finds the index, or builds it in a free place. False: there is none.
+static bool find_index(struct search *search, const struct index *key)
 {
-    return index->bits[bit / 8] >> bit % 8 & 1;
+    uint32_t place = (uint32_t)((uintptr_t)key->file / HS_PAGE_SIZE + key->first / WINDOW) * 0x9e3779b1u;
+    for (uint32_t probe = 0; probe < INDEX_PROBES; probe++) {
+        struct index *index = *HS_FAR_AT(indexes) + (place / 16 + probe) % INDEXES;
+        uint32_t state = INDEX_FREE;
+        if (atomic_compare_exchange_strong_explicit(&index->state, &state, INDEX_BUSY, memory_order_acquire,
+                                                    memory_order_acquire)) {
+            index->file = key->file;
+            index->text_size = key->text_size;
+            index->first = key->first;
+            index->decoder = key->decoder;
+            index->size = key->size;
+            index->bits = NULL;
+            build_index(search, index);
+            search->index = index->bits ? index : NULL;
+            atomic_store_explicit(&index->state, index->bits ? INDEX_COMPLETE : INDEX_FREE, memory_order_release);
+            return true;
+        }
+        if (state == INDEX_COMPLETE && is_of(index, key)) {
+            search->index = index;
+            return true;
+        }
+    }
+    return false;
 }
 
-// The function around `address` by the index; without one, everything that may belong to it.
-static void set_bounds(const struct index *index, const struct text *text, uintptr_t address, struct hs_code *code)
+static void release_own(struct search *search)
 {
-    size_t unit = index ? index->decoder->alignment : 16, all = text_size(text) / unit;
-    size_t half = HS_ANALYSIS_CODE_MAX / 2 / unit, at = (address - text->address) / unit;
-    size_t first = at, last = at + 1, lowest = at > half ? at - half : 0, highest = all - at > half ? at + half : all;
-    while (first > lowest && !(index && is_start(index, first)))
-        first--;
-    while (last < highest && !(index && is_start(index, last)))
-        last++;
-    code->bytes = text->bytes.start + first * unit;
-    code->size = last == all ? text_size(text) - first * unit : (last - first) * unit;
-    code->address = text->address + first * unit;
+    if (search->own.bits)
+        hs_system_munmap(search->own.bits, (hs_decoder_units(search->decoder, search->own.size) + 8) / 8);
+    search->own.bits = NULL;
+}
+
+// Goes to the index of the place in the text.
+static void go_to(struct search *search, size_t place)
+{
+    size_t all = text_size(search->text), first = all > WHOLE_TEXT_MAX ? place - place % WINDOW : 0;
+    size_t size = all > WHOLE_TEXT_MAX && all - first > WINDOW ? WINDOW : all - first;
+    release_own(search);
+    search->own = (struct index){
+        .file = search->file, .text_size = all, .first = first, .decoder = search->decoder, .size = size};
+    if (find_index(search, &search->own))
+        return;
+    build_index(search, &search->own);
+    search->index = search->own.bits ? &search->own : NULL;
+}
+
+static bool is_start(struct search *search, size_t place)
+{
+    if (search->failed)
+        return false;
+    if (!search->index || place - search->index->first >= search->index->size)
+        go_to(search, place);
+    search->failed = !search->index;
+    if (search->failed)
+        return false;
+    size_t bit = hs_decoder_units(search->decoder, place - search->index->first);
+    return search->index->bits[bit / 8] >> bit % 8 & 1;
+}
+
+// The function around `address`; where its ends are not known, everything that may belong to it.
+static void set_bounds(struct search *search, uintptr_t address, struct hs_code *code)
+{
+    const struct text *text = search->text;
+    size_t unit = search->decoder->alignment, all = text_size(text) - text_size(text) % unit;
+    size_t at = (address - text->address) / unit * unit, half = HS_ANALYSIS_CODE_MAX / 2;
+    size_t lowest = at > half ? at - half : 0, highest = all - at > half ? at + half : all;
+    size_t first = at, last = at + unit;
+    while (first > lowest && !is_start(search, first))
+        first -= unit;
+    while (last < highest && !is_start(search, last))
+        last += unit;
+    code->bytes = text->bytes.start + first;
+    code->size = last == all ? text_size(text) - first : last - first;
+    code->address = text->address + first;
 }
 
 bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module *module, uintptr_t address,
                         struct hs_code *code)
 {
     struct text text;
+    struct hs_range file;
     if (!find_text(module, address, &text))
         return false;
-    const struct index *index = index_of(decoder, module, &text);
-    set_bounds(index, &text, address, code);
+    // Without the file (none may be opened any more) the code itself still tells a lot.
+    if (!hs_module_file(module, &file))
+        file.start = (const uint8_t *)module->start;
+    struct search search = {.decoder = decoder, .module = module, .text = &text, .file = file.start};
+    set_bounds(&search, address, code);
+    release_own(&search);
     return true;
 }
 
@@ -641,6 +723,6 @@ bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintp
 void hs_function_bounds_forget(void)
 {
     for (int i = 0; i < INDEXES; i++)
-        atomic_store_explicit(&indexes[i].state, INDEX_FREE, memory_order_relaxed);
+        atomic_store_explicit(&(*HS_FAR_AT(indexes))[i].state, INDEX_FREE, memory_order_relaxed);
 }
 #endif

@@ -466,6 +466,20 @@ static bool is_indirect_call(const uint8_t *code, size_t size)
     return code[0] == 0xff && hs_amd64_take_apart(&parts, code, size) && parts.at == size && parts.reg_opcode == 2;
 }
 
+static const uint8_t *far_jump(const uint8_t *code, const uint8_t *end, uintptr_t address, uintptr_t to, size_t size)
+{
+    enum { LONGEST = 6, DISTANCE = 4 };
+    for (uintptr_t moved = address - (uintptr_t)code; end - code >= LONGEST; code++) {
+        size_t opcode = code[0] == 0xe9 ? 1 : code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2 : 0;
+        if (!opcode)
+            continue;
+        uintptr_t behind = (uintptr_t)code + opcode + DISTANCE + moved;
+        if (behind + (uintptr_t)(intptr_t)(int32_t)hs_bits__little32(code + opcode) - to < size)
+            return code;
+    }
+    return NULL;
+}
+
 static bool ends_with_call(const uint8_t *end, size_t length)
 {
     if (length >= 5 && end[-5] == 0xe8)
@@ -488,5 +502,6 @@ const struct hs_decoder hs_decoder_amd64 = {
     .entry_sp_from_cfa = -8,
     .decode = decode,
     .starts_function = starts_function,
+    .far_jump = far_jump,
     .ends_with_call = ends_with_call,
 };
