@@ -235,35 +235,44 @@ const uint8_t *hs_dump_builder__build_id(struct hs_dump_builder *builder, const 
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
+struct numbered {
+    struct hs_dump_mapping mapping;
+    uint32_t number; // as the dump has it
+};
+
+// Mappings of addresses that count from the beginning of their files all begin at one place.
 static int compare_mappings(const void *left, const void *right)
 {
-    const struct hs_dump_mapping *a = left;
-    const struct hs_dump_mapping *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
+    const struct numbered *a = left;
+    const struct numbered *b = right;
+    if (a->mapping.start != b->mapping.start)
+        return a->mapping.start < b->mapping.start ? -1 : 1;
+    if (a->mapping.end != b->mapping.end)
+        return a->mapping.end < b->mapping.end ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
 }
 
 // Locations that came with a mapping's number need the new one.
 static int sort_mappings(struct hs_dump *dump)
 {
-    struct hs_dump_mapping *old = malloc((dump->mapping_count + 1) * sizeof(*old));
-    if (!old)
-        return -ENOMEM;
-    if (dump->mapping_count) {
-        memcpy(old, dump->mapping, dump->mapping_count * sizeof(*old));
-        qsort(dump->mapping, dump->mapping_count, sizeof(*old), compare_mappings);
+    const size_t count = dump->mapping_count;
+    struct numbered *sorted = calloc(count + 1, sizeof(*sorted));
+    uint32_t *new_number = calloc(count + 1, sizeof(*new_number));
+    for (size_t i = 0; sorted && i < count; i++)
+        sorted[i] = (struct numbered){dump->mapping[i], (uint32_t)i};
+    if (sorted && new_number)
+        qsort(sorted, count, sizeof(*sorted), compare_mappings);
+    for (size_t i = 0; sorted && new_number && i < count; i++) {
+        dump->mapping[i] = sorted[i].mapping;
+        new_number[sorted[i].number] = (uint32_t)i;
     }
-    for (size_t i = 0; i < dump->location_count; i++) {
-        uint32_t *mapping = &dump->location[i].mapping;
-        if (*mapping == HS_DUMP_NONE)
-            continue;
-        const struct hs_dump_mapping *found =
-            bsearch(&old[*mapping], dump->mapping, dump->mapping_count, sizeof(*old), compare_mappings);
-        *mapping = found ? (uint32_t)(found - dump->mapping) : HS_DUMP_NONE;
-    }
-    free(old);
-    return 0;
+    for (size_t i = 0; new_number && i < dump->location_count; i++)
+        if (dump->location[i].mapping != HS_DUMP_NONE)
+            dump->location[i].mapping = new_number[dump->location[i].mapping];
+    bool good = sorted && new_number;
+    free(sorted);
+    free(new_number);
+    return good ? 0 : -ENOMEM;
 }
 
 static uint32_t mapping_at(const struct hs_dump *dump, uint64_t address)
@@ -277,7 +286,9 @@ static uint32_t mapping_at(const struct hs_dump *dump, uint64_t address)
         else
             high = middle;
     }
-    return low && address < dump->mapping[low - 1].end ? (uint32_t)low - 1 : HS_DUMP_NONE;
+    bool inside = low && address < dump->mapping[low - 1].end;
+    bool inside_two = low > 1 && address < dump->mapping[low - 2].end;
+    return inside && !inside_two ? (uint32_t)low - 1 : HS_DUMP_NONE;
 }
 
 static void find_mappings(struct hs_dump *dump)

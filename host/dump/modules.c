@@ -18,13 +18,21 @@ struct group { // neighbouring mappings of one file
     bool used;
 };
 
+// What lies in a mapping.
+struct use {
+    bool used;
+    uint64_t some;    // address
+    uint64_t highest; // address
+};
+
 struct finding {
     struct hs_dump_modules *modules;
     const struct hs_dump *const *dumps;
     struct hs_strings *strings;
     struct hs_id_map by_key; // of the first dump
     struct hs_id_map seen;   // by name: how often the dump at hand had it
-    uint8_t *used;           // by mapping of the dump at hand: a location lies in it
+    struct use *used;        // by mapping of the dump at hand
+    uint64_t reached;        // past the modules of the first dump that are where they were
     struct group *groups;    // by module of the first dump
     uint64_t next;           // free address for a module of the second dump
 };
@@ -52,12 +60,17 @@ static const char *key_of(struct finding *finding, const struct hs_dump_mapping 
 static int mark_used(struct finding *finding, const struct hs_dump *dump)
 {
     free(finding->used);
-    finding->used = calloc(dump->mapping_count + 1, 1);
+    finding->used = calloc(dump->mapping_count + 1, sizeof(*finding->used));
     if (!finding->used)
         return -ENOMEM;
     for (size_t i = 0; i < dump->location_count; i++) {
-        if (dump->location[i].mapping != HS_DUMP_NONE)
-            finding->used[dump->location[i].mapping] = 1;
+        const struct hs_dump_location *location = &dump->location[i];
+        struct use *use = location->mapping != HS_DUMP_NONE ? &finding->used[location->mapping] : NULL;
+        if (!use)
+            continue;
+        use->some = use->used ? use->some : location->address;
+        use->highest = location->address > use->highest ? location->address : use->highest;
+        use->used = true;
     }
     return 0;
 }
@@ -66,46 +79,60 @@ static int mark_used(struct finding *finding, const struct hs_dump *dump)
 static struct group next_group(const struct finding *finding, const struct hs_dump *dump, size_t first)
 {
     const struct hs_dump_mapping *mapping = dump->mapping;
-    struct group group = {first, first + 1, first, finding->used[first]};
+    struct group group = {first, first + 1, first, finding->used[first].used};
     bool nameless = !*mapping[first].path;
     for (; !nameless && group.behind < dump->mapping_count && group.behind - first < MOST_PARTS; group.behind++) {
         size_t i = group.behind;
-        if (strcmp(mapping[i].path, mapping[first].path) != 0 || mapping[i].offset < mapping[i - 1].offset)
+        if (strcmp(mapping[i].path, mapping[first].path) != 0 || mapping[i].offset < mapping[i - 1].offset ||
+            mapping[i].start == mapping[i - 1].start || mapping[i].start < mapping[i - 1].end)
             break;
-        if (finding->used[i] && !group.used)
+        if (finding->used[i].used && !group.used)
             group.code = i;
-        group.used = group.used || finding->used[i];
+        group.used = group.used || finding->used[i].used;
     }
     return group;
 }
 
-// A mapping without an end is taken to go on to the next one.
-static uint64_t end_of(const struct hs_dump *dump, const struct group *group)
+// A mapping without an end is taken to go on to the next one; where that is no sense, as far as it is used.
+static uint64_t end_of(const struct finding *finding, const struct hs_dump *dump, const struct group *group)
 {
     const struct hs_dump_mapping *last = &dump->mapping[group->behind - 1];
-    if (last->end > last->start)
-        return last->end;
-    return group->behind < dump->mapping_count ? dump->mapping[group->behind].start : UINT64_MAX;
+    const uint64_t highest = finding->used[group->behind - 1].highest;
+    uint64_t next = group->behind < dump->mapping_count ? dump->mapping[group->behind].start : UINT64_MAX;
+    uint64_t end = last->end > last->start ? last->end : next;
+    bool is_endless = end == UINT64_MAX && !last->start;
+    if (is_endless || end <= last->start)
+        end = last->start;
+    // Behind the last call.
+    return end <= highest && highest < UINT64_MAX - PAGE ? highest + PAGE : end;
+}
+
+// The addresses of a mapping of all there is are the file's own already.
+static bool is_of_file(const struct hs_dump_mapping *mapping)
+{
+    return !mapping->start && !mapping->offset && (!mapping->end || mapping->end == UINT64_MAX);
 }
 
 static void add_module(struct finding *finding, const struct hs_dump *dump, const struct group *group, uint64_t shift)
 {
+    const struct use *use = &finding->used[group->code];
     struct hs_dump_modules *modules = finding->modules;
     const struct hs_dump_mapping *code = &dump->mapping[group->code];
     modules->module[modules->count] = (struct hs_module){.start = dump->mapping[group->first].start + shift,
-                                                         .end = end_of(dump, group) + shift,
+                                                         .end = end_of(finding, dump, group) + shift,
                                                          .bias = code->start - code->offset + shift,
                                                          .unload_time = HS_NEVER,
                                                          .path = code->path,
                                                          .build_id = code->build_id,
                                                          .build_id_length = code->build_id_length};
-    modules->described[modules->count] = (struct hs_symbols_module){.start = modules->module[modules->count].start,
-                                                                    .bias = modules->module[modules->count].bias,
-                                                                    .bias_of_bytes = code->path[0] == '/',
-                                                                    .mapped_offset = code->offset,
-                                                                    .path = code->path,
-                                                                    .build_id = code->build_id,
-                                                                    .build_id_length = code->build_id_length};
+    modules->described[modules->count] =
+        (struct hs_symbols_module){.start = modules->module[modules->count].start,
+                                   .bias = modules->module[modules->count].bias,
+                                   .bias_of_bytes = code->path[0] == '/' && !is_of_file(code),
+                                   .mapped_offset = use->some - code->start + code->offset,
+                                   .path = code->path,
+                                   .build_id = code->build_id,
+                                   .build_id_length = code->build_id_length};
     modules->count++;
 }
 
@@ -114,6 +141,17 @@ static void shift_group(struct finding *finding, unsigned which, const struct gr
     const struct hs_dump_mapping *mapping = finding->dumps[which]->mapping;
     for (size_t i = group->first; i < group->behind; i++)
         finding->modules->shift[which][i] = mapping[i].start - mapping[i].offset + shift;
+}
+
+// Finds an address that nobody uses. False: senseless sizes stay where they are.
+static bool place(struct finding *finding, uint64_t start, uint64_t end, uint64_t *shift)
+{
+    uint64_t size = end - start;
+    if (size >= SECOND_MODULES || finding->next + size + PAGE >= 2 * SECOND_MODULES)
+        return false;
+    *shift = finding->next - start;
+    finding->next += (size + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    return true;
 }
 
 static int add_first(struct finding *finding, const struct group *group)
@@ -126,25 +164,35 @@ static int add_first(struct finding *finding, const struct group *group)
     if (hs_id_map__set(&finding->by_key, (uintptr_t)key, number))
         return -ENOMEM;
     finding->groups[number] = *group;
-    add_module(finding, dump, group, 0);
-    shift_group(finding, 0, group, 0);
+    uint64_t start = dump->mapping[group->first].start, end = end_of(finding, dump, group), shift = 0;
+    // What begins at 0 counts from the beginning of the file, as other modules may.
+    if (start && start >= finding->reached)
+        finding->reached = end;
+    else
+        place(finding, start, end, &shift);
+    add_module(finding, dump, group, shift);
+    shift_group(finding, 0, group, shift);
     return 0;
 }
 
 // Parts of a file need not lie as far from each other in memory as in the file: what counts is the part of the first
 // dump's module that holds the same bytes, the one at the same place if there are several.
-static uint64_t shift_of(const struct finding *finding, uint32_t module, const struct hs_dump_mapping *of, size_t place)
+static uint64_t shift_of(const struct finding *finding, uint32_t module, const struct hs_dump_mapping *of,
+                         size_t number)
 {
     const struct group *group = &finding->groups[module];
     const struct hs_dump_mapping *mapping = finding->dumps[0]->mapping;
-    const struct hs_dump_mapping *same = &mapping[group->first + place];
-    if (place < group->behind - group->first && same->offset == of->offset)
-        return same->start - same->offset;
+    const uint64_t *shift = finding->modules->shift[0];
+    size_t best = group->first + number;
+    if (best < group->behind && mapping[best].offset == of->offset && mapping[best].executable == of->executable)
+        return shift[best];
+    best = group->behind;
     for (size_t i = group->first; i < group->behind; i++) {
-        if (of->offset - mapping[i].offset < mapping[i].end - mapping[i].start)
-            return mapping[i].start - mapping[i].offset;
+        bool holds = of->offset - mapping[i].offset < mapping[i].end - mapping[i].start;
+        bool better = best == group->behind || (of->executable && mapping[i].executable && !mapping[best].executable);
+        best = holds && better ? i : best;
     }
-    return finding->modules->module[module].bias;
+    return best < group->behind ? shift[best] : finding->modules->module[module].bias;
 }
 
 static int add_second(struct finding *finding, const struct group *group)
@@ -158,16 +206,11 @@ static int add_second(struct finding *finding, const struct group *group)
         finding->modules->shift[1][i] = shift_of(finding, known, &dump->mapping[i], i - group->first);
     if (known != UINT32_MAX)
         return 0;
-    uint64_t start = dump->mapping[group->first].start;
-    uint64_t size = end_of(dump, group) - start;
-    // Senseless sizes stay where they are.
-    bool fits = size < SECOND_MODULES && finding->next + size + PAGE < 2 * SECOND_MODULES;
-    uint64_t shift = fits ? finding->next - start : 0;
+    uint64_t shift = 0;
+    bool fits = place(finding, dump->mapping[group->first].start, end_of(finding, dump, group), &shift);
     shift_group(finding, 1, group, shift);
-    if (!fits)
-        return 0;
-    add_module(finding, dump, group, shift);
-    finding->next += (size + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    if (fits)
+        add_module(finding, dump, group, shift);
     return 0;
 }
 

@@ -143,18 +143,34 @@ static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which
 
 // ---- where locations lie -------------------------------------------------------------------------------------------
 
+// What makes a location without an address the same as another one: the functions, their files, and their lines unless
+// another dump is compared, where these may have changed. NULL: out of memory.
+static const char *chain_of(struct hs_dump_view *view, const struct hs_dump *dump,
+                            const struct hs_dump_location *location)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    for (uint32_t i = 0; i < location->line_count; i++) {
+        const struct hs_dump_line *line = &dump->line[location->first_line + i];
+        const char *where = location->mapping == HS_DUMP_NONE ? "" : dump->mapping[location->mapping].path;
+        fprintf(stream, "%s%c%s%c%u%c", line->function, 0, line->file ? line->file : where, 0,
+                view->dump_count > 1 ? 0 : line->line, 0);
+    }
+    if (!location->line_count)
+        fprintf(stream, "0x%llx", (unsigned long long)location->address);
+    const char *kept = fclose(stream) ? NULL : hs_strings__add_bytes(view->strings, text, size);
+    free(text);
+    return kept;
+}
+
 // Equal chains of names are one place.
 static uint64_t named_code(struct hs_dump_view *view, const struct hs_dump *dump,
                            const struct hs_dump_location *location, struct hs_id_map *known)
 {
-    char text[1024];
-    size_t used = 0;
-    for (uint32_t i = 0; i < location->line_count && used < sizeof(text) - 1; i++)
-        used +=
-            (size_t)snprintf(text + used, sizeof(text) - used, "%s--", dump->line[location->first_line + i].function);
-    if (!location->line_count)
-        snprintf(text, sizeof(text), "0x%llx", (unsigned long long)location->address);
-    const char *name = hs_strings__add(view->strings, text);
+    const char *name = chain_of(view, dump, location);
     uint32_t number = name ? hs_id_map__find(known, (uintptr_t)name) : UINT32_MAX;
     if (name && number == UINT32_MAX) {
         number = (uint32_t)known->count;
@@ -168,11 +184,12 @@ static uint64_t code_of(struct hs_dump_view *view, unsigned which, const struct 
                         const struct hs_dump_modules *modules, struct hs_id_map *known)
 {
     const struct hs_dump *dump = view->dumps[which];
-    if (!location->has_address || location->address < LEAST_CODE)
+    // In a file that is known code may lie anywhere.
+    bool outside = location->mapping == HS_DUMP_NONE;
+    if (!location->has_address || (location->address < LEAST_CODE && (outside || location->line_count)))
         return named_code(view, dump, location, known);
     uint64_t code = hs_dump_modules__place(modules, which, dump, location);
     // An address in no module must not be taken for one of a module of the other dump.
-    bool outside = location->mapping == HS_DUMP_NONE;
     return outside && hs_dump_modules__holds(modules, code) ? code | FOREIGN_CODE : code;
 }
 
@@ -241,6 +258,7 @@ static const struct hs_frames *bare(struct hs_dump_view *view, const struct hs_f
         copies[i] = frames->frame[i];
         copies[i].file = NULL;
         copies[i].line = 0;
+        copies[i].identity = copies[i].function; // of both dumps
     }
     const struct hs_frames *result =
         hs_symbols__named(hs_trace_symbols__session(view->subject.symbols), &(struct hs_frames){copies, frames->count});

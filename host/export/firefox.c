@@ -86,7 +86,8 @@ static int make_functions(struct writing *writing)
         return -ENOMEM;
     for (size_t i = 0; !result && i < writing->table.frame_count; i++) {
         const struct hs_frame *frame = writing->table.frame[i];
-        uint64_t key = ((uint64_t)(uintptr_t)frame->function * 0x9e3779b97f4a7c15u) ^ (uintptr_t)frame->module;
+        uint64_t key =
+            ((uint64_t)(uintptr_t)hs_frame__identity(frame) * 0x9e3779b97f4a7c15u) ^ (uintptr_t)frame->module;
         uint32_t number = hs_id_map__find(&known, key);
         if (number == UINT32_MAX) {
             number = (uint32_t)writing->functions++;

@@ -31,13 +31,13 @@ void hs_call_tree__free(struct hs_call_tree *tree)
     *tree = (struct hs_call_tree){0};
 }
 
-static size_t slot_of(const struct hs_call_tree *tree, uint32_t parent, const char *function)
+static size_t slot_of(const struct hs_call_tree *tree, uint32_t parent, const char *identity)
 {
-    uint64_t hash = ((uint64_t)(uintptr_t)function ^ ((uint64_t)parent << 40) ^ parent) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = ((uint64_t)(uintptr_t)identity ^ ((uint64_t)parent << 40) ^ parent) * 0x9e3779b97f4a7c15u;
     size_t i = (hash >> 32) & (tree->slot_count - 1);
     while (tree->slots[i]) {
         const struct hs_tree_node *node = &tree->node[tree->slots[i]];
-        if (node->parent == parent && node->frame->function == function)
+        if (node->parent == parent && hs_frame__identity(node->frame) == identity)
             break;
         i = (i + 1) & (tree->slot_count - 1);
     }
@@ -59,14 +59,14 @@ static int grow(struct hs_call_tree *tree)
     tree->slot_count = 2 * capacity;
     tree->capacity = capacity;
     for (uint32_t i = 1; i < tree->count; i++)
-        tree->slots[slot_of(tree, tree->node[i].parent, tree->node[i].frame->function)] = i;
+        tree->slots[slot_of(tree, tree->node[i].parent, hs_frame__identity(tree->node[i].frame))] = i;
     return 0;
 }
 
-// The child of `parent` with that name, made when there is none; 0 when memory is exhausted.
+// The child of `parent` with that function, made when there is none; 0 when memory is exhausted.
 static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struct hs_frame *frame)
 {
-    size_t slot = slot_of(tree, parent, frame->function);
+    size_t slot = slot_of(tree, parent, hs_frame__identity(frame));
     if (tree->slots[slot]) {
         struct hs_tree_node *known = &tree->node[tree->slots[slot]];
         known->inlined = known->inlined && frame->inlined;
@@ -75,7 +75,7 @@ static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struc
     if (tree->count == tree->capacity || tree->count == MOST_NODES) {
         if (tree->count == MOST_NODES || grow(tree))
             return 0;
-        slot = slot_of(tree, parent, frame->function);
+        slot = slot_of(tree, parent, hs_frame__identity(frame));
     }
     uint32_t index = (uint32_t)tree->count++;
     tree->slots[slot] = index;

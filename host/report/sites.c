@@ -54,7 +54,7 @@ static bool same_half(slot_word slot, uint64_t hash)
 
 static bool same_look(const struct hs_frame *a, const struct hs_frame *b)
 {
-    return a == b || (a->function == b->function && a->file == b->file && a->line == b->line);
+    return a == b || (hs_frame__identity(a) == hs_frame__identity(b) && a->file == b->file && a->line == b->line);
 }
 
 static uint64_t hash_look(const struct looked_up *stack)
@@ -62,7 +62,8 @@ static uint64_t hash_look(const struct looked_up *stack)
     uint64_t hash = stack->count;
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct hs_frame *frame = stack->frames[i];
-        hash = (hash ^ (hash >> 29) ^ (uintptr_t)frame->function ^ ((uint64_t)frame->line << 44)) * 0x9e3779b97f4a7c15u;
+        hash = (hash ^ (hash >> 29) ^ (uintptr_t)hs_frame__identity(frame) ^ ((uint64_t)frame->line << 44)) *
+               0x9e3779b97f4a7c15u;
     }
     return hash ^ (hash >> 32);
 }

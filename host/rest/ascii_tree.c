@@ -19,7 +19,7 @@ static void key_of(const struct hs_question *question, uint32_t node, const stru
         key[0] = (uint64_t)(uintptr_t)frame->file;
         key[1] = frame->line;
     } else {
-        key[0] = named ? (uint64_t)(uintptr_t)frame->function : hs_write__call_address(question, node);
+        key[0] = named ? (uint64_t)(uintptr_t)hs_frame__identity(frame) : hs_write__call_address(question, node);
         key[1] = (uint64_t)1 << 40 << named;
     }
 }

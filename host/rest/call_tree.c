@@ -38,6 +38,9 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .kind = HS_REST_TEXT,
      .required = true,
      .help = "the name of the function in the middle, all of it"},
+    {.name = "declared",
+     .kind = HS_REST_TEXT,
+     .help = "of several functions of that name the one that is declared there, as answers say it"},
     CUTS,
     {0},
 };
@@ -120,7 +123,8 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
 {
     struct hs_function_start *callees, *callers;
     size_t count;
-    int failed = hs_entries__find(question->symbols, nodes, hs_question__text(question, "function"), &callees, &count);
+    int failed = hs_entries__find(question->symbols, nodes, hs_question__text(question, "function"),
+                                  hs_question__text(question, "declared"), &callees, &count);
     if (failed)
         return failed;
     callers = calloc(count + 1, sizeof(*callers));
@@ -198,6 +202,8 @@ static void write_members(struct hs_json *json, const struct writing *writing, c
         hs_json__string(json, "function", hs_write__function(writing->question, node->frame->function, &memory));
         hs_json__string(json, "library", *node->frame->module ? hs_base_name(node->frame->module) : NULL);
         free(memory);
+        if (hs_frame__declared(node->frame))
+            hs_json__string(json, "declared", hs_frame__declared(node->frame));
     }
     hs_json__number(json, "size", node->all.bytes);
     hs_json__number(json, "count", node->all.count);

@@ -11,18 +11,27 @@ struct finding {
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
     const char *function;
-    uint64_t *inside; // a bit for each node: the function is at it or further out
-    uint8_t *known;   // by place: whether it has the function
+    const char *declared; // NULL: anywhere
+    uint64_t *inside;     // a bit for each node: the function is at it or further out
+    uint8_t *known;       // by place: whether it has the function
     size_t places;
     struct hs_function_start *entry;
     size_t count, room;
 };
 
+static bool is_it(const struct finding *finding, const struct hs_frame *frame)
+{
+    if (strcmp(frame->function, finding->function) != 0)
+        return false;
+    const char *declared = finding->declared ? hs_frame__declared(frame) : NULL;
+    return !finding->declared || (declared && !strcmp(declared, finding->declared));
+}
+
 // The outermost frame of the function; -1: none.
 static int32_t frame_of(const struct finding *finding, const struct hs_frames *frames)
 {
     int32_t i = (int32_t)frames->count - 1;
-    while (i >= 0 && strcmp(frames->frame[i].function, finding->function) != 0)
+    while (i >= 0 && !is_it(finding, &frames->frame[i]))
         i--;
     return i;
 }
@@ -77,9 +86,9 @@ static int look_at(struct finding *finding, uint32_t at)
 }
 
 int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
-                     struct hs_function_start **entries, size_t *count)
+                     const char *declared, struct hs_function_start **entries, size_t *count)
 {
-    struct finding finding = {.symbols = symbols, .nodes = nodes, .function = function};
+    struct finding finding = {.symbols = symbols, .nodes = nodes, .function = function, .declared = declared};
     finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
     int failed = finding.inside ? 0 : -ENOMEM;
     for (uint32_t at = 1; at < nodes->count && !failed; at++)

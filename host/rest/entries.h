@@ -7,8 +7,9 @@
 
 #include "host/rest/function_tree.h"
 
+// `declared`: of functions of one name, what hs_frame__declared says of the one that is meant; NULL: all of them.
 // Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
 int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
-                     struct hs_function_start **entries, size_t *count);
+                     const char *declared, struct hs_function_start **entries, size_t *count);
 
 #endif

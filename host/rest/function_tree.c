@@ -69,11 +69,10 @@ static bool make_room(void **memory, size_t *room, size_t wanted, size_t element
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-// Equal names are equal pointers.
-static uint32_t *slot_of(const struct growing *growing, const char *function)
+static uint32_t *slot_of(const struct growing *growing, const char *identity)
 {
-    size_t i = (size_t)(((uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15u) >> 32) & (growing->slots - 1);
-    while (growing->slot[i] && growing->group[growing->slot[i] - 1].frame->function != function)
+    size_t i = (size_t)(((uint64_t)(uintptr_t)identity * 0x9e3779b97f4a7c15u) >> 32) & (growing->slots - 1);
+    while (growing->slot[i] && hs_frame__identity(growing->group[growing->slot[i] - 1].frame) != identity)
         i = (i + 1) & (growing->slots - 1);
     return &growing->slot[i];
 }
@@ -88,7 +87,7 @@ static int grow_slots(struct growing *growing)
     growing->slot = slot;
     growing->slots = slots;
     for (size_t i = 0; i < growing->groups; i++)
-        *slot_of(growing, growing->group[i].frame->function) = (uint32_t)i + 1;
+        *slot_of(growing, hs_frame__identity(growing->group[i].frame)) = (uint32_t)i + 1;
     return 0;
 }
 
@@ -96,20 +95,20 @@ static int grow_slots(struct growing *growing)
 static void forget_groups(struct growing *growing)
 {
     while (growing->groups) {
-        *slot_of(growing, growing->group[growing->groups - 1].frame->function) = 0;
+        *slot_of(growing, hs_frame__identity(growing->group[growing->groups - 1].frame)) = 0;
         growing->groups--;
     }
 }
 
 static struct group *group_of(struct growing *growing, const struct hs_frame *frame)
 {
-    uint32_t *slot = slot_of(growing, frame->function);
+    uint32_t *slot = slot_of(growing, hs_frame__identity(frame));
     if (*slot)
         return &growing->group[*slot - 1];
     if (2 * growing->groups >= growing->slots) {
         if (grow_slots(growing))
             return NULL;
-        slot = slot_of(growing, frame->function);
+        slot = slot_of(growing, hs_frame__identity(frame));
     }
     if (MAKE_ROOM(growing, growing->group, growing->room, growing->groups + 1))
         return NULL;
@@ -296,7 +295,7 @@ static void count_inwards(struct growing *growing, const struct hs_function_star
 
 static void take_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
 {
-    const uint32_t *slot = slot_of(growing, frame->function);
+    const uint32_t *slot = slot_of(growing, hs_frame__identity(frame));
     struct group *group = *slot ? &growing->group[*slot - 1] : NULL;
     if (group && group->shown && group->filled < group->steps)
         take_step(growing, group, step);

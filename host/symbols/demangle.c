@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/demangle.h"
 
+#include <ctype.h>
 #include <demangle.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,15 +11,53 @@
 // exponential time to spell out.
 #define LONGEST_MANGLED 8192
 
-// The compiler's own copies of a function are that function to a reader.
-static void drop_clone_suffix(char *name)
+// "name@VERSION" or "name@@VERSION", and nothing else.
+static void drop_version(char *name)
 {
-    static const char *const suffixes[] = {" [clone", ".part.",     ".isra.", ".constprop.",
-                                           ".cold",   ".lto_priv.", ".llvm."};
+    char *at = strchr(name, '@');
+    if (!at || at == name)
+        return;
+    const char *version = at + 1 + (at[1] == '@');
+    for (const char *c = version; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
+            return;
+    if (*version)
+        *at = 0;
+}
+
+// The length without one suffix at the end such as ".part.0" or ".cold"; the same length: it has none.
+static size_t without_suffix(const char *name, size_t length)
+{
+    static const char *const suffixes[] = {".part", ".isra", ".constprop", ".lto_priv", ".llvm", ".cold"};
+    size_t end = length;
+    while (end && isdigit((unsigned char)name[end - 1]))
+        end--;
+    bool numbered = end < length && end && name[end - 1] == '.';
+    end = numbered ? end - 1 : length;
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        char *found = strstr(name, suffixes[i]);
-        if (found && found != name)
-            *found = 0;
+        size_t size = strlen(suffixes[i]);
+        if ((numbered || !strcmp(suffixes[i], ".cold")) && end > size && !memcmp(name + end - size, suffixes[i], size))
+            return end - size;
+    }
+    return length;
+}
+
+static void drop_suffixes(char *name)
+{
+    size_t length = strlen(name);
+    for (size_t shorter; (shorter = without_suffix(name, length)) < length; length = shorter)
+        name[shorter] = 0;
+}
+
+// Copies that the demangler knows of and we do not, " [clone .avx2.0]".
+static void drop_clones(char *name)
+{
+    static const char clone[] = " [clone ";
+    for (size_t length; (length = strlen(name)) && name[length - 1] == ']';) {
+        char *open = memrchr(name, '[', length);
+        if (!open || open <= name + 1 || strncmp(open - 1, clone, sizeof(clone) - 1))
+            return;
+        open[-1] = 0;
     }
 }
 
@@ -27,18 +66,29 @@ static bool looks_mangled(const char *name)
     return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "__Z", 3);
 }
 
-char *hs_demangle(const char *name)
+static char *demangled(const char *name)
 {
-    size_t length = strcspn(name, "@");
-    char *plain = strndup(name, length ? length : strlen(name));
+    char *plain = strdup(name);
     if (!plain)
         return NULL;
-    bool mangled = looks_mangled(plain) && length <= LONGEST_MANGLED;
-    char *readable = mangled ? cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO) : NULL;
+    drop_version(plain);
+    drop_suffixes(plain);
+    char *readable = cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+    free(plain);
     if (readable)
-        free(plain);
-    else
-        readable = plain;
-    drop_clone_suffix(readable);
+        drop_clones(readable);
+    return readable;
+}
+
+char *hs_demangle(const char *name, bool from_table)
+{
+    char *readable = looks_mangled(name) && strlen(name) <= LONGEST_MANGLED ? demangled(name) : NULL;
+    if (readable)
+        return readable;
+    readable = strdup(name);
+    if (readable && from_table) {
+        drop_version(readable);
+        drop_suffixes(readable);
+    }
     return readable;
 }

@@ -279,6 +279,22 @@ static void call_site(Dwarf_Die *inlined, struct unit *unit, struct hs_dwarf_fra
     frame->file = known && file < count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
 }
 
+// libdw's own function for this gives up the program where a unit is split.
+static const char *declaration(Dwarf_Die *die, struct unit *unit)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word file = 0;
+    Dwarf_Die of;
+    Dwarf_Files *files;
+    size_t count;
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) || dwarf_formudata(&attribute, &file) != 0 ||
+        !dwarf_cu_die(attribute.cu, &of, NULL, NULL, NULL, NULL, NULL, NULL))
+        return NULL;
+    bool known = dwarf_getsrcfiles(&of, &files, &count) == 0 || dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 ||
+                 dwarf_getsrcfiles(&unit->die, &files, &count) == 0;
+    return known && file && file < count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
+}
+
 static void line_of(struct unit *unit, uint64_t address, struct hs_dwarf_frame *frame)
 {
     Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
@@ -312,6 +328,8 @@ uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwa
     for (uint32_t i = 0; i < count; i++) {
         Dwarf_Die *die = &chain[count - 1 - i];
         frames[i].function = function_name(die);
+        frames[i].declared = declaration(die, unit);
+        frames[i].from_table = false;
         frames[i].directory = frames[0].directory;
         if (i + 1 < count)
             call_site(die, unit, &frames[i + 1]);

@@ -16,6 +16,8 @@ struct hs_dwarf;
 // One frame, names owned by the Dwarf.
 struct hs_dwarf_frame {
     const char *function;  // linker name where there is one; NULL when unknown
+    const char *declared;  // file in which the function was declared; NULL when unknown
+    bool from_table;       // the name is from a symbol table
     const char *directory; // that a relative file name counts from; NULL when unknown
     const char *file;
     uint32_t line;

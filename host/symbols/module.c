@@ -100,8 +100,7 @@ static uint64_t address_of_bytes(Elf *elf, uint64_t offset)
     for (size_t i = 0; i < count; i++) {
         if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
             continue;
-        // Neighbours share a page of the file: the one with code is meant.
-        bool holds = offset >= (header.p_offset & ~(uint64_t)0xfff) && offset < header.p_offset + header.p_filesz;
+        bool holds = offset - header.p_offset < header.p_filesz;
         if (holds && (!found.p_type || (header.p_flags & PF_X)))
             found = header;
     }
@@ -216,8 +215,10 @@ uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t addr
     struct hs_dwarf_frame *outermost = &frames[count - 1];
     if (!outermost->function || !is_mangled(outermost->function)) {
         const char *linked = linked_name(self, address);
-        if (!outermost->function || is_mangled(linked))
+        if (!outermost->function || is_mangled(linked)) {
             outermost->function = linked;
+            outermost->from_table = true;
+        }
     }
     return outermost->function || outermost->file ? count : 0;
 }

@@ -93,11 +93,27 @@ static int grow_answers(struct hs_symbols *self)
 
 // ---- names ---------------------------------------------------------------------------------------------------------
 
-static const char *readable_name(struct hs_symbols *self, const char *linked)
+static const char *readable_name(struct hs_symbols *self, const char *linked, bool from_table)
 {
-    char *name = hs_demangle(linked);
+    char *name = hs_demangle(linked, from_table);
     const char *kept = name ? hs_strings__add(self->strings, name) : NULL;
     free(name);
+    return kept;
+}
+
+// A function is known by its name and by `where`; "" or NULL: by its name alone. NULL: out of memory.
+static const char *identity_of(struct hs_symbols *self, const char *function, const char *where)
+{
+    if (!where || !*where)
+        return function;
+    size_t length = strlen(function) + 1, size = length + strlen(where);
+    char *text = malloc(size + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, function, length);
+    memcpy(text + length, where, size - length + 1);
+    const char *kept = hs_strings__add_bytes(self->strings, text, size);
+    free(text);
     return kept;
 }
 
@@ -140,10 +156,15 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
                                       const char *module, uint64_t address)
 {
     struct hs_frames *frames = new_frames(self, 1);
-    if (!frames || !name)
+    const char *identity = name ? identity_of(self, name, module) : NULL;
+    if (!frames || !identity)
         return NULL;
-    *(struct hs_frame *)(frames + 1) = (struct hs_frame){
-        .function = name, .kind = kind, .role = hs_frame_role(name, module), .module = module, .address = address};
+    *(struct hs_frame *)(frames + 1) = (struct hs_frame){.function = name,
+                                                         .kind = kind,
+                                                         .role = hs_frame_role(name, module),
+                                                         .module = module,
+                                                         .identity = identity,
+                                                         .address = address};
     return frames;
 }
 
@@ -186,7 +207,8 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
     struct hs_frame *frame = (struct hs_frame *)(frames + 1);
     for (uint32_t i = 0; i < count; i++) {
         bool named = found[i].function && *found[i].function;
-        frame[i].function = named ? readable_name(self, found[i].function) : offset_name(self, module, address);
+        frame[i].function =
+            named ? readable_name(self, found[i].function, found[i].from_table) : offset_name(self, module, address);
         frame[i].linked = named ? hs_strings__add(self->strings, found[i].function) : NULL;
         frame[i].kind = named ? HS_FRAME_NAMED : HS_FRAME_OFFSET;
         frame[i].file = source_file(self, &found[i]);
@@ -195,6 +217,9 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
         frame[i].module = path;
         frame[i].address = address;
         if (!frame[i].function)
+            return NULL;
+        frame[i].identity = identity_of(self, frame[i].function, named && found[i].declared ? found[i].declared : path);
+        if (!frame[i].identity)
             return NULL;
         frame[i].role = hs_frame_role(frame[i].function, path);
     }
@@ -231,11 +256,16 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
     struct hs_frame *frame = (struct hs_frame *)(frames + 1);
     for (uint32_t i = 0; i < from->count; i++) {
         frame[i] = from->frame[i];
-        frame[i].function = readable_name(self, from->frame[i].function);
+        bool by_name = from->frame[i].identity == from->frame[i].function;
+        frame[i].function = readable_name(self, from->frame[i].function, false);
         frame[i].linked = hs_strings__add(self->strings, from->frame[i].function);
         frame[i].file = from->frame[i].file ? hs_strings__add(self->strings, from->frame[i].file) : NULL;
         frame[i].module = hs_strings__add(self->strings, from->frame[i].module);
         if (!frame[i].function || !frame[i].module)
+            return NULL;
+        const char *where = frame[i].file ? frame[i].file : frame[i].module;
+        frame[i].identity = identity_of(self, frame[i].function, by_name ? NULL : where);
+        if (!frame[i].identity)
             return NULL;
         frame[i].role = hs_frame_role(frame[i].function, frame[i].module);
     }

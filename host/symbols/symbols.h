@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hs_symbols;
 
@@ -39,7 +40,7 @@ struct hs_symbols_module {
     // When only the process's maps are known, bias is the run-time address of the file's first byte. The file then says
     // at which address its offset `mapped_offset` was linked, and the bias is put right.
     bool bias_of_bytes;
-    uint64_t mapped_offset; // of its code, in the file
+    uint64_t mapped_offset; // of some of its code, in the file
     const char *path;
     const uint8_t *build_id;
     size_t build_id_length;
@@ -64,8 +65,24 @@ struct hs_frame {
     enum hs_frame_kind kind;
     enum hs_frame_role role;
     const char *module; // path; "" when in no module
-    uint64_t address;   // the return address, on ARM without the bit that says Thumb
+    // What a function is known by, by its address: the name, NUL, and the file in which the function was declared or,
+    // when that is not known, its module. NULL: the name alone.
+    const char *identity;
+    uint64_t address; // the return address, on ARM without the bit that says Thumb
 };
+
+// Equal for frames of one function, and for no others.
+static inline const char *hs_frame__identity(const struct hs_frame *frame)
+{
+    return frame->identity ? frame->identity : frame->function;
+}
+
+// The file in which the function was declared or, when that is not known, its module; NULL: neither is.
+static inline const char *hs_frame__declared(const struct hs_frame *frame)
+{
+    const char *identity = hs_frame__identity(frame);
+    return identity == frame->function ? NULL : identity + strlen(frame->function) + 1;
+}
 
 struct hs_frames {
     const struct hs_frame *frame; // innermost first
@@ -94,7 +111,8 @@ int hs_symbols__add_module(struct hs_symbols *symbols, const struct hs_symbols_m
 const struct hs_frames *hs_symbols__resolve(struct hs_symbols *symbols, int module, uint64_t return_address);
 
 // Frames whose names come from elsewhere than a file: `frames` with their strings and roles made those of the session.
-// Names may be linker names. NULL when memory is exhausted.
+// Names may be linker names. Where `identity` is `function` they are known by that alone; otherwise it need not be set.
+// NULL when memory is exhausted.
 const struct hs_frames *hs_symbols__named(struct hs_symbols *symbols, const struct hs_frames *frames);
 
 // How far a return address lies behind what is looked up for it. `machine`: ELF e_machine.

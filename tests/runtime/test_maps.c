@@ -140,9 +140,9 @@ static const struct layout {
     {"lld-large-pages", "-fuse-ld=lld -Wl,-z,max-page-size=0x10000", ""},
     {"mold", "-B/usr/libexec/mold", ""},
     {"mold-small", "-B/usr/libexec/mold -DSMALL", ""},
-    {"patched", "", "patchelf --set-rpath $(printf '/folder%%0999d' 7) "},
-    {"patched-lld", "-fuse-ld=lld", "patchelf --set-rpath $(printf '/folder%%0999d' 7) "},
-    {"patched-twice", "-B/usr/libexec/mold", "patchelf --add-needed libm.so.6 --set-rpath $(printf '/a%%05000d' 7) "},
+    {"patched", "", "patchelf --set-rpath $(printf '/folder%0999d' 7) "},
+    {"patched-lld", "-fuse-ld=lld", "patchelf --set-rpath $(printf '/folder%0999d' 7) "},
+    {"patched-twice", "-B/usr/libexec/mold", "patchelf --add-needed libm.so.6 --set-rpath $(printf '/a%05000d' 7) "},
     {"stripped", "-fuse-ld=lld -s", "objcopy --strip-section-headers 2>/dev/null || true "},
 };
 

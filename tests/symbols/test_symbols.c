@@ -261,7 +261,7 @@ END_TEST
 
 static void expect_demangled(const char *linked, const char *readable)
 {
-    char *name = hs_demangle(linked);
+    char *name = hs_demangle(linked, true);
     ck_assert_str_eq(name, readable);
     free(name);
 }
@@ -277,6 +277,32 @@ START_TEST(test_demangling)
     expect_demangled("_Znonsense", "_Znonsense");
     expect_demangled("", "");
     expect_demangled("@", "@");
+    expect_demangled("copy.isra.0.part.12.cold", "copy");
+    expect_demangled("open@GLIBC_2.2.5", "open");
+    // What only looks like it, in the middle of a name.
+    expect_demangled("main.coldStart", "main.coldStart");
+    expect_demangled("main.part.Size", "main.part.Size");
+    expect_demangled("com.acme.part.PartService.create", "com.acme.part.PartService.create");
+    expect_demangled("main.init.0", "main.init.0");
+    expect_demangled("load (/node_modules/@babel/core.js:12)", "load (/node_modules/@babel/core.js:12)");
+    expect_demangled("@types/x.js", "@types/x.js");
+}
+END_TEST
+
+static void expect_given(const char *given, const char *readable)
+{
+    char *name = hs_demangle(given, false);
+    ck_assert_str_eq(name, readable);
+    free(name);
+}
+
+START_TEST(test_given_names)
+{
+    expect_given("main.cold", "main.cold");
+    expect_given("user@host", "user@host");
+    expect_given("a.part.0", "a.part.0");
+    expect_given("_ZN6sample5outerEm.part.0.cold", "sample::outer(unsigned long)");
+    expect_given("_ZN6sample5outerEm@@V1", "sample::outer(unsigned long)");
 }
 END_TEST
 
@@ -382,6 +408,7 @@ int main(void)
     tcase_add_test(tests, test_no_sections);
     tcase_add_test(tests, test_mini_debug_information);
     tcase_add_test(tests, test_demangling);
+    tcase_add_test(tests, test_given_names);
     tcase_add_test(tests, test_other_build);
     tcase_add_test(tests, test_missing_file);
     tcase_add_test(tests, test_other_machine);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Programs as every linker lays them out, recorded and sampled: each allocation has to get the name and the line of
+// the function that made it. Functions of one name in two files stay apart.
+#include "subject.h"
+
+#include "tests/suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct layout {
+    const char *name, *flags, *then;
+} layouts[] = {
+    {"bfd", "", ""},
+    {"bfd_joined", "-Wl,-z,noseparate-code", ""},
+    {"fixed", "-no-pie -fno-pie", ""},
+    {"gold", "-fuse-ld=gold", ""},
+    {"lld", "-fuse-ld=lld", ""},
+    {"lld_fixed", "-fuse-ld=lld -no-pie -fno-pie", ""},
+    {"mold", "-B/usr/libexec/mold", ""},
+    {"patched", "-fuse-ld=lld", "patchelf --set-rpath $(printf '/folder%0999d' 7) "},
+};
+
+// Sizes that need no rounding.
+static const struct {
+    const char *name;
+    unsigned line, size;
+} functions[] = {
+    {"parse_header", 3, 1000}, {"read_body", 4, 2008}, {"write_answer", 5, 3000}, {"close_session", 6, 4008}};
+
+// Small programs end in the page that has their headers.
+static void write_program(unsigned padding)
+{
+    FILE *file = fopen(text("%s/program.c", work), "w");
+    fputs("#include <stdlib.h>\nvolatile int sink; void *keep[8];\n", file);
+    for (unsigned i = 0; i < 4; i++) {
+        fprintf(file, "__attribute__((noinline)) void %s(void) { keep[%u] = malloc(%u); ", functions[i].name, i,
+                functions[i].size);
+        for (unsigned k = 0; k < padding; k++)
+            fprintf(file, "sink += %u; ", i + k);
+        fputs("sink++; }\n", file);
+    }
+    fputs("int main(void) { parse_header(); read_body(); write_answer(); close_session(); return 0; }\n", file);
+    fclose(file);
+}
+
+static void build(const struct layout *layout, unsigned padding)
+{
+    write_program(padding);
+    shell("gcc -g -O1 -fno-builtin %s -o %s program.c", layout->flags, layout->name);
+    if (*layout->then)
+        shell("%s %s", layout->then, layout->name);
+}
+
+static void expect_names(const char *file, const char *options)
+{
+    struct outcome stacks = run("$HEAPSONDE export --format collapsed %s '%s' -o -", options, file);
+    struct outcome report = run("$HEAPSONDE report '%s'", file);
+    ck_assert_msg(!stacks.status && !report.status, "%s%s", stacks.errors, report.errors);
+    for (unsigned i = 0; i < 4; i++) {
+        const char *stack = text(";main;%s %u\n", functions[i].name, functions[i].size);
+        ck_assert_msg(strstr(stacks.output, stack) != NULL, "%s: no %s in\n%s", file, stack, stacks.output);
+        const char *line = text("%s (%s/program.c:%u)", functions[i].name, work, functions[i].line);
+        ck_assert_msg(strstr(report.output, line) != NULL, "%s: no %s in\n%s", file, line, report.output);
+    }
+    free_outcome(&stacks);
+    free_outcome(&report);
+}
+
+START_TEST(test_recorded)
+{
+    const struct layout *layout = &layouts[_i / 2];
+    build(layout, _i % 2 ? 420 : 0);
+    shell("HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' ./%s", layout->name);
+    expect_names("trace.dat", "-c allocated");
+}
+END_TEST
+
+static void sample(const char *program, const char *format)
+{
+    shell("MALLOC_CONF=prof:true,prof_final:true,lg_prof_sample:0,prof_prefix:dump,experimental_hs_format:%s "
+          "LD_PRELOAD='" PATH_PROF "' ./%s && mv dump.*.f.heap* sampled.%s",
+          format, program, format);
+}
+
+START_TEST(test_sampled)
+{
+    const struct layout *layout = &layouts[_i / 2];
+    build(layout, _i % 2 ? 420 : 0);
+    sample(layout->name, "proto");
+    sample(layout->name, "heap_v2");
+    expect_names("sampled.proto", "");
+    expect_names("sampled.heap_v2", "");
+    // The addresses of the code in both are the same when one dump has the maps of all of the file.
+    struct outcome outcome = run("$HEAPSONDE diff sampled.heap_v2 sampled.proto");
+    ck_assert_msg(outcome.status == 0 && !strstr(outcome.output, "parse_header"), "%s%s", outcome.output,
+                  outcome.errors);
+    free_outcome(&outcome);
+    // The names that the program itself looked up.
+    sample(layout->name, "symbolized");
+    for (unsigned i = 0; i < 4; i++)
+        shell("sed -n '/^--- symbol/,/^---$/p' sampled.symbolized | grep -q ' %s$'", functions[i].name);
+}
+END_TEST
+
+// ---- functions of one name ------------------------------------------------------------------------------------------
+
+static const char helper[] = "#include <stdlib.h>\n#include \"both.h\"\n"
+                             "static __attribute__((noinline)) void *helper(void) { void *p = malloc(%d); "
+                             "__asm__ volatile(\"\" ::: \"memory\"); return p; }\n"
+                             "void *from_%s(void) { void *p = helper(); void *q = both(); "
+                             "__asm__ volatile(\"\" ::\"r\"(q) : \"memory\"); return p; }\n";
+
+static void write_text(const char *name, const char *contents)
+{
+    write_file(text("%s/%s", work, name), contents, strlen(contents));
+}
+
+START_TEST(test_same_name)
+{
+    char first[1024], second[1024];
+    snprintf(first, sizeof(first), helper, 1000, "a");
+    snprintf(second, sizeof(second), helper, 3000, "b");
+    write_text("a.c", first);
+    write_text("b.c", second);
+    write_text("both.h", "static __attribute__((noinline)) void *both(void) { void *p = malloc(50); "
+                         "__asm__ volatile(\"\" ::: \"memory\"); return p; }\n");
+    write_text("main.c", "void *from_a(void), *from_b(void); int main(void) { from_a(); from_b(); return 0; }\n");
+    // With debug information the files tell them apart, without it the libraries.
+    shell(
+        "gcc -O1 %s -fno-builtin -fPIC -shared -o liba.so a.c && gcc -O1 %s -fno-builtin -fPIC -shared -o libb.so b.c "
+        "&& gcc -o program main.c ./liba.so ./libb.so",
+        _i ? "" : "-g", _i ? "" : "-g");
+    shell("HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' ./program");
+    struct outcome outcome = run("$HEAPSONDE report --bottom-up trace.dat");
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    unsigned helpers = 0, boths = 0;
+    for (char *line = strtok(outcome.output, "\n"); line; line = strtok(NULL, "\n")) {
+        size_t length = strlen(line);
+        helpers += length > 7 && !strcmp(line + length - 7, " helper");
+        boths += length > 5 && !strcmp(line + length - 5, " both");
+    }
+    ck_assert_uint_eq(helpers, 2);
+    ck_assert_uint_eq(boths, _i ? 2 : 1);
+    free_outcome(&outcome);
+}
+END_TEST
+
+int main(void)
+{
+    const int count = 2 * sizeof(layouts) / sizeof(layouts[0]);
+    TCase *cases = tcase_create("layouts");
+    tcase_add_checked_fixture(cases, make_work, remove_work);
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, test_recorded, 0, count);
+    tcase_add_loop_test(cases, test_sampled, 0, count);
+    tcase_add_loop_test(cases, test_same_name, 0, 2);
+    return run_cases("layouts", cases);
+}
