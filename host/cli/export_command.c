@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define FORMATS HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES
+#define HUGE_EXPORT (256u << 20)
+#define FORMATS     HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES
 
 static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
 {
@@ -56,6 +57,22 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
         return 0;
     hs_complain(arguments->command, "%s cannot be written as %s: %s", opened->subject.path, word, obstacle);
     return HS_EXIT_FAILURE;
+}
+
+// Said before it is written: such a file fills a disk, and hardly a reader opens it.
+static void note_huge(const struct hs_arguments *arguments, const struct hs_opened *opened, const char *word)
+{
+    enum hs_dump_output output;
+    uint64_t rows = opened->subject.totals.sum.allocated_count;
+    const struct hs_export_format *format = hs_dump_output__parse(word, &output) ? NULL : hs_export_format__find(word);
+    uint64_t bytes = format ? hs_export_format__bytes(format, rows) : 0;
+    if (bytes < HUGE_EXPORT)
+        return;
+    hs_complain(arguments->command,
+                "%s: %s make about %s of %s; pprof, speedscope, collapsed and flamegraph hold the sums of each stack, "
+                "which is small; or choose fewer with a filter",
+                opened->subject.path, hs_subject__events(&opened->subject)->count(rows).text,
+                hs_text__bytes(bytes).text, word);
 }
 
 static bool carries(const char *word, enum hs_events events)
@@ -151,6 +168,7 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
         status = hs_output__open(&output, arguments, path);
     if (status)
         return status;
+    note_huge(arguments, opened, word);
     struct hs_progress progress;
     struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .leaves_columns = true};
     options.control = &control;

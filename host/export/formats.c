@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events)                                     \
-    {#name, summary, media_type, suffix, whole, of_blocks, events, writer},
+#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events, row_bytes)                          \
+    {#name, summary, media_type, suffix, whole, of_blocks, events, row_bytes, writer},
 const struct hs_export_format hs_export_formats[] = {HS_EXPORT_FORMATS(ENTRY){.name = NULL}};
 
 const struct hs_export_format *hs_export_format__find(const char *name)
@@ -14,6 +14,12 @@ const struct hs_export_format *hs_export_format__find(const char *name)
             return format;
     }
     return NULL;
+}
+
+uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t rows)
+{
+    uint64_t bytes;
+    return __builtin_mul_overflow(rows, format->row_bytes, &bytes) ? UINT64_MAX : bytes;
 }
 
 void hs_export_formats__list(enum hs_events events, char *text, size_t size)

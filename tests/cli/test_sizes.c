@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// How large files get: exports are told before they are huge, and a trace of nothing is small. With the recorder
+// itself.
+#include "command.h"
+
+#include "host/export/export.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void prepare(void)
+{
+    make_work();
+    setenv("HEAPSONDE_LIBRARY", PATH_SHIM, 1);
+}
+
+// So many blocks as its argument says, of changing sizes and times.
+static const char allocating[] = "#include <stdlib.h>\n"
+                                 "int main(int count, char **words)\n"
+                                 "{\n"
+                                 "    static void *kept[64];\n"
+                                 "    int blocks = count > 1 ? atoi(words[1]) : 0;\n"
+                                 "    for (int i = 0; i < blocks; i++) {\n"
+                                 "        free(kept[i % 64]);\n"
+                                 "        kept[i % 64] = malloc(16 + i % 1000);\n"
+                                 "    }\n"
+                                 "    return 0;\n"
+                                 "}\n";
+
+static void make_program(void)
+{
+    write_file(text("%s/program.c", work), allocating, strlen(allocating));
+    shell("gcc -O1 -fno-builtin -o program program.c");
+}
+
+static uint64_t size_of(const char *name)
+{
+    struct stat status;
+    ck_assert_msg(!stat(text("%s/%s", work, name), &status), "%s is not there", name);
+    return (uint64_t)status.st_size;
+}
+
+START_TEST(test_a_huge_export_is_told_before)
+{
+    make_program();
+    shell("$HEAPSONDE run -q -o t.dat -- ./program 1300000");
+    // What cannot be written ends early.
+    struct outcome outcome = run("$HEAPSONDE export --format jsonl t.dat >/dev/full");
+    const char *told = strstr(outcome.errors, "1,300,000 blocks make about ");
+    const char *failed = strstr(outcome.errors, "No space left");
+    ck_assert_msg(told && failed && told < failed && strstr(told, "pprof, speedscope, collapsed and flamegraph"), "%s",
+                  outcome.errors);
+    free_outcome(&outcome);
+    static const char *const small[] = {"--format collapsed", "--format dhat", "--format jsonl --max-size 16"};
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+        outcome = run("$HEAPSONDE export %s t.dat -o small", small[i]);
+        ck_assert_msg(outcome.status == 0 && !strstr(outcome.errors, "make about"), "%s: %s", small[i], outcome.errors);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
+// The estimate is of the right order, and no format that grows is without one.
+START_TEST(test_estimates)
+{
+    enum { FEW = 10000, MANY = 60000 };
+    make_program();
+    shell("for n in %d %d; do $HEAPSONDE run -q -o $n.dat -- ./program $n || exit; done", FEW, MANY);
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
+        shell("for n in %d %d; do $HEAPSONDE export --format %s $n.dat -o $n || exit; done", FEW, MANY, format->name);
+        uint64_t few = size_of(text("%d", FEW)), many = size_of(text("%d", MANY));
+        uint64_t growth = many > few ? many - few : 0, told = hs_export_format__bytes(format, MANY - FEW);
+        ck_assert_msg(growth <= 2 * told + 65536 && growth >= told / 3, "%s: grows by %llu, told %llu", format->name,
+                      (unsigned long long)growth, (unsigned long long)told);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cli_sizes");
+    TCase *tests = tcase_create("cli_sizes");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, prepare, remove_work);
+    tcase_add_test(tests, test_a_huge_export_is_told_before);
+    tcase_add_test(tests, test_estimates);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
