@@ -47,6 +47,8 @@ const struct hs_variable hs_variables[] = {
     SWITCH("REGISTER_SIGUSR1", "SIGUSR1 switches recording on and off where the program has not taken it; 0 leaves it "
                                "to the program"),
     SWITCH("REGISTER_SIGUSR2", "the same for SIGUSR2"),
+    SWITCH("KEEP_DEEPBIND", "leave RTLD_DEEPBIND of dlopen as it is; libraries that are loaded so call the C library's "
+                            "malloc, which nobody records"),
     SWITCH("TRACK_CHILD_PROCESSES",
            "also record the programs that this one executes; forked children always write their own trace"),
     SWITCH("GRAB_BACKTRACES_ON_FREE", "also record where blocks are freed"),

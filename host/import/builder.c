@@ -131,7 +131,7 @@ void builder__free(struct builder *builder)
     free(builder->chains.data);
     free(builder->pools.data);
     free(builder->mappings.data);
-    free(builder->maps.data);
+    live_ranges__free(&builder->maps);
     free(builder->side.data);
     free(builder->samples.data);
     free(builder->large.data);

@@ -10,6 +10,7 @@
 #include "host/import/clock_map.h"
 #include "host/import/ends.h"
 #include "host/import/live_map.h"
+#include "host/import/live_ranges.h"
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
 #include "host/import/ties.h"
@@ -38,13 +39,6 @@ struct timeline {
 };
 
 // A live mapping: [start, end) of the map domain's row.
-struct live_mapping {
-    uint64_t start, end;
-    uint32_t row, stack, stream, detail;
-    uint32_t link; // + 1, or 0
-    uint8_t kind;
-};
-
 // A row of a block that is not full yet.
 struct row_start {
     uint64_t time, address, size, slack, stack, stream, detail;
@@ -85,11 +79,11 @@ struct builder {
     struct hs_array chains;   // struct hs_chain
     struct hs_array pools;    // uint64_t
     struct hs_array mappings; // struct hs_mapping
-    struct hs_array maps;     // struct live_mapping, by start
-    struct hs_array side;     // struct hs_stored_side_event
-    struct hs_array samples;  // struct hs_sample
-    struct hs_array large;    // struct known_block, where a word has no room
-    struct hs_array at_peak;  // uint32_t: rows that ended in the peak's nanosecond, but after the peak
+    struct live_ranges maps;
+    struct hs_array side;    // struct hs_stored_side_event
+    struct hs_array samples; // struct hs_sample
+    struct hs_array large;   // struct known_block, where a word has no room
+    struct hs_array at_peak; // uint32_t: rows that ended in the peak's nanosecond, but after the peak
     struct timeline timeline;
     struct stack_peaks stack_peaks;
     struct hs_allowance block_allowance, map_allowance, sample_allowance;

@@ -5,27 +5,7 @@
 #include "host/import/builder.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
-
-static struct live_mapping *mapping(struct builder *builder, size_t index)
-{
-    return (struct live_mapping *)builder->maps.data + index;
-}
-
-// Index of the first live mapping that ends behind `address`.
-static size_t first_behind(struct builder *builder, uint64_t address)
-{
-    size_t low = 0, high = builder->maps.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (mapping(builder, middle)->end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
 
 static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_t length)
 {
@@ -33,17 +13,6 @@ static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_
     if (__builtin_add_overflow(start, length, &end) || __builtin_add_overflow(end, page - 1, &end))
         return UINT64_MAX & ~(page - 1);
     return end & ~(page - 1);
-}
-
-static int insert(struct builder *builder, const struct live_mapping *added)
-{
-    size_t index = first_behind(builder, added->start);
-    if (!hs_array__add(&builder->maps, sizeof(struct live_mapping)))
-        return -ENOMEM;
-    memmove(mapping(builder, index + 1), mapping(builder, index),
-            (builder->maps.count - 1 - index) * sizeof(struct live_mapping));
-    *mapping(builder, index) = *added;
-    return 0;
 }
 
 static void count_peak(struct builder *builder)
@@ -74,7 +43,7 @@ static int64_t add_mapping(struct builder *builder, const struct new_row *row, u
                                        .stream = row->stream,
                                        .detail = row->detail,
                                        .kind = row->kind};
-    int failed = insert(builder, &added);
+    int failed = live_ranges__add(&builder->maps, &added);
     return failed ? failed : number;
 }
 
@@ -98,27 +67,28 @@ static int64_t add_rest(struct builder *builder, const struct live_mapping *of, 
 static int64_t unmap(struct builder *builder, uint32_t stream, uint32_t stack, uint64_t start, uint64_t end,
                      uint8_t flags, struct live_mapping *first_ended)
 {
-    size_t first = first_behind(builder, start), last = first;
+    const struct range_place first = live_ranges__behind(&builder->maps, start);
+    const struct live_mapping *at;
     struct live_mapping left = {0}, right = {0};
-    for (; last < builder->maps.count && mapping(builder, last)->start < end; last++) {
-        const struct live_mapping *at = mapping(builder, last);
+    int64_t ended = 0;
+    for (struct range_place place = first; (at = live_ranges__at(&builder->maps, place)) && at->start < end;
+         place = live_ranges__next(&builder->maps, place)) {
         if (at->start < start)
             left = *at;
         if (at->end > end)
             right = *at;
-        if (first_ended && last == first)
+        if (first_ended && !ended)
             *first_ended = *at;
         builder__end_mapping(builder, at->row, stream, stack, flags);
+        ended++;
     }
-    if (last == first)
+    if (!ended)
         return 0;
-    memmove(mapping(builder, first), mapping(builder, last),
-            (builder->maps.count - last) * sizeof(struct live_mapping));
-    builder->maps.count -= last - first;
+    live_ranges__remove(&builder->maps, first, end);
     int64_t result = left.end ? add_rest(builder, &left, left.start, start) : 0;
     if (result >= 0 && right.end)
         result = add_rest(builder, &right, end, right.end);
-    return result < 0 ? result : (int64_t)(last - first);
+    return result < 0 ? result : ended;
 }
 
 static int map(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
@@ -169,7 +139,7 @@ static int remap(struct builder *builder, uint32_t stream, const struct hs_event
         return result < 0 ? (int)result : 0;
     int64_t link = builder__link(builder, old.row, old.link, (uint32_t)result);
     if (link > 0)
-        mapping(builder, first_behind(builder, event->address))->link = (uint32_t)link;
+        live_ranges__at(&builder->maps, live_ranges__behind(&builder->maps, event->address))->link = (uint32_t)link;
     return link < 0 ? (int)link : 0;
 }
 
@@ -198,8 +168,9 @@ static int move_break(struct builder *builder, uint32_t stream, const struct hs_
 static bool fits(struct builder *builder, const struct hs_event *event)
 {
     uint64_t end = range_end(builder, event->address, event->size);
-    size_t first = first_behind(builder, event->address);
-    bool is_mapped = first < builder->maps.count && mapping(builder, first)->start < end;
+    const struct live_mapping *first =
+        live_ranges__at(&builder->maps, live_ranges__behind(&builder->maps, event->address));
+    bool is_mapped = first && first->start < end;
     if (event->kind == HS_EVENT_MMAP)
         return !is_mapped || event->map_flags & MAP_FIXED;
     return event->kind != HS_EVENT_MUNMAP || is_mapped;

@@ -101,7 +101,6 @@ static void list_arrays(const struct builder *builder, const struct hs_array *co
     LIST(chains, builder->chains)
     LIST(pools, builder->pools)
     LIST(mappings, builder->mappings)
-    LIST(maps, builder->maps)
     LIST(side, builder->side)
     LIST(samples, builder->samples)
     LIST(at_peak, builder->at_peak)
@@ -182,7 +181,7 @@ static int replace_partial(const struct head *head, const void *const array[], i
 int hs_resume__write(const struct builder *builder, const struct hs_resume_state *state, int directory_fd)
 {
     const void *array[ARRAY_COUNT] = {0};
-    struct hs_array rest = {0};
+    struct hs_array rest = {0}, maps = {0};
     struct head head;
     memset(&head, 0, sizeof head);
     head.magic = MAGIC;
@@ -204,19 +203,20 @@ int hs_resume__write(const struct builder *builder, const struct hs_resume_state
     head.map_total = builder->map_total;
     memcpy(&head.summary, builder->summary, sizeof head.summary);
     list_arrays(builder, state->consumed, array, head.count);
+    int failed = live_ranges__list(&builder->maps, &maps);
     if (state->partial) {
         list_blocks(builder, state->partial, array, head.count);
-        int failed = list_rest(builder, &rest);
-        if (failed) {
-            free(rest.data);
-            return failed;
-        }
+        failed = failed ? failed : list_rest(builder, &rest);
     }
+    array[ARRAY_maps] = maps.data;
+    head.count[ARRAY_maps] = maps.count;
     array[ARRAY_rest] = rest.data;
     head.count[ARRAY_rest] = rest.count;
-    head.crc = checksum(&head, array);
-    int failed = state->partial ? replace_partial(&head, array, directory_fd)
+    head.crc = failed ? 0 : checksum(&head, array);
+    if (!failed)
+        failed = state->partial ? replace_partial(&head, array, directory_fd)
                                 : write_file(&head, array, directory_fd, "resume", false);
+    free(maps.data);
     free(rest.data);
     return failed;
 }
@@ -448,15 +448,20 @@ static int restore_arrays(const struct hs_resume *resume, struct builder *builde
     const struct {
         enum array which;
         struct hs_array *to;
-    } arrays[] = {{ARRAY_streams, &builder->streams},   {ARRAY_links, &builder->links},
-                  {ARRAY_chains, &builder->chains},     {ARRAY_pools, &builder->pools},
-                  {ARRAY_mappings, &builder->mappings}, {ARRAY_maps, &builder->maps},
-                  {ARRAY_side, &builder->side},         {ARRAY_samples, &builder->samples},
-                  {ARRAY_at_peak, &builder->at_peak},   {ARRAY_recent, &builder->stack_peaks.recent}};
+    } arrays[] = {{ARRAY_streams, &builder->streams},
+                  {ARRAY_links, &builder->links},
+                  {ARRAY_chains, &builder->chains},
+                  {ARRAY_pools, &builder->pools},
+                  {ARRAY_mappings, &builder->mappings},
+                  {ARRAY_side, &builder->side},
+                  {ARRAY_samples, &builder->samples},
+                  {ARRAY_at_peak, &builder->at_peak},
+                  {ARRAY_recent, &builder->stack_peaks.recent}};
     int failed = 0;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && !failed; i++)
         failed = restore_array(resume, arrays[i].which, arrays[i].to);
-    return failed;
+    return failed ? failed
+                  : live_ranges__restore(&builder->maps, resume->array[ARRAY_maps], resume->head.count[ARRAY_maps]);
 }
 
 // What is counted while events go by.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define STRINGS_LIMIT (1u << 30)
+#define NO_MODULE     (UINT32_MAX - 1)
 
 int tables__create(struct tables *tables, int directory_fd)
 {
@@ -38,6 +39,8 @@ void tables__free(struct tables *tables)
     free(tables->strings.data);
     free(tables->modules.data);
     free(tables->threads.data);
+    hs_id_map__free(&tables->thread_of);
+    hs_id_map__free(&tables->module_at);
     free(tables->clock.data);
     free(tables->side.data);
     free(tables->info.data);
@@ -129,6 +132,9 @@ static int begin_epoch(struct tables *tables, uint64_t time)
 
 static int add_module(struct tables *tables, const struct hs_meta_record *record)
 {
+    uint32_t below = hs_id_map__find(&tables->module_at, record->start);
+    if (hs_id_map__set(&tables->module_at, record->start, (uint32_t)tables->modules.count))
+        return -ENOMEM;
     struct hs_stored_module *module = hs_array__add(&tables->modules, sizeof *module);
     if (!module)
         return -ENOMEM;
@@ -139,7 +145,8 @@ static int add_module(struct tables *tables, const struct hs_meta_record *record
                                         .unload_time = HS_NEVER,
                                         .path = add_bytes(tables, record->text),
                                         .build_id = add_bytes(tables, record->build_id),
-                                        .build_id_length = (uint32_t)record->build_id.length};
+                                        .build_id_length = (uint32_t)record->build_id.length,
+                                        .below = below == UINT32_MAX ? NO_MODULE : below};
     if (!module->build_id)
         module->build_id_length = 0;
     return begin_epoch(tables, record->time);
@@ -148,11 +155,11 @@ static int add_module(struct tables *tables, const struct hs_meta_record *record
 static int unload(struct tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
-    for (size_t i = tables->modules.count; i--;)
-        if (modules[i].start == record->start && modules[i].unload_time == HS_NEVER) {
-            modules[i].unload_time = record->time;
-            break;
-        }
+    uint32_t last = hs_id_map__find(&tables->module_at, record->start);
+    if (last < tables->modules.count) {
+        modules[last].unload_time = record->time;
+        hs_id_map__set(&tables->module_at, record->start, modules[last].below); // there already: takes no memory
+    }
     return begin_epoch(tables, record->time);
 }
 
@@ -160,13 +167,15 @@ static int unload(struct tables *tables, const struct hs_meta_record *record)
 static int add_thread(struct tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_thread *threads = tables->threads.data;
-    for (size_t i = tables->threads.count; i--;)
-        if (threads[i].stream == record->stream) {
-            threads[i].tid = record->tid;
-            if (record->text.length)
-                threads[i].name = add_bytes(tables, record->text);
-            return 0;
-        }
+    uint32_t known = hs_id_map__find(&tables->thread_of, record->stream);
+    if (known != UINT32_MAX) {
+        threads[known].tid = record->tid;
+        if (record->text.length)
+            threads[known].name = add_bytes(tables, record->text);
+        return 0;
+    }
+    if (hs_id_map__set(&tables->thread_of, record->stream, (uint32_t)tables->threads.count))
+        return -ENOMEM;
     struct hs_stored_thread *thread = hs_array__add(&tables->threads, sizeof *thread);
     if (!thread)
         return -ENOMEM;

@@ -10,6 +10,7 @@
 #include "host/import/import.h"
 #include "host/store/allowance.h"
 #include "host/store/column_file.h"
+#include "host/store/id_map.h"
 #include "host/store/layout.h"
 
 struct tables {
@@ -18,13 +19,15 @@ struct tables {
     struct hs_array epochs;        // uint64_t: times of loads and unloads; [0] is 0
     uint32_t node_count;
     uint32_t node_limit;
-    struct hs_array strings; // char
-    struct hs_array modules; // struct hs_stored_module
-    struct hs_array threads; // struct hs_stored_thread
-    struct hs_array clock;   // struct hs_clock_point, in recorded time until tables__convert
-    struct hs_array side;    // struct hs_stored_side_event
-    struct hs_array info;    // struct hs_stored_info
-    struct hs_array culled;  // struct hs_culled
+    struct hs_array strings;    // char
+    struct hs_array modules;    // struct hs_stored_module
+    struct hs_array threads;    // struct hs_stored_thread
+    struct hs_id_map thread_of; // by stream
+    struct hs_id_map module_at; // by start: the last one there that is loaded, or NO_MODULE
+    struct hs_array clock;      // struct hs_clock_point, in recorded time until tables__convert
+    struct hs_array side;       // struct hs_stored_side_event
+    struct hs_array info;       // struct hs_stored_info
+    struct hs_array culled;     // struct hs_culled
     struct hs_allowance culled_allowance;
     struct hs_array embedded;                  // struct hs_stored_embedded
     struct hs_array snapshots, snapshot_bytes; // struct hs_snapshot_record and what it points into (snapshots.h)
