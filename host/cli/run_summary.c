@@ -8,6 +8,8 @@
 #include "host/report/text.h"
 #include "host/symbols/own_allocator.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { LEAST_ROOM = 128 << 10 }; // of a trace with hardly an event
 
@@ -41,7 +44,40 @@ static void print_numbers(const struct hs_summary *summary)
             hs_text__blocks(summary->live.count).text);
 }
 
-// glibc's daemon() and the like leave the process in the foreground without a word to anybody.
+// Of a process: whether it has our variable from its start on.
+static bool is_of_recording(const char *pid, const char *wanted)
+{
+    char path[64], *entry = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    while (file && !found && getdelim(&entry, &size, 0, file) > 0)
+        found = !strcmp(entry, wanted);
+    if (file)
+        fclose(file);
+    free(entry);
+    return found;
+}
+
+// Whether a process of this recording is still there.
+static bool goes_on(const struct hs_recording *recording)
+{
+    char *wanted;
+    DIR *all = opendir("/proc");
+    bool found = false;
+    if (asprintf(&wanted, "HEAPSONDE_OUTPUT=%s", recording->pattern) < 0)
+        wanted = NULL;
+    for (struct dirent *entry; all && wanted && !found && (entry = readdir(all));)
+        found = isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
+                is_of_recording(entry->d_name, wanted);
+    free(wanted);
+    if (all)
+        closedir(all);
+    return found;
+}
+
+// glibc's daemon(), Go's runtime and the like end a process by the system call, without a word to anybody.
 static bool left_quietly(const struct hs_recording *recording, const struct hs_summary *summary)
 {
     return summary->state == HS_STATE_RECORDING && WIFEXITED(recording->status);
@@ -78,10 +114,12 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
     else if (found->others)
         fprintf(note, "; %zu more by child processes%s, the largest %s", found->others,
                 found->unfinished ? ", some of which still run" : "", found->largest);
-    else if (left_quietly(recording, summary))
-        fputs("; it ended as programs do that go on in the background: there each process has a trace of its own from "
-              "its first allocation on, named with its number",
+    else if (left_quietly(recording, summary) && goes_on(recording))
+        fputs("; it goes on in the background: there each process has a trace of its own from its first allocation on, "
+              "named with its number",
               note);
+    else if (left_quietly(recording, summary))
+        fputs("; it ended by the system call itself, and what it recorded is all there", note);
 }
 
 // The last line: the file, what else there is to know in a few words, and what to type next.

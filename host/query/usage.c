@@ -328,6 +328,58 @@ int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter
     return result;
 }
 
+typedef int (*residence_visitor)(void *context, uint64_t time, uint64_t first, uint64_t end,
+                                 const struct hs_page_set *resident);
+
+// Those of one instant that belong together.
+static int visit_changes(const struct change *change, size_t count, const struct memory *memory,
+                         residence_visitor visit, void *context)
+{
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i++) {
+        failed = visit(context, change[i].time, change[i].first, change[i].end, &memory->resident);
+        if (!failed && change[i].kept && change[i].to != change[i].first)
+            failed = visit(context, change[i].time, change[i].to, change[i].to + change[i].kept, &memory->resident);
+    }
+    return failed;
+}
+
+static int visit_all(const struct changes *changes, struct memory *memory, const struct hs_query_control *control,
+                     residence_visitor visit, void *context)
+{
+    size_t first = 0;
+    int failed = 0;
+    for (size_t i = 0; i < changes->count && !failed; i++) {
+        if (!apply(memory, &changes->change[i]))
+            return -ENOMEM;
+        if (!is_last_of_its_kind(changes, i))
+            continue;
+        failed =
+            let_stay(memory) ? visit_changes(&changes->change[first], i + 1 - first, memory, visit, context) : -ENOMEM;
+        first = i + 1;
+        if (control && control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED))
+            failed = -ECANCELED;
+    }
+    return failed;
+}
+
+int hs_query__each_residence(const struct hs_store *store, const struct hs_query_control *control,
+                             residence_visitor visit, void *context, struct hs_error *error)
+{
+    struct changes changes = {.store = store, .page = hs_store__page_size(store)};
+    struct memory memory = {0};
+    int result = collect(&changes, control, error);
+    if (!result) {
+        result = visit_all(&changes, &memory, control, visit, context);
+        if (result)
+            hs_error__set(error, -result, "%s", result == -ECANCELED ? "cancelled" : "out of memory");
+    }
+    free(changes.change);
+    hs_page_set__free(&memory.resident);
+    hs_page_set__free(&memory.staying);
+    return result;
+}
+
 int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error)
 {
     struct changes changes = {.store = store, .page = hs_store__page_size(store)};

@@ -29,8 +29,15 @@ int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter
                     struct hs_error *error);
 void hs_usage__free(struct hs_usage *usage);
 
-// The pages that are resident at the end. The set is empty before.
+// Calls `visit` behind each change of what is resident, in the order of time, with the pages that it is about. `visit`
+// returns 0, or a negative errno, which ends it.
 struct hs_page_set;
+int hs_query__each_residence(const struct hs_store *store, const struct hs_query_control *control,
+                             int (*visit)(void *context, uint64_t time, uint64_t first, uint64_t end,
+                                          const struct hs_page_set *resident),
+                             void *context, struct hs_error *error);
+
+// The pages that are resident at the end. The set is empty before.
 int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error);
 
 #endif

@@ -39,7 +39,7 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_write__time(json, "timestamp", store, 0);
     hs_json__number(json, "final_allocated_usable", summary->live.usable);
     hs_json__string(json, "path", hs_rest_trace__path(trace));
-    hs_json__boolean(json, "growing", hs_rest_state__grows(state));
+    hs_json__boolean(json, "growing", hs_rest_trace__is_written(trace, state));
     hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
     hs_json__close_object(json);
     hs_rest_state__release(state);

@@ -39,7 +39,7 @@ int hs_prepare__live(struct hs_question *question)
     return hs_error__set(&question->error, EBUSY, "%d clients follow traces already; ask later", MOST_FOLLOWERS);
 }
 
-static void write_state(FILE *out, const struct hs_rest_state *state)
+static void write_state(FILE *out, struct hs_rest_trace *trace, const struct hs_rest_state *state)
 {
     struct hs_json json;
     const struct hs_summary *summary = hs_store__summary(state->store);
@@ -55,7 +55,7 @@ static void write_state(FILE *out, const struct hs_rest_state *state)
     hs_json__number(&json, "deallocations", summary->frees);
     hs_json__number(&json, "peak_size", summary->peak.bytes);
     hs_write__time(&json, "peak_timestamp", state->store, summary->peak_time);
-    hs_json__boolean(&json, "growing", hs_rest_state__grows(state));
+    hs_json__boolean(&json, "growing", hs_rest_trace__is_written(trace, state));
     hs_json__close_object(&json);
     fputs("\n", out);
 }
@@ -102,7 +102,7 @@ int hs_answer__live(struct hs_question *question, FILE *out)
         }
         bool grows = hs_rest_state__grows(state);
         if (strcmp(last, state->key) != 0)
-            write_state(out, state);
+            write_state(out, question->trace, state);
         snprintf(last, sizeof(last), "%s", state->key);
         hs_rest_state__release(state);
         if (!grows)

@@ -1,59 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /mmaps: mappings as the calls that made and ended them; /maps: as things that were there for a time.
+// /mmaps: mappings as the calls that made and ended them.
 #include "host/rest/answers.h"
+#include "host/rest/map_list.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-const struct hs_rest_parameter hs_maps_parameters[] = {
-    {.name = "sort_by",
-     .kind = HS_REST_CHOICE,
-     .choices = "timestamp address size peak_rss",
-     .otherwise = "timestamp",
-     .help = "the order; what was resident is not recorded, so that peak_rss is that of timestamp"},
-    {.name = "id", .kind = HS_REST_NUMBER, .help = "only this one, whatever the filter says"},
-    {.name = "readable",
-     .kind = HS_REST_CHOICE,
-     .choices = "only_true only_false",
-     .help = "only those, or only others"},
-    {.name = "writable",
-     .kind = HS_REST_CHOICE,
-     .choices = "only_true only_false",
-     .help = "only those, or only others"},
-    {.name = "executable",
-     .kind = HS_REST_CHOICE,
-     .choices = "only_true only_false",
-     .help = "only those, or only others"},
-    {.name = "with_regions", .kind = HS_REST_FLAG, .otherwise = "false", .help = "also the parts of each"},
-    {.name = "with_usage_history",
-     .kind = HS_REST_FLAG,
-     .otherwise = "false",
-     .help = "taken for the sake of older clients; what was resident is not recorded"},
-    {.name = "generate_graphs",
-     .kind = HS_REST_FLAG,
-     .otherwise = "false",
-     .help = "taken for the sake of older clients; no pictures are made, the URLs are null"},
-    {0},
-};
-
-static void free_rows(void *work)
-{
-    hs_rows__free(work);
-    free(work);
-}
-
-static const struct hs_mapping *mapping_of(const struct hs_store *store, uint64_t row)
-{
-    static const struct hs_mapping none = {.fd = -1};
-    size_t count = 0;
-    const struct hs_mapping *mappings = hs_store__mappings(store, &count);
-    uint32_t detail = hs_row__detail(hs_store__columns(store), row);
-    return detail < count ? &mappings[detail] : &none;
-}
 
 // ---- /mmaps ---------------------------------------------------------------------------------------------------------
 
@@ -196,7 +151,7 @@ static void write_operation(struct hs_json *json, const struct hs_question *ques
 {
     const struct hs_store *store = question->store;
     const struct hs_columns *columns = hs_store__columns(store);
-    const struct hs_mapping *mapping = mapping_of(store, operation->row);
+    const struct hs_mapping *mapping = hs_mapping_of(store, operation->row);
     uint32_t row = operation->row;
     uint32_t stack = operation->ends ? hs_row__free_stack(columns, row) : hs_row__stack(columns, row);
     uint32_t stream = operation->ends ? hs_row__free_stream(columns, row) : hs_row__stream(columns, row);
@@ -230,145 +185,6 @@ int hs_answer__mmaps(struct hs_question *question, FILE *out)
     for (size_t i = 0; i < operations->count && !ferror(out); i++)
         write_operation(&json, question, &operations->operation[i]);
     hs_json__close_array(&json);
-    hs_json__close_object(&json);
-    return 0;
-}
-
-// ---- /maps ----------------------------------------------------------------------------------------------------------
-
-static bool is_wanted(const struct hs_question *question, const char *name, bool value)
-{
-    const char *word = hs_question__text(question, name);
-    return !word || !strcmp(word, value ? "only_true" : "only_false");
-}
-
-static bool accept_map(void *context, const struct hs_store *store, uint64_t row)
-{
-    const struct hs_question *question = context;
-    uint32_t protection = mapping_of(store, row)->protection;
-    return is_wanted(question, "readable", protection & PROT_READ) &&
-           is_wanted(question, "writable", protection & PROT_WRITE) &&
-           is_wanted(question, "executable", protection & PROT_EXEC);
-}
-
-static bool accept_id(void *context, const struct hs_store *store, uint64_t row)
-{
-    (void)store;
-    return row == hs_question__number(context, "id", UINT64_MAX);
-}
-
-int hs_prepare__maps(struct hs_question *question)
-{
-    const char *word = hs_question__text(question, "sort_by");
-    struct hs_rows *rows = calloc(1, sizeof(*rows));
-    if (!rows)
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
-    question->work = rows;
-    question->free_work = free_rows;
-    bool one = hs_question__text(question, "id");
-    if (one)
-        hs_filter__init(&question->filter);
-    question->filter.domains = HS_FILTER_MAP;
-    question->filter.accept = one ? accept_id : accept_map;
-    question->filter.context = question;
-    int result =
-        hs_query__rows(question->store, &question->filter,
-                       !strcmp(word, "address") ? HS_ROW_BY_ADDRESS
-                       : !strcmp(word, "size")  ? HS_ROW_BY_SIZE
-                                                : HS_ROW_BY_TIME,
-                       !strcmp(hs_question__text(question, "order"), "dsc"), hs_question__number(question, "skip", 0),
-                       hs_question__number(question, "count", UINT64_MAX), &question->control, rows, &question->error);
-    return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
-}
-
-static void write_source(struct hs_json *json, const struct hs_question *question, uint32_t row, bool ends)
-{
-    const struct hs_columns *columns = hs_store__columns(question->store);
-    uint32_t stack = ends ? hs_row__free_stack(columns, row) : hs_row__stack(columns, row);
-    uint64_t time = ends ? hs_row__free_time(columns, row) : hs_row__time(columns, row);
-    hs_json__open_object(json, "source");
-    hs_write__times(json, "timestamp", question->store, time);
-    hs_json__number(
-        json, "thread",
-        hs_write__thread(question->store, ends ? hs_row__free_stream(columns, row) : hs_row__stream(columns, row)));
-    hs_json__number(json, "backtrace_id", stack);
-    hs_write__backtrace(json, "backtrace", question, stack);
-    hs_json__close_object(json);
-}
-
-static void write_protection(struct hs_json *json, const struct hs_mapping *mapping)
-{
-    hs_json__boolean(json, "is_readable", mapping->protection & PROT_READ);
-    hs_json__boolean(json, "is_writable", mapping->protection & PROT_WRITE);
-    hs_json__boolean(json, "is_executable", mapping->protection & PROT_EXEC);
-    hs_json__boolean(json, "is_shared", mapping->map_flags & MAP_SHARED);
-}
-
-// A row is one region: parts that were unmapped or remapped are rows of their own.
-static void write_region(struct hs_json *json, const struct hs_question *question, uint32_t row)
-{
-    const struct hs_columns *columns = hs_store__columns(question->store);
-    const struct hs_mapping *mapping = mapping_of(question->store, row);
-    hs_json__open_array(json, "regions");
-    hs_json__open_object(json, NULL);
-    hs_json__number(json, "address", hs_row__address(columns, row));
-    hs_write__hexadecimal(json, "address_s", hs_row__address(columns, row));
-    hs_write__times(json, "timestamp", question->store, hs_row__time(columns, row));
-    hs_json__number(json, "size", hs_row__size(columns, row));
-    write_protection(json, mapping);
-    hs_json__number(json, "file_offset", mapping->offset);
-    hs_json__close_object(json);
-    hs_json__close_array(json);
-}
-
-static void write_map(struct hs_json *json, const struct hs_question *question, uint32_t row)
-{
-    const struct hs_store *store = question->store;
-    const struct hs_columns *columns = hs_store__columns(store);
-    const struct hs_mapping *mapping = mapping_of(store, row);
-    hs_json__open_object(json, NULL);
-    hs_json__number(json, "id", row);
-    hs_json__number(json, "address", hs_row__address(columns, row));
-    hs_write__hexadecimal(json, "address_s", hs_row__address(columns, row));
-    hs_write__times(json, "timestamp", store, hs_row__time(columns, row));
-    hs_json__number(json, "size", hs_row__size(columns, row));
-    if (hs_row__stack(columns, row))
-        write_source(json, question, row, false);
-    if (hs_row__free_time(columns, row) != HS_NEVER) {
-        hs_json__open_object(json, "deallocation");
-        hs_write__time(json, "timestamp", store, hs_row__free_time(columns, row));
-        if (hs_row__free_stack(columns, row))
-            write_source(json, question, row, true);
-        hs_json__close_object(json);
-    }
-    write_protection(json, mapping);
-    hs_json__string(json, "name",
-                    hs_row__kind(columns, row) == HS_KIND_BRK               ? "[heap]"
-                    : mapping->fd < 0 || mapping->map_flags & MAP_ANONYMOUS ? "[anon]"
-                                                                            : "[file]");
-    hs_json__null(json, "peak_rss");
-    hs_json__null(json, "graph_preview_url");
-    hs_json__null(json, "graph_url");
-    if (hs_question__flag(question, "with_regions"))
-        write_region(json, question, row);
-    if (hs_question__flag(question, "with_usage_history")) {
-        hs_json__open_array(json, "usage_history");
-        hs_json__close_array(json);
-    }
-    hs_json__close_object(json);
-}
-
-int hs_answer__maps(struct hs_question *question, FILE *out)
-{
-    const struct hs_rows *rows = question->work;
-    struct hs_json json;
-    hs_json__start(&json, out, false);
-    hs_json__open_object(&json, NULL);
-    hs_json__open_array(&json, "maps");
-    for (size_t i = 0; i < rows->count && !ferror(out); i++)
-        write_map(&json, question, rows->row[i]);
-    hs_json__close_array(&json);
-    hs_json__number(&json, "total_count", rows->total);
     hs_json__close_object(&json);
     return 0;
 }

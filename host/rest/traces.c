@@ -8,10 +8,12 @@
 #include "host/store/torn_pages.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -243,6 +245,37 @@ static bool same_stamp(const struct stamp *one, const struct stamp *other)
 {
     return one->device == other->device && one->number == other->number && one->size == other->size &&
            one->modified.tv_sec == other->modified.tv_sec && one->modified.tv_nsec == other->modified.tv_nsec;
+}
+
+// The recorder's lock lasts as long as its process, and that of `gather` on its folder as well.
+static bool is_locked(const char *path, int kind)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | kind);
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return locked;
+}
+
+// Who ended after the state was read has left something behind that is to be read.
+static bool has_changed(struct hs_rest_trace *trace)
+{
+    struct stamp stamp;
+    pthread_mutex_lock(&trace->lock);
+    const struct stamp before = trace->stamp;
+    pthread_mutex_unlock(&trace->lock);
+    return take_stamp(trace->path, &stamp) || !same_stamp(&stamp, &before);
+}
+
+bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest_state *state)
+{
+    if (!hs_rest_state__grows(state))
+        return false;
+    const char *slash = strrchr(trace->path, '/');
+    char *folder = slash ? strndup(trace->path, (size_t)(slash - trace->path) + 1) : strdup(".");
+    bool written = is_locked(trace->path, 0) || (folder && is_locked(folder, O_DIRECTORY));
+    free(folder);
+    return written || has_changed(trace);
 }
 
 static int is_stale(struct hs_rest_trace *trace, struct hs_error *error, const char *what)

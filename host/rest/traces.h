@@ -38,6 +38,9 @@ bool hs_rest_state__grows(const struct hs_rest_state *state); // it is still bei
 struct hs_rest_trace;
 struct hs_rest_traces;
 
+// Whether more of it will come: a process or `gather` still has the file or its folder. A killed process has not.
+bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest_state *state);
+
 struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);
 

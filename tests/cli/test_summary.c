@@ -143,23 +143,49 @@ START_TEST(test_what_goes_on_in_the_background_is_told)
 }
 END_TEST
 
+// The daemon runs until the file `end` is there, and allocates nothing.
 static const char leaving[] = "#include <stdlib.h>\n"
                               "#include <unistd.h>\n"
                               "int main(void)\n"
                               "{\n"
                               "    free(malloc(10));\n"
-                              "    return daemon(1, 1);\n"
+                              "    if (daemon(1, 1))\n"
+                              "        return 1;\n"
+                              "    while (access(\"end\", F_OK))\n"
+                              "        usleep(1000);\n"
+                              "    _exit(0);\n"
+                              "}\n";
+
+// As Go's runtime does.
+static const char calling[] = "#include <stdlib.h>\n"
+                              "#include <sys/syscall.h>\n"
+                              "#include <unistd.h>\n"
+                              "int main(void)\n"
+                              "{\n"
+                              "    free(malloc(10));\n"
+                              "    syscall(SYS_exit_group, 0);\n"
                               "}\n";
 
 START_TEST(test_a_daemon_that_has_not_allocated_is_told)
 {
     make_program("leaving", leaving);
-    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./leaving");
+    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./leaving 2>said; s=$?; touch end; cat said >&2; exit $s");
     ck_assert_int_eq(outcome.status, 0);
-    expect(&outcome, "go on in the background");
+    expect(&outcome, "; it goes on in the background: ");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o u.dat -- sh -c 'kill -KILL $$'");
     expect_none(&outcome, "background");
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_who_ends_by_the_system_call_does_not_go_on)
+{
+    make_program("calling", calling);
+    struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./calling");
+    ck_assert_int_eq(outcome.status, 0);
+    expect_none(&outcome, "background");
+    expect(&outcome, "; it ended by the system call itself, and what it recorded is all there;");
     free_outcome(&outcome);
 }
 END_TEST
@@ -262,6 +288,7 @@ int main(void)
     tcase_add_test(tests, test_the_largest_is_summed_up);
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
+    tcase_add_test(tests, test_who_ends_by_the_system_call_does_not_go_on);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
     tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
     tcase_add_test(tests, test_what_was_left_out_is_told_now_and_then);

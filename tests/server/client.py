@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A server under test, the traces it is asked about, and the one way to ask it."""
+import fcntl
 import http.client
 import json
 import os
@@ -74,6 +75,7 @@ class Server:
 class TestCase(unittest.TestCase):
     """Has a folder of its own, which goes in the end, and a limit."""
     maxDiff = 600
+    writer = None
 
     def run(self, result=None):
         patience.begin()
@@ -97,9 +99,13 @@ class TestCase(unittest.TestCase):
         return cls.path(name)
 
     @classmethod
-    def random_trace(cls, name, seed, events, identity="1", growing=False, huge=False):
+    def random_trace(cls, name, seed, events, identity="1", growing=False, huge=False, killed=False):
+        if growing and cls.writer is None:  # as `gather` does while it writes traces there
+            cls.writer = os.open(cls.folder, os.O_RDONLY)
+            fcntl.flock(cls.writer, fcntl.LOCK_EX)
+            cls.addClassCleanup(os.close, cls.writer)
         words = [MAKE_TRACE, "random", cls.path(name), PROGRAM, str(seed), str(events), identity]
-        subprocess.run(words + ["growing"] * growing + ["huge"] * huge, check=True)
+        subprocess.run(words + ["growing"] * (growing or killed) + ["huge"] * huge, check=True)
         return cls.path(name)
 
     @classmethod

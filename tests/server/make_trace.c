@@ -191,10 +191,10 @@ static void make_huge(struct random_program *program, struct random_state *rando
             program->event[i].size = sizes[random_below(random, 3)];
 }
 
-// Mappings, of which some are unmapped in part, and calls of mallopt.
+// Mappings, of which some pages are touched and some are unmapped in part, and calls of mallopt.
 static void write_mappings(struct trace_writer *writer, struct random_state *random, uint64_t end_time)
 {
-    struct hs_event event[2 * MAPPINGS + OPTIONS];
+    struct hs_event event[3 * MAPPINGS + OPTIONS];
     size_t count = 0;
     for (uint64_t i = 0; i < MAPPINGS; i++) {
         uint64_t address = 0x7e0000000000 + i * 0x1000000, pages = 1 + random_below(random, 50);
@@ -207,6 +207,12 @@ static void write_mappings(struct trace_writer *writer, struct random_state *ran
                                            .protection = (uint32_t)random_below(random, 8),
                                            .map_flags = MAP_PRIVATE | MAP_ANONYMOUS,
                                            .fd = -1};
+        event[count++] = (struct hs_event){.kind = HS_EVENT_SAMPLE,
+                                           .time = time + 500,
+                                           .sampled = HS_SAMPLE_FAULT,
+                                           .tid = 1,
+                                           .address = address,
+                                           .size = (1 + i % pages) * 4096};
         uint64_t first = random_below(random, pages), left = pages - first;
         if (random_below(random, 2))
             event[count++] = (struct hs_event){.kind = HS_EVENT_MUNMAP,

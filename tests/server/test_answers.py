@@ -235,7 +235,8 @@ class RandomTrace(Answers, TestCase):
         times = [ns(next(iter(entry.values()))["timestamp"]) for entry in operations]
         self.assertEqual(times, sorted(times))
         left = sum(entry["length"] for entry in made) - sum(entry["length"] for entry in gone)
-        self.assertEqual(left, sum(entry["size"] for entry in maps["maps"] if "deallocation" not in entry))
+        self.assertEqual(maps["total_count"], len(made))
+        self.regions(made, left)
         for entry in made + gone:
             self.assertEqual(entry["pointer_s"], f"{entry['pointer']:016X}")
         for flag in ("readable", "writable", "executable"):
@@ -250,6 +251,31 @@ class RandomTrace(Answers, TestCase):
         self.assertEqual(timeline["address_space"][-1], left)
         # The first recorders had no such timeline: it has no other form for them.
         self.assertEqual(self.server.data("timeline_maps", width=10, era="0.1"), timeline)
+
+    def regions(self, made, left):
+        """A part that is unmapped ends a region, and what is left is another one of the same map."""
+        parts, split = 0, 0
+        for entry in self.server.data("maps", with_regions="true")["maps"]:
+            regions, all_ended = entry["regions"], True
+            self.assertEqual((regions[0]["address"], regions[0]["size"]), (entry["address"], entry["size"]))
+            for region in regions:
+                if "deallocation" not in region:
+                    parts += region["size"]
+                    all_ended = False
+                    continue
+                ended = region["deallocation"]
+                gone = sum(source["length"] for source in ended["sources"])
+                rest = sum(other["size"] for other in regions[1:] if other["timestamp"] == ended["timestamp"]
+                           and region["address"] <= other["address"] < region["address"] + region["size"]
+                           and other is not region)
+                self.assertEqual(gone + rest, region["size"])
+            self.assertEqual("deallocation" in entry, all_ended)
+            if all_ended:
+                self.assertEqual(ns(entry["deallocation"]["timestamp"]),
+                                 max(ns(region["deallocation"]["timestamp"]) for region in regions))
+            split += len(regions) > 1
+        self.assertEqual(parts, left)
+        self.assertTrue(split)
 
     def test_options_of_malloc(self):
         options = self.server.data("mallopts")

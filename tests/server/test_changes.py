@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces that grow, change, are cut or disappear while they are served."""
+import fcntl
 import glob
 import http.client
 import json
@@ -69,6 +70,18 @@ class Changes(TestCase):
         before = self.server.data("tree", self.identity)
         shutil.rmtree(self.trace + ".store")
         self.assertEqual(self.server.data("tree", self.identity, size_min=0), before)
+
+
+class Killed(TestCase):
+    def test_a_trace_of_a_killed_process(self):
+        about, = self.serve(self.random_trace("killed.dat", 7, 500, "d", killed=True)).json("/list")
+        self.assertFalse(about["growing"])
+        path = self.random_trace("locked.dat", 7, 500, "c", killed=True)
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            server = self.serve(path)
+            self.assertTrue(server.json("/list")[0]["growing"])
+        self.assertFalse(server.json("/list")[0]["growing"])
 
 
 class Growing(TestCase):

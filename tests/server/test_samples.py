@@ -5,6 +5,7 @@ import unittest
 from collections import defaultdict
 
 from client import TestCase
+from model import ns
 
 FIELDS = {"cpu": ("ns", "cpu_ns"), "off_cpu": ("ns", "off_cpu_ns"), "faults": ("faults", "faults")}
 OF_SAMPLES = [{}, {"thread": "worker"}, {"thread": "9001"}, {"from": "20%", "to": "70%"}, {"function_regex": "^f"},
@@ -123,6 +124,35 @@ class Samples(TestCase):
                 self.assertEqual(lengths, {len(usage["xs"])})
         part = self.data("timeline_usage", width=10, **{"from": "30%", "to": "60%"})
         self.assertTrue(0 < sum(part["cpu_ns"]) < sum(line["cpu_ns"] for line in lines))
+
+    def test_usage_of_maps(self):
+        maps = self.data("maps", with_usage_history="true", with_regions="true")["maps"]
+        page = 4096
+        for number, entry in enumerate(maps):
+            # As make_trace touches them, before it unmaps some.
+            self.assertEqual(entry["peak_rss"], (1 + number % (entry["size"] // page)) * page)
+            history = entry["usage_history"]
+            self.assertEqual(entry["peak_rss"], max([point["rss"] for point in history], default=0))
+            times = [ns(point["timestamp"]) for point in history]
+            self.assertEqual(times, sorted(times))
+            self.assertTrue(not times or ns(entry["timestamp"]) <= times[0])
+            if times and "deallocation" in entry:
+                self.assertLessEqual(times[-1], ns(entry["deallocation"]["timestamp"]))
+                self.assertEqual((history[-1]["rss"], history[-1]["address_space"]), (0, 0))
+            for point in history:
+                self.assertEqual(point["rss"], point["anonymous"] + point["private_clean"] + point["shared_clean"])
+                self.assertLessEqual(point["rss"], point["address_space"])
+        peaks = [entry["peak_rss"] for entry in self.data("maps", sort_by="peak_rss", order="dsc")["maps"]]
+        self.assertEqual(peaks, sorted(peaks, reverse=True))
+        least = peaks[0] // 2
+        self.assertEqual([entry["peak_rss"] for entry in
+                          self.data("maps", sort_by="peak_rss", order="dsc", peak_rss_min=least)["maps"]],
+                         [peak for peak in peaks if peak > least])
+        self.assertEqual([entry["peak_rss"] for entry in
+                          self.data("maps", sort_by="peak_rss", peak_rss_max=least)["maps"]],
+                         [peak for peak in reversed(peaks) if peak < least])
+        self.assertEqual([entry["peak_rss"] for entry in self.server.data("maps")["maps"]],
+                         [None] * len(self.server.data("maps")["maps"]))
 
     def test_usage_of_a_part(self):
         lines = self.lines("cpu", "sample", thread="worker")
