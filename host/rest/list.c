@@ -53,6 +53,7 @@ int hs_answer__list(struct hs_question *question, FILE *out)
     hs_json__open_array(&json, NULL);
     for (size_t i = 0; i < hs_rest_traces__count(traces); i++)
         write_trace(&json, hs_rest_traces__at(traces, i));
+    hs_importing__write(question->rest->importing, &json);
     hs_json__close_array(&json);
     return 0;
 }
