@@ -40,6 +40,10 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_json__number(json, "final_allocated_usable", summary->live.usable);
     hs_json__string(json, "path", hs_rest_trace__path(trace));
     hs_json__boolean(json, "growing", hs_rest_state__grows(state));
+    hs_json__number(json, "pid", summary->pid);
+    hs_json__number(json, "file_size", summary->file_size);
+    hs_json__string(json, "holds", summary->has_sums ? "sums" : "events");
+    hs_json__number(json, "allocations", summary->allocations);
     hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
     hs_json__close_object(json);
     hs_rest_state__release(state);
