@@ -114,22 +114,34 @@ build()
     cmake --preset "$1" && cmake --build "build/$1" -j "$jobs" "${@:2}"
 }
 
-# The readers that the tests compare with and that only npm has, as tests/readers/package-lock.json pins them. Without npm
-# or its registry the tests that need them are skipped.
-install_readers()
+# install_npm FOLDER_OF_SOURCES FOLDER_IN_BUILD: what package-lock.json there pins. Without npm or its registry the tests
+# that need it are skipped.
+install_npm()
 {
-    local folder=$root/build/readers
-    if cmp -s "$root/tests/readers/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/complete" ]; then
+    local from=$root/$1 folder=$root/build/$2
+    if cmp -s "$from/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/complete" ]; then
         echo "nothing is missing"
         return 0
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
-    cp "$root"/tests/readers/package.json "$root"/tests/readers/package-lock.json "$folder/"
+    cp "$from/package.json" "$from/package-lock.json" "$folder/"
     if (cd "$folder" && timeout 300 npm ci --no-audit --no-fund --ignore-scripts); then
         touch "$folder/complete"
     else
-        echo "npm could not install tests/readers/package.json: the tests that read with it will be skipped"
+        echo "npm could not install $1/package.json: the tests that need it will be skipped"
         rm -rf "$folder/node_modules"
     fi
+}
+
+# The readers that the tests compare with and that only npm has.
+install_readers()
+{
+    install_npm tests/readers readers
+}
+
+# What drives a browser for the tests of the page, and what they check it with.
+install_webui_tests()
+{
+    install_npm tests/webui webui-tests
 }

@@ -42,7 +42,7 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   const wrong = [];
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 60000));
   page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
   page.on("console", (message) => {
     if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
@@ -61,6 +61,7 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
 
 // Until every part of the page has its answer and is drawn.
 export async function settled(page) {
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   await page.waitForFunction(() => document.querySelectorAll("[data-state=ready]").length > 0 &&
     document.querySelectorAll("[data-state=loading], [aria-busy=true]").length === 0);
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));

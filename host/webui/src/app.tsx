@@ -110,6 +110,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
         </span>)}
       </nav>
       <main id="main" tabIndex={-1} aria-label={view.title}>
+        <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
         <Chips route={route} />
         <Pane answer={answer} path={path}>
           {(summary) => <>

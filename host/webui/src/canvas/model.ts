@@ -9,10 +9,11 @@ export interface Model {
   children: Int32Array; // how many
   depth: Int32Array;
   deepest: number;
+  root: string;         // what the first node is called
   below: number[];      // the path that the answer is about: down to there each node has the one child that leads on
 }
 
-export function makeModel(columns: TreeColumns, below: number[] = []): Model {
+export function makeModel(columns: TreeColumns, below: number[] = [], root = "everything"): Model {
   const count = columns.parent.length;
   const first = new Int32Array(count), children = new Int32Array(count), depth = new Int32Array(count);
   let deepest = 0;
@@ -23,7 +24,7 @@ export function makeModel(columns: TreeColumns, below: number[] = []): Model {
     depth[node] = depth[parent]! + 1;
     deepest = Math.max(deepest, depth[node]!);
   }
-  return { count, columns, first, children, depth, deepest, below };
+  return { count, columns, first, children, depth, deepest, root, below };
 }
 
 export type Unit = "bytes" | "count";
@@ -46,7 +47,7 @@ export function leftOutOf(model: Model, node: number, unit: Unit): number {
 
 export function nameOf(model: Model, node: number): string {
   const name = model.columns.name[node]!;
-  return name < 0 ? "everything" : model.columns.strings[name]!;
+  return name < 0 ? model.root : model.columns.strings[name]!;
 }
 
 export function libraryOf(model: Model, node: number): string {

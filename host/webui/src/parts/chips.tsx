@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../data/ask";
 import { address, filterOf, go, isFilter, type Route } from "../state/route";
 import { plain } from "../text/format";
+import { filterName, LIFETIMES } from "../text/words";
 
 function without(route: Route, name: string, value: string): Route {
   const parameters = new URLSearchParams();
@@ -32,7 +33,7 @@ export function Chips({ route }: { route: Route }) {
       {!chips.length && <span class="faint">none: all blocks</span>}
       {chips.map(([name, value]) => (
         <a class="chip" key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
-          {name.replace(/_/g, " ")} <b>{plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
+          {filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
         </a>))}
       {chips.length > 1 && <a class="chip plain" href={address(nothing())}>remove all</a>}
       <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>
@@ -111,8 +112,8 @@ function Field({ of, value, set }: { of: Parameter; value: string; set: (value: 
                   onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value) };
   return (
     <div class="field">
-      <label for={id}>{of.name.replace(/_/g, " ")}</label>
-      {of.schema.enum ? <select {...input}><option value="">any</option>{of.schema.enum.map((word) => <option key={word} value={word}>{word.replace(/_/g, " ")}</option>)}</select>
+      <label for={id}>{filterName(of.name)}</label>
+      {of.schema.enum ? <select {...input}><option value="">any</option>{of.schema.enum.map((word) => <option key={word} value={word}>{LIFETIMES[word] ?? word.replace(/_/g, " ")}</option>)}</select>
         : of.schema.type === "array" ? <textarea {...input} rows={2} />
         : <input {...input} type="text" inputMode={of.schema.type === "integer" ? "numeric" : "text"} spellcheck={false} autocomplete="off" />}
       <p id={id + "-help"} class="faint">{of.description}{of.schema.type === "array" ? "; one in each line" : ""}</p>

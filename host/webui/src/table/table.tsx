@@ -26,7 +26,6 @@ interface Props<Row> {
   onSort: (sort: string, order: string) => void;
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
-  onTotal?: (total: number) => void;
   empty: ComponentChildren;
 }
 
@@ -36,15 +35,16 @@ export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0); // the first row in sight
   const [visible, setVisible] = useState(20);
-  const [total, setTotal] = useState<number | undefined>();
-  const [pages, setPages] = useState(new Map<number, Row[]>());
+  // The last good rows stay until those of another question are there.
+  const [got, setGot] = useState<{ of: string; total: number; pages: Map<number, Row[]> } | undefined>();
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [round, again] = useState(0);
   const [at, setAt] = useState(0);
   const whole = props.ask(0, PAGE);
 
+  const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
+
   useEffect(() => {
-    setPages(new Map());
     setTop(0);
     setAt(0);
     if (pane.current)
@@ -62,19 +62,17 @@ export function Table<Row>(props: Props<Row>) {
   useEffect(() => {
     const end = new AbortController();
     setProblem(undefined);
-    for (let page = wanted; page <= until && page * PAGE < (total ?? 1); page++) {
-      if (pages.has(page))
+    for (let page = wanted; page <= until && (page === 0 || (fresh && page * PAGE < total!)); page++) {
+      if (fresh && pages.has(page))
         continue;
       ask<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
-        const got = props.rows(answer);
-        setTotal(got.total);
-        props.onTotal?.(got.total);
-        setPages((before) => {
-          const after = new Map(before).set(page, got.rows);
+        const { rows, total: all } = props.rows(answer);
+        setGot((before) => {
+          const after = new Map(before?.of === whole ? before.pages : []).set(page, rows);
           for (const other of after.keys())
             if (after.size > PAGES && Math.abs(other - page) > PAGES / 2)
               after.delete(other);
-          return after;
+          return { of: whole, total: all, pages: after };
         });
       }, (reason: unknown) => {
         if (!end.signal.aborted)
@@ -82,7 +80,7 @@ export function Table<Row>(props: Props<Row>) {
       });
     }
     return () => end.abort();
-  }, [whole, wanted, until, round, total === undefined]);
+  }, [whole, wanted, until, round, fresh]);
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
@@ -132,7 +130,7 @@ export function Table<Row>(props: Props<Row>) {
   }
   const offset = scale > 1 ? (pane.current?.scrollTop ?? 0) - (top - first) * HIGH : first * HIGH;
   return (
-    <div class="table" data-state={problem ? "problem" : pages.has(wanted) || total === 0 ? "ready" : "loading"}>
+    <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && (pages.has(wanted) || total === 0) ? "ready" : "loading"}>
       {problem && <div class="problem" role="alert"><p>{problem.message}</p>
         <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>

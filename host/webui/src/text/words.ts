@@ -14,6 +14,17 @@ export const EVENTS: Record<string, string> = {
   touched_mappings: "Touched mappings",
 };
 
+// The filter's words of how blocks ended, in plain ones.
+export const LIFETIMES: Record<string, string> = {
+  all: "any", only_leaked: "never freed", only_chain_leaked: "chain never freed", only_temporary: "freed",
+  only_whole_group_leaked: "nothing of the stack freed", only_not_deallocated_in_current_range: "not freed before the range ends",
+  only_deallocated_in_current_range: "freed before the range ends",
+};
+
+export function filterName(name: string): string {
+  return name.replace("leaked", "never freed").replace(/_/g, " ");
+}
+
 // The meanings of a range of time, and what each is as a filter.
 export const RANGES: { name: string; explained: string; parameters: (from: string, to: string) => Record<string, string> }[] = [
   { name: "Allocated in it", explained: "allocated within the range, whatever became of it",

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-import { useState } from "preact/hooks";
 import { Flame } from "../canvas/flame";
 import { nodeAt, nameOf, pathOf, readPath, valueOf } from "../canvas/model";
 import { nodeActions } from "../parts/actions";
@@ -17,7 +16,7 @@ export function FlameView({ route, summary }: ViewProps) {
   const { speech, cost, events } = lookedAt(route, summary);
   const up = route.parameters.get("ui.up") === "1", inverted = route.parameters.get("ui.inverted") === "1";
   const zoom = readPath(route.parameters.get("ui.zoom"));
-  const [search, setSearch] = useState(route.parameters.get("ui.search") ?? "");
+  const search = route.parameters.get("ui.search") ?? "";
   const what = events.costs.length > 1 ? COSTS[cost].name.toLowerCase() : events.words;
   return (
     <>
@@ -28,10 +27,7 @@ export function FlameView({ route, summary }: ViewProps) {
         <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
           choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
         <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the picture" value={search}
-          onInput={(event) => {
-            setSearch(event.currentTarget.value);
-            go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true);
-          }} />
+          onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true)} />
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined
         : <p class="empty">Nothing matches: {what} has no {events.thing} under this filter. Remove a part of it, or choose other blocks above.</p>}>

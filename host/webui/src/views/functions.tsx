@@ -2,7 +2,7 @@
 // Sums by function, library, file or line, and one function between its callers and what it calls.
 import { useMemo, useState } from "preact/hooks";
 import { Flame } from "../canvas/flame";
-import { makeModel, nameOf, nodeAt, pathOf, valueOf } from "../canvas/model";
+import { makeModel, nameOf, readPath, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
 import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
 import { functionActions } from "../parts/actions";
@@ -77,8 +77,7 @@ function Sandwich({ route, summary }: ViewProps) {
   const path = question(route, "sandwich", { function: name, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
     events: events.name === "heap" ? undefined : events.name });
   const answer = useAnswer<{ callers: TreeColumns; callees: TreeColumns }>(path);
-  const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers), callees: makeModel(answer.data.callees) }, [answer.data]);
-  const [zoom, setZoom] = useState<{ callers: number[]; callees: number[] }>({ callers: [], callees: [] });
+  const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers, [], name), callees: makeModel(answer.data.callees, [], name) }, [answer.data]);
   return (
     <>
       <div class="bar">
@@ -96,9 +95,9 @@ function Sandwich({ route, summary }: ViewProps) {
             const model = models[half];
             return <section key={half} class="half">
               <h3>{half === "callers" ? "Who calls it" : "What it calls"}</h3>
-              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom[half]} search="" flame={false}
+              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
                 label={half === "callers" ? `Callers of ${plain(name)}` : `What ${plain(name)} calls`}
-                onZoom={(to) => setZoom({ ...zoom, [half]: pathOf(model, nodeAt(model, to)) })}
+                onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
                 actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : functionActions(route, name)} />
             </section>;
           })}

@@ -24,7 +24,7 @@ export function RecordingView({ route, summary }: ViewProps) {
             <tbody>{data.missing_symbols.map((module) => <tr key={module.module}>
               <td class="number">{bytes(module.allocated_bytes ?? 0)} ({share(module.allocated_bytes ?? 0, summary.allocated_bytes)})</td>
               <td class="number">{count(module.unnamed_frames)} of {count(module.frames)}</td>
-              <td class="wide">{plain(module.module) || "code without a file"}<br /><span class="faint">{module.reason}{module.build_id && `; build id ${module.build_id}`}</span></td>
+              <td class="wide">{plain(module.module) || "code without a file"}<br /><span class="faint">{module.reason?.replace(/_/g, " ")}{module.build_id && `; build id ${module.build_id}`}</span></td>
               <td class="wide">{Object.entries(module.wanted).map(([where, file]) => <p key={where}><span class="faint">{OPTIONS[where] ?? where}</span> <code>{plain(file)}</code>{" "}
                 <button type="button" onClick={() => copy(file)}>Copy</button></p>)}</td>
             </tr>)}</tbody>
