@@ -97,7 +97,13 @@ function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPatter
 
 const widths = new Map<string, number>();
 
+// Where a name is too long its last part says most.
 function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const whole = cut(context, text, room), last = text.lastIndexOf("::");
+  return whole === text || last < 1 ? whole : cut(context, "\u2026" + text.slice(last + 2), room);
+}
+
+function cut(context: CanvasRenderingContext2D, text: string, room: number): string {
   const unit = (sign: string): number => {
     let wide = widths.get(sign);
     if (wide === undefined)

@@ -7,10 +7,11 @@ import { baseName, plain, shortName } from "../text/format";
 import { copy } from "./menu";
 import { Pane } from "./pane";
 
-const INSIDE = /^(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|operator new|operator new\[\]|__libc_|_?_?Znwm|std::allocator|__gnu_cxx|std::__|alloc::|__rust_)/;
+// What stands between the allocator and the program, with its result's type before it or not.
+const INSIDE = /^(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|operator new|__libc_|_Zn|g_malloc|g_slice|__rust_)|(^|[ *&])(std|__gnu_cxx|alloc|boost)::/;
 
 export function frameText(frame: Frame): string {
-  return frame.function ? shortName(frame.function) : `${frame.library ?? ""}+0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
+  return frame.function ? shortName(frame.function) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
 }
 
 // The innermost functions that are the program's own, at most four.
