@@ -31,6 +31,10 @@ extern const struct hs_rest_parameter hs_timeline_parameters[];
 hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps,
     hs_prepare__timeline_usage;
 hs_answer_function hs_answer__timeline, hs_answer__timeline_maps, hs_answer__timeline_usage;
+// timeline_by.c
+extern const struct hs_rest_parameter hs_timeline_by_parameters[];
+hs_prepare_function hs_prepare__timeline_by;
+hs_answer_function hs_answer__timeline_by;
 // stacks.c
 extern const struct hs_rest_parameter hs_part_parameters[];
 hs_prepare_function hs_prepare__stacks;

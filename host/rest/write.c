@@ -160,7 +160,9 @@ void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_
 {
     enum { SHORT = 12 };
     size_t count;
-    const char *frames = question->endpoint->takes & HS_TAKES_FRAMES ? hs_question__text(question, "frames") : "full";
+    // Of a trace that is compared with there is no endpoint.
+    const bool chooses = question->endpoint && question->endpoint->takes & HS_TAKES_FRAMES;
+    const char *frames = chooses ? hs_question__text(question, "frames") : "full";
     uint32_t *nodes = *frames == 'n' ? NULL : hs_write__nodes(question, stack, &count);
     hs_json__open_array(json, key);
     for (size_t i = nodes && *frames == 's' && count > SHORT ? count - SHORT : 0; nodes && i < count; i++)

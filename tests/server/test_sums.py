@@ -111,6 +111,38 @@ class Sums(TestCase):
         self.assertEqual(sorted(row["key"] for row in found),
                          sorted(row["key"] for row in whole["rows"] if word in row["key"].upper()))
 
+    def test_series_add_up(self):
+        def ns(time):
+            return time["secs"] * 10**9 + time["fract_nsecs"]
+        for by, key in (("function", KEYS["function"]), ("library", KEYS["library"]), ("thread", None)):
+            for top in (1, 3, 100):
+                answer = self.server.data("timeline_by", by=by, top=top, width=37)
+                self.assertLessEqual(len(answer["series"]), top)
+                whole = self.server.data("timeline", width=37, size_min=0)
+                self.assertEqual(answer["interval_ns"], whole["interval_ns"])
+                for name, wanted in (("size", "end_size"), ("count", "end_count")):
+                    sums = [sum(values) for values in
+                            zip(answer["rest"][name], *(series[name] for series in answer["series"]))]
+                    self.assertEqual(sums, whole[wanted][:len(sums)], (by, top, name))
+            for series in answer["series"][:3]:
+                if key and not series["key"].startswith(("0x", "[")) and "+0x" not in series["key"]:
+                    blocks = [block for block in self.blocks
+                              if block["backtrace"] and key(block["backtrace"][-1]) == series["key"]]
+                elif not key:
+                    blocks = [block for block in self.blocks if block["thread"] == series["thread"]]
+                else:
+                    continue
+                start = ns(self.blocks[0]["timestamp"]) - ns(self.blocks[0]["timestamp_relative"])
+                for i, size in enumerate(series["size"]):
+                    end = answer["start_ns"] + (i + 1) * answer["interval_ns"]
+                    live = sum(block["size"] for block in blocks if ns(block["timestamp"]) - start < end and
+                               ("deallocation" not in block or ns(block["deallocation"]["timestamp"]) - start >= end))
+                    if end < answer["end_ns"]:
+                        self.assertEqual(size, live, (by, series["key"], i))
+        part = self.server.data("timeline_by", **{"from": "25%", "to": "50%"})
+        self.assertEqual(sum(series["size"][-1] for series in part["series"]) + part["rest"]["size"][-1],
+                         self.server.data("timeline", **{"from": "25%", "to": "50%"}, size_min=0)["end_size"][-1])
+
     # ---- trees
 
     def nested(self, columns):

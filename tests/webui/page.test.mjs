@@ -222,6 +222,14 @@ page("functions: the table, its search, and one function between callers and cal
   assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), callees.size);
 });
 
+page("layers over time add up to the heap", async (page, go) => {
+  for (const by of ["library", "function", "source", "thread"]) {
+    await go(view("timeline", "ui.layers=" + by));
+    const timeline = await data("timeline?width=600");
+    assert.equal(Number(await page.getAttribute(`[data-layers=${by}]`, "data-end")), timeline.end_size.at(-1));
+  }
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];
@@ -276,7 +284,7 @@ page("a wrong filter is said in the server's words, where it is used", async (pa
 
 // Each endpoint refuses, is cut, and answers nonsense: its part of the page says so, the rest works, Retry works.
 const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview", call_tree: "flame", allocation_groups: "stacks", allocations: "blocks",
-                    recording: "recording", generations: "generations", regions: "maps" };
+                    recording: "recording", timeline_by: "timeline", generations: "generations", regions: "maps" };
 for (const [endpoint, name] of Object.entries(ENDPOINTS))
   page(`${endpoint} fails`, async (page, go) => {
     const pattern = (url) => url.pathname.endsWith("/" + endpoint);

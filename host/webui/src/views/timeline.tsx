@@ -5,6 +5,7 @@ import { theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { readTime } from "../parts/strip";
+import { Stacked } from "../parts/stacked";
 import { Pane } from "../parts/pane";
 import { filterOf, question } from "../state/route";
 import { bytes, count, duration } from "../text/format";
@@ -49,6 +50,7 @@ export function TimelineView({ route, summary }: ViewProps) {
   };
   return (
     <div class="scroll charts" ref={pane}>
+      {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
       <Pane answer={answer} path={path}>
         {(data) => <>
           <p class="tools"><button type="button" onClick={() => saved(data)}>Save CSV</button> <span class="faint">{duration(begin)} to {duration(end)}, {duration(data.interval_ns)} each.
