@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/importing.h"
 
-#include "host/rest/write.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -103,18 +101,53 @@ struct hs_query_control hs_importing__control(struct hs_importing_one *one)
     return control;
 }
 
-void hs_importing__write(struct hs_importing *importing, struct hs_json *json)
+struct hs_importing_rows {
+    struct one *first;
+};
+
+static struct one *copy(const struct one *one)
 {
-    pthread_mutex_lock(&importing->lock);
-    for (const struct one *one = importing->first; one; one = one->next) {
-        hs_json__open_object(json, NULL);
-        hs_json__string(json, "id", "");
-        hs_json__string(json, "path", one->path);
-        hs_json__open_object(json, "progress");
-        hs_json__number(json, "done", one->done);
-        hs_json__number(json, "total", one->total);
-        hs_json__close_object(json);
-        hs_json__close_object(json);
+    struct one *copied = malloc(sizeof(*copied) + strlen(one->path) + 1);
+    if (copied) {
+        *copied = (struct one){.done = one->done, .total = one->total};
+        strcpy(copied->path, one->path);
     }
+    return copied;
+}
+
+struct hs_importing_rows *hs_importing__rows(struct hs_importing *importing)
+{
+    struct hs_importing_rows *rows = calloc(1, sizeof(*rows));
+    struct one **last = rows ? &rows->first : NULL;
+    pthread_mutex_lock(&importing->lock);
+    for (const struct one *one = importing->first; one && last; one = one->next)
+        if ((*last = copy(one)))
+            last = &(*last)->next;
     pthread_mutex_unlock(&importing->lock);
+    return rows;
+}
+
+static void write_row(struct hs_json *json, const struct one *one)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "id", "");
+    hs_json__string(json, "path", one->path);
+    hs_json__open_object(json, "progress");
+    hs_json__number(json, "done", one->done);
+    hs_json__number(json, "total", one->total);
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+}
+
+void hs_importing_rows__write(struct hs_importing_rows *rows, bool (*is_written)(void *context, const char *path),
+                              void *context, struct hs_json *json)
+{
+    while (rows && rows->first) {
+        struct one *one = rows->first;
+        rows->first = one->next;
+        if (!is_written(context, one->path))
+            write_row(json, one);
+        free(one);
+    }
+    free(rows);
 }

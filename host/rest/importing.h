@@ -25,7 +25,11 @@ struct hs_importing_one {
 };
 struct hs_query_control hs_importing__control(struct hs_importing_one *one);
 
-// A member of the list for each.
-void hs_importing__write(struct hs_importing *importing, struct hs_json *json);
+// How far they are at one time: for each a member of the list, to be written later. NULL: none, or no memory.
+struct hs_importing_rows;
+struct hs_importing_rows *hs_importing__rows(struct hs_importing *importing);
+// Those whose path is not written already; frees them.
+void hs_importing_rows__write(struct hs_importing_rows *rows, bool (*is_written)(void *context, const char *path),
+                              void *context, struct hs_json *json);
 
 #endif

@@ -49,15 +49,31 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_rest_state__release(state);
 }
 
+struct written {
+    struct hs_rest_traces *traces;
+    size_t count;
+};
+
+static bool is_written(void *context, const char *path)
+{
+    const struct written *written = context;
+    for (size_t i = 0; i < written->count; i++)
+        if (!strcmp(hs_rest_trace__path(hs_rest_traces__at(written->traces, i)), path))
+            return true;
+    return false;
+}
+
 int hs_answer__list(struct hs_question *question, FILE *out)
 {
     struct hs_json json;
-    struct hs_rest_traces *traces = question->rest->traces;
+    // A trace becomes one that is served before it ceases to be one that is read: those are looked at first.
+    struct hs_importing_rows *reading = hs_importing__rows(question->rest->importing);
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
-    for (size_t i = 0; i < hs_rest_traces__count(traces); i++)
-        write_trace(&json, hs_rest_traces__at(traces, i));
-    hs_importing__write(question->rest->importing, &json);
+    struct written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
+    for (size_t i = 0; i < written.count; i++)
+        write_trace(&json, hs_rest_traces__at(written.traces, i));
+    hs_importing_rows__write(reading, is_written, &written, &json);
     hs_json__close_array(&json);
     return 0;
 }
