@@ -14,6 +14,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
     libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev
+    nodejs npm # the page
 )
 # shellcheck disable=SC2034
 # What the tests need beside it, to build, to record, to compare with.
@@ -28,7 +29,7 @@ test_packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go lld mold patchelf file python3-jsonschema nodejs npm
+    google-perftools golang-go lld mold patchelf file python3-jsonschema
 )
 # What other vendors' packages provide as well is taken as it is when it suffices: the command, and its lowest version.
 declare -A suffices=(
@@ -151,22 +152,34 @@ build()
     cmake --preset "$1" "${configure_options[@]}" && cmake --build "build/$1" -j "$jobs" "${@:2}"
 }
 
-# The readers that the tests compare with and that only npm has, as tests/readers/package-lock.json pins them. Without npm
-# or its registry the tests that need them are skipped.
-install_readers()
+# install_npm FOLDER_OF_SOURCES FOLDER_IN_BUILD: what package-lock.json there pins. Without npm or its registry the tests
+# that need it are skipped.
+install_npm()
 {
-    local folder=$root/build/readers
-    if cmp -s "$root/tests/readers/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/complete" ]; then
+    local from=$root/$1 folder=$root/build/$2
+    if cmp -s "$from/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/complete" ]; then
         echo "nothing is missing"
         return 0
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
-    cp "$root"/tests/readers/package.json "$root"/tests/readers/package-lock.json "$folder/"
+    cp "$from/package.json" "$from/package-lock.json" "$folder/"
     if (cd "$folder" && timeout 300 npm ci --no-audit --no-fund --ignore-scripts); then
         touch "$folder/complete"
     else
-        echo "npm could not install tests/readers/package.json: the tests that read with it will be skipped"
+        echo "npm could not install $1/package.json: the tests that need it will be skipped"
         rm -rf "$folder/node_modules"
     fi
+}
+
+# The readers that the tests compare with and that only npm has.
+install_readers()
+{
+    install_npm tests/readers readers
+}
+
+# What drives a browser for the tests of the page, and what they check it with.
+install_webui_tests()
+{
+    install_npm tests/webui webui-tests
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
+#include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/run_summary.h"
+#include "host/cli/serving.h"
+#include "host/cli/subject.h"
 #include "host/cli/variables.h"
 #include "host/cli/wrappers.h"
 #include "host/gather/shared_key.h"
@@ -22,6 +25,8 @@
 extern char **environ;
 
 // ---- the environment -----------------------------------------------------------------------------------------------
+
+static char *preloaded_before; // LD_PRELOAD as it was; NULL: it was not there
 
 // LD_PRELOAD=..., to be freed.
 static char *preloading(const char *library)
@@ -187,7 +192,9 @@ static int exit_status(int status)
 
 static int start(struct hs_child *child, const struct hs_program *program, const char *library)
 {
+    const char *before = getenv("LD_PRELOAD");
     char *preload = preloading(library);
+    preloaded_before = before ? strdup(before) : NULL;
     char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
     int result = -ENOMEM;
     if (words)
@@ -198,6 +205,33 @@ static int start(struct hs_child *child, const struct hs_program *program, const
     if (program->wrapper)
         free(preload); // otherwise it is the environment's
     return result;
+}
+
+// Until it is interrupted. Standard output is the program's.
+static void show_trace(const struct hs_arguments *arguments, const struct hs_recording *recording)
+{
+    const struct hs_symbols_options symbols = {0};
+    struct hs_found_traces found;
+    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started);
+    char *path = found.path ? found.path : found.largest;
+    const struct hs_serving serving = {.command = arguments->command,
+                                       .listen = "127.0.0.1:0",
+                                       .token = getenv("HEAPSONDE_TOKEN"),
+                                       .symbols = &symbols,
+                                       .paths = &path,
+                                       .count = 1,
+                                       .open = true,
+                                       .out = stderr};
+    // The browser is not to be recorded.
+    if (preloaded_before)
+        setenv("LD_PRELOAD", preloaded_before, 1);
+    else
+        unsetenv("LD_PRELOAD");
+    if (path)
+        hs_serving__run(&serving);
+    else
+        hs_complain(arguments->command, "there is no trace to open");
+    hs_found_traces__free(&found);
 }
 
 static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
@@ -228,6 +262,8 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     recording.seconds = seconds_between(&began, &ended);
     if (!hs_arguments__flag(arguments, "quiet"))
         hs_recording__summarize(&recording);
+    if (hs_arguments__flag(arguments, "open"))
+        show_trace(arguments, &recording);
     return exit_status(child.status);
 }
 
@@ -288,6 +324,8 @@ static const struct hs_option options[] = {
          "the trace to write; %p is the process, %e the program, %t the time in seconds, %n a counter, %% a percent "
          "sign; " DEFAULT_OUTPUT " when not given"},
     {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
+    {.name = "open",
+     .help = "then show the trace in the browser, as 'heapsonde server --open' does, until it is interrupted"},
     {.name = "free-stacks",
      .variable = "GRAB_BACKTRACES_ON_FREE",
      .flag_value = "1",

@@ -68,6 +68,11 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
 // The parts of the text report.
 void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest);
 
+// Parts of the JSON report of a trace, as members of the open object: the program and all numbers; what is missing of
+// its stacks and symbols, which returns 0 or -ENOMEM. Of the first only the sum and the count of the totals are needed.
+void hs_report__program_json(struct hs_json *json, const struct hs_subject *subject);
+int hs_report__stacks_json(struct hs_json *json, const struct hs_subject *subject);
+
 // How the trace names things.
 const char *hs_arch_name(const struct hs_summary *summary);  // x86_64, aarch64, arm, mips64, ...
 const char *hs_arch_words(const struct hs_summary *summary); // for people: amd64, "mips64, big-endian"

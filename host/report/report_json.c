@@ -271,6 +271,19 @@ static int write_top(struct hs_json *json, const struct hs_subject *subject, con
     return result;
 }
 
+void hs_report__program_json(struct hs_json *json, const struct hs_subject *subject)
+{
+    write_program(json, subject);
+    write_kind(json, hs_store__summary(subject->store));
+    write_numbers(json, subject);
+}
+
+int hs_report__stacks_json(struct hs_json *json, const struct hs_subject *subject)
+{
+    int result = write_cut_stacks(json, subject);
+    return result ? result : hs_report__missing_json(json, subject);
+}
+
 int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options)
 {
     struct hs_json json;
@@ -280,9 +293,7 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     if (subject->kind) {
         subject->kind->write_json(&json, subject);
     } else {
-        write_program(&json, subject);
-        write_kind(&json, hs_store__summary(subject->store));
-        write_numbers(&json, subject);
+        hs_report__program_json(&json, subject);
         result = write_cut_stacks(&json, subject);
     }
     if (!result)

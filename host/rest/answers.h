@@ -22,11 +22,19 @@ hs_answer_function hs_answer__groups;
 // backtraces.c
 hs_prepare_function hs_prepare__backtrace, hs_prepare__backtraces;
 hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
+// totals.c, summary.c
+extern const struct hs_rest_parameter hs_totals_parameters[];
+hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recording;
+hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
 // timelines.c
 extern const struct hs_rest_parameter hs_timeline_parameters[];
 hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps,
     hs_prepare__timeline_usage;
 hs_answer_function hs_answer__timeline, hs_answer__timeline_maps, hs_answer__timeline_usage;
+// timeline_by.c
+extern const struct hs_rest_parameter hs_timeline_by_parameters[];
+hs_prepare_function hs_prepare__timeline_by;
+hs_answer_function hs_answer__timeline_by;
 // stacks.c
 extern const struct hs_rest_parameter hs_part_parameters[];
 hs_prepare_function hs_prepare__stacks;

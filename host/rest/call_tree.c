@@ -5,10 +5,31 @@
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
 #include "host/rest/function_tree.h"
+#include "host/rest/tree_columns.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FORMATS                                                                                                        \
+    {.name = "nodes",                                                                                                  \
+     .kind = HS_REST_NUMBER,                                                                                           \
+     .least = 1,                                                                                                       \
+     .most = 1000000,                                                                                                  \
+     .otherwise = "100000",                                                                                            \
+     .help = "at most so many functions of a tree, the largest of them"},                                              \
+    {                                                                                                                  \
+        .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .otherwise = "nested",                  \
+        .help = "objects in objects, or an array for each property: a node's parent stands before it"                  \
+    }
+
+#define BELOW                                                                                                          \
+    {                                                                                                                  \
+        .name = "below", .kind = HS_REST_TEXT,                                                                         \
+        .help = "only what is below one node, such as 0.2.1: the second child of the third child of the first; least " \
+                "and depth are about that"                                                                             \
+    }
 
 #define CUTS                                                                                                           \
     {.name = "depth",                                                                                                  \
@@ -32,7 +53,7 @@
         .help = "which of the blocks that match: all, those that are still there, those of the peak, the short-lived"  \
     }
 
-const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, {0}};
+const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
     {.name = "function",
      .kind = HS_REST_TEXT,
@@ -42,6 +63,7 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .kind = HS_REST_TEXT,
      .help = "of several functions of that name the one that is declared there, as answers say it"},
     CUTS,
+    FORMATS,
     {0},
 };
 
@@ -49,6 +71,8 @@ struct trees {
     struct hs_function_tree tree[2]; // of a sandwich: callers, callees
     enum hs_cost cost;
     struct hs_function_growth growth;
+    uint32_t *path;
+    size_t most; // nodes
 };
 
 static void free_trees(void *work)
@@ -56,7 +80,27 @@ static void free_trees(void *work)
     struct trees *trees = work;
     hs_function_tree__free(&trees->tree[0]);
     hs_function_tree__free(&trees->tree[1]);
+    free(trees->path);
     free(trees);
+}
+
+static int read_path(struct hs_question *question, struct trees *trees)
+{
+    const char *text = hs_question__text(question, "below");
+    struct hs_function_cut *cut = &trees->growth.cut;
+    trees->path = text ? calloc(strlen(text) + 1, sizeof(*trees->path)) : NULL;
+    cut->path = trees->path;
+    while (trees->path && *text) {
+        char *end;
+        errno = 0;
+        const unsigned long number = strtoul(text, &end, 10);
+        if (*text < '0' || *text > '9' || errno || number >= UINT32_MAX || (*end && (*end != '.' || !end[1])))
+            return hs_error__set(&question->error, EINVAL, "below: '%s' are no numbers such as 0.2.1",
+                                 hs_question__text(question, "below"));
+        trees->path[cut->path_length++] = (uint32_t)number;
+        text = end + (*end == '.');
+    }
+    return 0;
 }
 
 static int start(struct hs_question *question, struct trees **trees)
@@ -72,17 +116,20 @@ static int start(struct hs_question *question, struct trees **trees)
                                             .least = hs_question__real(question, "least", 0.1),
                                             .children = hs_question__number(question, "children", 1000)},
                                     .cancel = question->control.cancel};
+    (*trees)->most = hs_question__number(question, "nodes", 100000);
     (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
     if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
                              hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
-    return 0;
+    return read_path(question, *trees);
 }
 
 static int fail(struct hs_question *question, int failed)
 {
     if (failed == -ECANCELED)
         return hs_error__set(&question->error, ECANCELED, "cancelled");
+    if (failed == -ENOENT)
+        return hs_error__set(&question->error, ENOENT, "below: there is no such node");
     return failed ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;
 }
 
@@ -92,7 +139,8 @@ static int grow(struct trees *trees, struct hs_function_tree *tree, const struct
                 struct hs_function_start *starts, size_t count)
 {
     trees->growth.nodes = nodes;
-    return hs_function_tree__grow(tree, &trees->growth, starts, count);
+    int failed = hs_function_tree__grow(tree, &trees->growth, starts, count);
+    return failed ? failed : hs_function_tree__prune(tree, trees->most);
 }
 
 static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
@@ -246,6 +294,8 @@ static int write_node(const struct writing *writing, uint32_t at)
 
 static int write_tree(struct hs_question *question, FILE *out, const struct hs_function_tree *tree)
 {
+    if (!strcmp(hs_question__text(question, "format"), "columns"))
+        return hs_tree_columns__write(question, out, tree);
     const struct writing writing = {question, out, tree};
     return write_node(&writing, 0);
 }

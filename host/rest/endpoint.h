@@ -39,7 +39,8 @@ enum {
     HS_TAKES_FILTER = 1, // the filter language, and `at`
     HS_TAKES_PAGE = 2,   // order, count, skip
     HS_TAKES_STRIP = 4,  // strip_template_args
-    HS_TAKES_EVENTS = 8  // events
+    HS_TAKES_EVENTS = 8, // events
+    HS_TAKES_FRAMES = 16 // frames
 };
 
 struct hs_endpoint {
@@ -64,10 +65,10 @@ struct hs_endpoint {
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
 extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
-    hs_events_parameters[];
+    hs_frames_parameters[], hs_events_parameters[];
 
 // The arrays of parameters that an endpoint takes, besides the filter's. Returns how many.
-enum { HS_PARAMETER_ARRAYS = 5 };
+enum { HS_PARAMETER_ARRAYS = 6 };
 size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
                                const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);
 

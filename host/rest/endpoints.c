@@ -34,6 +34,15 @@ const struct hs_rest_parameter hs_strip_parameters[] = {
     {0},
 };
 
+const struct hs_rest_parameter hs_frames_parameters[] = {
+    {.name = "frames",
+     .kind = HS_REST_CHOICE,
+     .choices = "full short none",
+     .otherwise = "full",
+     .help = "of stacks: all return addresses, the innermost dozen, or none"},
+    {0},
+};
+
 const struct hs_rest_parameter hs_events_parameters[] = {
     {.name = "events",
      .kind = HS_REST_CHOICE,
@@ -58,6 +67,28 @@ const struct hs_endpoint hs_endpoints[] = {
      .schema = "List",
      .write = hs_answer__list,
      .uncached = true},
+    {.path = "/data/{id}/summary",
+     .summary = "The program, what matches in all, and what can be asked",
+     .type = JSON,
+     .schema = "Summary",
+     .takes = HS_TAKES_FILTER,
+     .prepare = hs_prepare__summary,
+     .write = hs_answer__summary},
+    {.path = "/data/{id}/recording",
+     .summary = "What is missing of stacks and symbols, and which files would mend it",
+     .type = JSON,
+     .schema = "Recording",
+     .takes = HS_TAKES_FILTER,
+     .prepare = hs_prepare__recording,
+     .write = hs_answer__recording},
+    {.path = "/data/{id}/totals",
+     .summary = "What matches by functions, libraries, files, lines, threads, sizes, lifetimes or kinds of blocks",
+     .type = JSON,
+     .schema = "Totals",
+     .takes = ALL | HS_TAKES_EVENTS,
+     .parameters = hs_totals_parameters,
+     .prepare = hs_prepare__totals,
+     .write = hs_answer__totals},
     {.path = "/data/{id}/timeline",
      .summary = "The heap over time",
      .type = JSON,
@@ -66,6 +97,14 @@ const struct hs_endpoint hs_endpoints[] = {
      .parameters = hs_timeline_parameters,
      .prepare = hs_prepare__timeline,
      .write = hs_answer__timeline},
+    {.path = "/data/{id}/timeline_by",
+     .summary = "What was live over time, by the libraries, functions, files or threads that had allocated it",
+     .type = JSON,
+     .schema = "TimelineBy",
+     .takes = HS_TAKES_FILTER,
+     .parameters = hs_timeline_by_parameters,
+     .prepare = hs_prepare__timeline_by,
+     .write = hs_answer__timeline_by},
     {.path = "/data/{id}/timeline_leaked",
      .summary = "What was never freed, over time",
      .type = JSON,
@@ -94,7 +133,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "Single blocks",
      .type = JSON,
      .schema = "Allocations",
-     .takes = ALL,
+     .takes = ALL | HS_TAKES_FRAMES,
      .parameters = hs_allocations_parameters,
      .prepare = hs_prepare__allocations,
      .write = hs_answer__allocations},
@@ -102,7 +141,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "Blocks by the stack that allocated them",
      .type = JSON,
      .schema = "AllocationGroups",
-     .takes = ALL,
+     .takes = ALL | HS_TAKES_FRAMES,
      .parameters = hs_groups_parameters,
      .prepare = hs_prepare__groups,
      .write = hs_answer__groups},
@@ -328,6 +367,8 @@ size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
         arrays[count++] = hs_page_parameters;
     if (endpoint->takes & HS_TAKES_STRIP)
         arrays[count++] = hs_strip_parameters;
+    if (endpoint->takes & HS_TAKES_FRAMES)
+        arrays[count++] = hs_frames_parameters;
     if (endpoint->takes & HS_TAKES_EVENTS)
         arrays[count++] = hs_events_parameters;
     if (endpoint->takes & HS_TAKES_FILTER && !hs_events__are_samples(endpoint->events))

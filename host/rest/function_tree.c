@@ -337,24 +337,43 @@ static int compare(const void *left, const void *right, void *context)
     return names ? names : (a > b) - (a < b);
 }
 
+static bool is_above(const struct growing *growing, unsigned depth)
+{
+    return depth < growing->growth->cut.path_length;
+}
+
+// On the way along the path it is one group; below its end it is as at the root.
+static size_t choose_step(struct growing *growing, size_t count, unsigned depth)
+{
+    const uint32_t step = growing->growth->cut.path[depth];
+    if (step >= count) {
+        growing->failed = -ENOENT;
+        return 0;
+    }
+    growing->order[0] = growing->order[step];
+    return 1;
+}
+
 // The groups that are shown, largest first. Returns how many.
-static size_t choose(struct growing *growing)
+static size_t choose(struct growing *growing, unsigned depth)
 {
     size_t count = 0;
     if (MAKE_ROOM(growing, growing->order, growing->order_room, growing->groups))
         return 0;
     for (size_t i = 0; i < growing->groups; i++)
-        if (growing->group[i].value.bytes >= growing->least)
+        if (is_above(growing, depth) || growing->group[i].value.bytes >= growing->least)
             growing->order[count++] = (uint32_t)i;
     if (count)
         qsort_r(growing->order, count, sizeof(*growing->order), compare, growing->group);
+    if (is_above(growing, depth))
+        return choose_step(growing, count, depth);
     return count < growing->growth->cut.children ? count : growing->growth->cut.children;
 }
 
-static int add_children(struct growing *growing, uint32_t node)
+static int add_children(struct growing *growing, uint32_t node, unsigned depth)
 {
     struct hs_function_tree *tree = growing->tree;
-    const size_t count = choose(growing);
+    const size_t count = choose(growing, depth);
     if (growing->failed || MAKE_ROOM(growing, tree->at, tree->room, tree->count + count) ||
         MAKE_ROOM(growing, growing->next_ranges.range, growing->next_ranges.room, growing->next_ranges.count + count))
         return growing->failed;
@@ -380,6 +399,12 @@ static void add_ranges(struct growing *growing, uint32_t node)
     }
 }
 
+static void set_least(struct growing *growing, const struct hs_value *whole)
+{
+    const double least = (double)whole->bytes * growing->growth->cut.least / 100;
+    growing->least = least < 0x1p64 ? (uint64_t)least : UINT64_MAX;
+}
+
 static int grow_node(struct growing *growing, const struct range *range, unsigned depth)
 {
     const int *cancel = growing->growth->cancel;
@@ -391,7 +416,10 @@ static int grow_node(struct growing *growing, const struct range *range, unsigne
     if (growing->failed)
         return growing->failed;
     growing->tree->at[range->node].self = growing->self;
-    if (depth >= growing->growth->cut.depth || add_children(growing, range->node))
+    if (depth == growing->growth->cut.path_length)
+        set_least(growing, &growing->tree->at[range->node].all);
+    if (depth >= growing->growth->cut.depth + growing->growth->cut.path_length ||
+        add_children(growing, range->node, depth))
         return growing->failed;
     if (growing->tree->at[range->node].children)
         take_steps(growing, range);
@@ -436,8 +464,6 @@ static int plant(struct growing *growing, struct hs_function_start *starts, size
     tree->count = 1;
     for (size_t i = 0; i < count; i++)
         add(&tree->at[0].all, &starts[i].value);
-    const double least = (double)tree->at[0].all.bytes * growing->growth->cut.least / 100;
-    growing->least = least < 0x1p64 ? (uint64_t)least : UINT64_MAX;
     growing->ranges.range[growing->ranges.count++] = (struct range){0, 0, count};
     return 0;
 }
@@ -461,6 +487,46 @@ int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_functi
     if (failed)
         hs_function_tree__free(tree);
     return failed;
+}
+
+static int compare_bytes(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+// Parents come before children and the larger child before the smaller one: of equal ones the first are those that
+// hang together.
+int hs_function_tree__prune(struct hs_function_tree *tree, size_t most)
+{
+    if (tree->count <= most)
+        return 0;
+    uint64_t *bytes = malloc(tree->count * sizeof(*bytes));
+    uint8_t *kept = calloc(tree->count, 1);
+    if (!bytes || !kept) {
+        free(bytes);
+        free(kept);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < tree->count; i++)
+        bytes[i] = tree->at[i].all.bytes;
+    qsort(bytes, tree->count, sizeof(*bytes), compare_bytes);
+    const uint64_t least = bytes[most - 1];
+    size_t equal = 0;
+    while (equal < most && bytes[most - 1 - equal] == least)
+        equal++;
+    for (size_t i = 0; i < tree->count; i++)
+        kept[i] = tree->at[i].all.bytes > least || (tree->at[i].all.bytes == least && equal && equal--);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct hs_function_node *node = &tree->at[i];
+        uint32_t children = 0;
+        while (children < node->children && kept[node->first_child + children])
+            children++;
+        node->children = children;
+    }
+    free(bytes);
+    free(kept);
+    return 0;
 }
 
 void hs_function_tree__free(struct hs_function_tree *tree)

@@ -24,6 +24,10 @@ struct hs_function_cut {
     unsigned depth;  // levels
     double least;    // percent of the root's bytes
     size_t children; // of a function
+    // Only what is below one node: its number among the children of the node before it, all of them, the largest first.
+    // `depth` and `least` are about what is below.
+    const uint32_t *path;
+    size_t path_length;
 };
 
 // Where to begin: a frame of a node of the stack table, and what the stacks that are meant have.
@@ -42,9 +46,12 @@ struct hs_function_growth {
     const int *cancel; // may be NULL
 };
 
-// Grows a tree behind the frames that are given, which are the root's. 0, -ENOMEM or -ECANCELED. The starts are freed.
+// Grows a tree behind the frames that are given, which are the root's. 0, -ENOMEM, -ECANCELED, or
+// -ENOENT when the path leads nowhere. The starts are freed.
 int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
                            struct hs_function_start *starts, size_t count);
+// Leaves out all but the largest nodes. 0 or -ENOMEM.
+int hs_function_tree__prune(struct hs_function_tree *tree, size_t most);
 void hs_function_tree__free(struct hs_function_tree *tree);
 
 #endif

@@ -40,19 +40,40 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_json__number(json, "final_allocated_usable", summary->live.usable);
     hs_json__string(json, "path", hs_rest_trace__path(trace));
     hs_json__boolean(json, "growing", hs_rest_trace__is_written(trace, state));
+    hs_json__number(json, "pid", summary->pid);
+    hs_json__number(json, "file_size", summary->file_size);
+    hs_json__string(json, "holds", summary->has_sums ? "sums" : "events");
+    hs_json__number(json, "allocations", summary->allocations);
     hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
     hs_json__close_object(json);
     hs_rest_state__release(state);
 }
 
+struct written {
+    struct hs_rest_traces *traces;
+    size_t count;
+};
+
+static bool is_written(void *context, const char *path)
+{
+    const struct written *written = context;
+    for (size_t i = 0; i < written->count; i++)
+        if (!strcmp(hs_rest_trace__path(hs_rest_traces__at(written->traces, i)), path))
+            return true;
+    return false;
+}
+
 int hs_answer__list(struct hs_question *question, FILE *out)
 {
     struct hs_json json;
-    struct hs_rest_traces *traces = question->rest->traces;
+    // A trace becomes one that is served before it ceases to be one that is read: those are looked at first.
+    struct hs_importing_rows *reading = hs_importing__rows(question->rest->importing);
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
-    for (size_t i = 0; i < hs_rest_traces__count(traces); i++)
-        write_trace(&json, hs_rest_traces__at(traces, i));
+    struct written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
+    for (size_t i = 0; i < written.count; i++)
+        write_trace(&json, hs_rest_traces__at(written.traces, i));
+    hs_importing_rows__write(reading, is_written, &written, &json);
     hs_json__close_array(&json);
     return 0;
 }

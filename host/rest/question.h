@@ -9,6 +9,7 @@
 #include "host/report/cost.h"
 #include "host/rest/cache.h"
 #include "host/rest/endpoint.h"
+#include "host/rest/importing.h"
 #include "host/rest/node_tree.h"
 #include "host/rest/stack_totals.h"
 #include "host/rest/traces.h"
@@ -21,8 +22,11 @@ enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
 struct hs_rest {
     struct hs_rest_traces *traces;
     struct hs_cache *cache;
+    struct hs_importing *importing;
     struct hs_http_page *pages;
-    unsigned followers; // of live streams; atomic
+    size_t static_pages; // the first of them, of the web page
+    uint64_t run;        // no other run of the server has it
+    unsigned followers;  // of live streams; atomic
 };
 
 struct hs_question {

@@ -4,10 +4,14 @@
 #include "host/query/leave.h"
 #include "host/rest/ask.h"
 #include "host/rest/question.h"
+#include "host/rest/sending.h"
+#include "host/webui/webui.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 // How much the answers that are kept may take.
 #define CACHE_BYTES ((size_t)512 << 20)
@@ -166,6 +170,9 @@ static int find_state(struct hs_question *question)
     if (strncmp(question->endpoint->path, "/data/{id}/", 11) != 0)
         return 0;
     question->trace = hs_rest_traces__find(question->rest->traces, question->value[0]);
+    const bool is_last = !strcmp(question->value[0], "last");
+    if ((is_last || !question->trace) && hs_importing__any(question->rest->importing))
+        return hs_error__set(&question->error, EBUSY, "the traces are still being read; /list says how far that is");
     if (!question->trace)
         return hs_error__set(&question->error, ENOENT, "data not found");
     int result = hs_rest_trace__hold(question->trace, &question->state, &question->error);
@@ -237,6 +244,8 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
         return result;
     if (question->trace && !question->endpoint->uncached) {
         answering->key = name_answer(question);
+        if (answering->key && hs_sending__knows(question, request, answering->key, answer))
+            return 0;
         if (answering->key && answer_from_cache(question, answering->key, answer))
             return 0;
     }
@@ -266,31 +275,35 @@ static void serve(void *context, const struct hs_http_request *request, struct h
     int result = prepare(answering, request, answer);
     if (result)
         answer_error(question, result, answer);
-    if (result || answer->body) {
+    if (!result)
+        hs_sending__describe(question, answering->key, answer);
+    if (result || answer->body || answer->status) {
         free_answering(answering);
         return;
     }
-    *answer = (struct hs_http_answer){
-        .status = 200, .type = question->type, .writer = {write_answer, free_answering, answering}};
+    answer->status = 200;
+    answer->type = question->type;
+    answer->writer = (struct hs_stream_writer){write_answer, free_answering, answering};
 }
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
 static int make_pages(struct hs_rest *rest)
 {
-    size_t count = 1;
+    rest->static_pages = hs_webui__pages(NULL);
+    size_t count = rest->static_pages + 1;
     for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++)
         count += 1 + endpoint->named;
     rest->pages = calloc(count, sizeof(*rest->pages));
-    struct hs_http_page *page = rest->pages;
+    struct hs_http_page *page = rest->pages ? rest->pages + hs_webui__pages(rest->pages) : NULL;
     for (const struct hs_endpoint *endpoint = hs_endpoints; page && endpoint->path; endpoint++) {
         char *named = NULL;
-        *page++ = (struct hs_http_page){"GET", endpoint->path, serve, endpoint};
+        *page++ = (struct hs_http_page){.method = "GET", .path = endpoint->path, .serve = serve, .detail = endpoint};
         if (!endpoint->named)
             continue;
         if (asprintf(&named, "%s/{name}", endpoint->path) < 0)
             return -ENOMEM;
-        *page++ = (struct hs_http_page){"GET", named, serve, endpoint};
+        *page++ = (struct hs_http_page){.method = "GET", .path = named, .serve = serve, .detail = endpoint};
     }
     return rest->pages ? 0 : -ENOMEM;
 }
@@ -302,7 +315,10 @@ struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols)
         return NULL;
     rest->traces = hs_rest_traces__create(symbols);
     rest->cache = hs_cache__create(CACHE_BYTES);
-    if (rest->traces && rest->cache && !make_pages(rest))
+    rest->importing = hs_importing__create();
+    if (getrandom(&rest->run, sizeof(rest->run), 0) < 0)
+        rest->run = (uint64_t)time(NULL);
+    if (rest->importing && rest->traces && rest->cache && !make_pages(rest))
         return rest;
     hs_rest__destroy(rest);
     return NULL;
@@ -312,19 +328,30 @@ void hs_rest__destroy(struct hs_rest *rest)
 {
     if (!rest)
         return;
-    for (struct hs_http_page *page = rest->pages; page && page->method; page++)
+    for (struct hs_http_page *page = rest->pages ? rest->pages + rest->static_pages : NULL; page && page->method;
+         page++)
         if (page->path != ((const struct hs_endpoint *)page->detail)->path)
             free((void *)(uintptr_t)page->path);
     free(rest->pages);
     hs_cache__destroy(rest->cache);
     hs_rest_traces__destroy(rest->traces);
+    hs_importing__destroy(rest->importing);
     free(rest);
+}
+
+int hs_rest__expect(struct hs_rest *rest, const char *path)
+{
+    return hs_importing__expect(rest->importing, path);
 }
 
 int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_control *progress,
                  struct hs_error *error)
 {
-    return hs_rest_traces__add(rest->traces, path, progress, error);
+    struct hs_importing_one one = {rest->importing, path, progress};
+    const struct hs_query_control control = hs_importing__control(&one);
+    int result = hs_rest_traces__add(rest->traces, path, &control, error);
+    hs_importing__end(rest->importing, path);
+    return result;
 }
 
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest)

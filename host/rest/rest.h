@@ -20,7 +20,9 @@ struct hs_rest;
 struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols);
 void hs_rest__destroy(struct hs_rest *rest);
 
-// Opens a trace; `progress` may be NULL. -EEXIST: it is served already.
+// That a trace is going to be opened: the list shows how far that is. 0 or -ENOMEM.
+int hs_rest__expect(struct hs_rest *rest, const char *path);
+// Opens a trace, also while questions are asked; `progress` may be NULL. -EEXIST: it is served already.
 int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_control *progress,
                  struct hs_error *error);
 

@@ -162,23 +162,29 @@ static size_t count_points(const struct work *work)
 struct column {
     const void *point;
     size_t stride, member, member_at_end;
+    bool stays; // its last value is that of the end
 };
 
 static uint64_t at(const struct work *work, size_t i, const struct column *column)
 {
     bool is_end = i + 1 == count_points(work);
     const char *point = (const char *)column->point + (is_end ? i - 1 : i) * column->stride;
-    if (is_end && column->member == column->member_at_end)
+    if (is_end && !column->stays && column->member == column->member_at_end)
         return 0;
     return *(const uint64_t *)(point + (is_end ? column->member_at_end : column->member));
 }
 
 #define HEAP(work, member, at_end)                                                                                     \
     (&(const struct column){(work)->timeline->point, sizeof(struct hs_timeline_point),                                 \
-                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, at_end)})
+                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, at_end),    \
+                            false})
+#define ENDS(work, member)                                                                                             \
+    (&(const struct column){(work)->timeline->point, sizeof(struct hs_timeline_point),                                 \
+                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, member),    \
+                            true})
 #define USAGE(work, member, at_end)                                                                                    \
     (&(const struct column){(work)->usage.point, sizeof(struct hs_usage_point),                                        \
-                            offsetof(struct hs_usage_point, member), offsetof(struct hs_usage_point, at_end)})
+                            offsetof(struct hs_usage_point, member), offsetof(struct hs_usage_point, at_end), false})
 
 static void write_times(struct hs_json *json, const struct hs_question *question, const struct work *work)
 {
@@ -189,6 +195,13 @@ static void write_times(struct hs_json *json, const struct hs_question *question
         hs_json__number(json, NULL, hs_store__realtime_ns(question->store, time) / 1000000);
     }
     hs_json__close_array(json);
+}
+
+static void write_axis(struct hs_json *json, const struct work *work)
+{
+    hs_json__number(json, "start_ns", work->timeline->from);
+    hs_json__number(json, "interval_ns", work->timeline->width);
+    hs_json__number(json, "end_ns", work->to);
 }
 
 static void write_values(struct hs_json *json, const char *key, const struct work *work, const struct column *column)
@@ -231,6 +244,11 @@ int hs_answer__timeline(struct hs_question *question, FILE *out)
     write_values(&json, "allocated_count", work, HEAP(work, live_count_max, live_count_end));
     write_values(&json, "allocations", work, HEAP(work, allocated_count, allocated_count));
     write_values(&json, "deallocations", work, HEAP(work, freed_count, freed_count));
+    write_axis(&json, work);
+    write_values(&json, "end_size", work, ENDS(work, live_bytes_end));
+    write_values(&json, "end_count", work, ENDS(work, live_count_end));
+    write_values(&json, "bytes_in", work, HEAP(work, allocated_bytes, allocated_bytes));
+    write_values(&json, "bytes_out", work, HEAP(work, freed_bytes, freed_bytes));
     hs_json__close_object(&json);
     return 0;
 }

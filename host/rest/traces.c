@@ -53,6 +53,7 @@ struct hs_rest_trace {
 
 struct hs_rest_traces {
     struct hs_symbols_options symbols;
+    pthread_mutex_t lock; // of the rest
     struct hs_rest_trace **trace;
     size_t count;
 };
@@ -364,6 +365,8 @@ struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *s
     struct hs_rest_traces *traces = calloc(1, sizeof(*traces));
     if (traces && symbols)
         traces->symbols = *symbols;
+    if (traces)
+        pthread_mutex_init(&traces->lock, NULL);
     hs_torn_pages__mend();
     return traces;
 }
@@ -384,7 +387,20 @@ void hs_rest_traces__destroy(struct hs_rest_traces *traces)
     for (size_t i = 0; i < traces->count; i++)
         free_trace(traces->trace[i]);
     free(traces->trace);
+    pthread_mutex_destroy(&traces->lock);
     free(traces);
+}
+
+static int append(struct hs_rest_traces *traces, struct hs_rest_trace *trace)
+{
+    pthread_mutex_lock(&traces->lock);
+    struct hs_rest_trace **grown = reallocarray(traces->trace, traces->count + 1, sizeof(struct hs_rest_trace *));
+    if (grown) {
+        traces->trace = grown;
+        traces->trace[traces->count++] = trace;
+    }
+    pthread_mutex_unlock(&traces->lock);
+    return grown ? 0 : -ENOMEM;
 }
 
 static int add(struct hs_rest_traces *traces, struct hs_rest_trace *trace, const struct hs_query_control *progress,
@@ -399,18 +415,12 @@ static int add(struct hs_rest_traces *traces, struct hs_rest_trace *trace, const
         if (hs_rest_traces__find(traces, trace->id))
             result = hs_error__set(error, EEXIST, "%s: this trace is served already", trace->path);
     }
-    struct hs_rest_trace **grown =
-        result ? NULL : reallocarray(traces->trace, traces->count + 1, sizeof(struct hs_rest_trace *));
-    if (!result && !grown)
-        result = hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     if (result) {
         close_state(state);
         return result;
     }
-    traces->trace = grown;
-    traces->trace[traces->count++] = trace;
     take_state(trace, state, &stamp);
-    return 0;
+    return append(traces, trace) ? hs_error__set(error, ENOMEM, "%s: out of memory", trace->path) : 0;
 }
 
 int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const struct hs_query_control *progress,
@@ -433,24 +443,33 @@ int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const s
     return result;
 }
 
-size_t hs_rest_traces__count(const struct hs_rest_traces *traces)
+size_t hs_rest_traces__count(struct hs_rest_traces *traces)
 {
-    return traces->count;
+    pthread_mutex_lock(&traces->lock);
+    const size_t count = traces->count;
+    pthread_mutex_unlock(&traces->lock);
+    return count;
 }
 
-struct hs_rest_trace *hs_rest_traces__at(const struct hs_rest_traces *traces, size_t number)
+struct hs_rest_trace *hs_rest_traces__at(struct hs_rest_traces *traces, size_t number)
 {
-    return traces->trace[number];
+    pthread_mutex_lock(&traces->lock);
+    struct hs_rest_trace *trace = traces->trace[number];
+    pthread_mutex_unlock(&traces->lock);
+    return trace;
 }
 
-struct hs_rest_trace *hs_rest_traces__find(const struct hs_rest_traces *traces, const char *id)
+struct hs_rest_trace *hs_rest_traces__find(struct hs_rest_traces *traces, const char *id)
 {
-    if (!strcmp(id, "last"))
-        return traces->count ? traces->trace[traces->count - 1] : NULL;
-    for (size_t i = 0; i < traces->count; i++)
+    struct hs_rest_trace *found = NULL;
+    pthread_mutex_lock(&traces->lock);
+    if (!strcmp(id, "last") && traces->count)
+        found = traces->trace[traces->count - 1];
+    for (size_t i = 0; i < traces->count && !found; i++)
         if (!strcasecmp(traces->trace[i]->id, id))
-            return traces->trace[i];
-    return NULL;
+            found = traces->trace[i];
+    pthread_mutex_unlock(&traces->lock);
+    return found;
 }
 
 const char *hs_rest_trace__id(const struct hs_rest_trace *trace)

@@ -44,13 +44,14 @@ bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest
 struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);
 
-// Opens a trace and adds it behind the others; -EEXIST when there is one with its id. Not while questions are asked.
+// Opens a trace and adds it behind the others; -EEXIST when there is one with its id. By one thread at a
+// time.
 int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const struct hs_query_control *progress,
                         struct hs_error *error);
-size_t hs_rest_traces__count(const struct hs_rest_traces *traces);
-struct hs_rest_trace *hs_rest_traces__at(const struct hs_rest_traces *traces, size_t number);
+size_t hs_rest_traces__count(struct hs_rest_traces *traces);
+struct hs_rest_trace *hs_rest_traces__at(struct hs_rest_traces *traces, size_t number);
 // By id (in either case), or "last"; NULL: none.
-struct hs_rest_trace *hs_rest_traces__find(const struct hs_rest_traces *traces, const char *id);
+struct hs_rest_trace *hs_rest_traces__find(struct hs_rest_traces *traces, const char *id);
 
 const char *hs_rest_trace__id(const struct hs_rest_trace *trace);
 const char *hs_rest_trace__path(const struct hs_rest_trace *trace);

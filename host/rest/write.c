@@ -158,10 +158,14 @@ uint32_t *hs_write__nodes(const struct hs_question *question, uint32_t stack, si
 
 void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_question *question, uint32_t stack)
 {
+    enum { SHORT = 12 };
     size_t count;
-    uint32_t *nodes = hs_write__nodes(question, stack, &count);
+    // Of a trace that is compared with there is no endpoint.
+    const bool chooses = question->endpoint && question->endpoint->takes & HS_TAKES_FRAMES;
+    const char *frames = chooses ? hs_question__text(question, "frames") : "full";
+    uint32_t *nodes = *frames == 'n' ? NULL : hs_write__nodes(question, stack, &count);
     hs_json__open_array(json, key);
-    for (size_t i = 0; nodes && i < count; i++)
+    for (size_t i = nodes && *frames == 's' && count > SHORT ? count - SHORT : 0; nodes && i < count; i++)
         hs_write__node(json, question, nodes[i]);
     hs_json__close_array(json);
     free(nodes);

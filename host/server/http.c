@@ -2,6 +2,9 @@
 #include "host/server/http.h"
 
 #include "host/server/peer.h"
+#include "host/server/headers.h"
+#include "host/server/login.h"
+#include "host/server/pack.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,6 +62,7 @@ struct hs_http_server {
     const struct hs_http_page *pages;
     void *context;
     char *token;
+    unsigned port;
     char address[128];
 };
 
@@ -71,6 +75,7 @@ struct upload {
     char *bytes;
     size_t length, size;
     bool seen;
+    bool known; // may ask for everything
     bool too_long;
     bool refused;  // before it was looked at
     bool hostless; // or has several
@@ -79,6 +84,17 @@ struct upload {
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
 {
     return hs_uri__value(request->uri, name);
+}
+
+const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+bool hs_http_request__knows(const struct hs_http_request *request, const char *etag)
+{
+    const char *known = hs_http_request__header(request, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    return known && *etag && strstr(known, etag);
 }
 
 void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
@@ -271,7 +287,13 @@ static bool has_token(const struct hs_http_server *server, struct MHD_Connection
     const char *parameter = hs_uri__value(uri, "token");
     if (header && !strncasecmp(header, scheme, sizeof(scheme) - 1))
         return same_token(header + sizeof(scheme) - 1, server->token);
-    return parameter && same_token(parameter, server->token);
+    if (parameter)
+        return same_token(parameter, server->token);
+    // Browsers send cookies to all ports of a host, also for pages that are of another one.
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *cookie = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
+    return (!site || !strcmp(site, "none") || !strcmp(site, "same-origin")) &&
+           hs_login__is_known(cookie, server->token, server->port);
 }
 
 // PORT of HOST[:PORT]: nothing, or a number that a port can have.
@@ -322,6 +344,32 @@ static bool may_change(const struct hs_http_server *server, struct MHD_Connectio
     if (!strcmp(method, "HEAD"))
         return false;
     return server->token || site || (!referer && (!agent || strncasecmp(agent, "Mozilla/", 8) != 0));
+}
+
+// Whether the request is one that a page is for.
+static bool is_for(const struct hs_http_page *page, struct MHD_Connection *connection)
+{
+    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    return !page->accept || (accept && strstr(accept, page->accept));
+}
+
+// What holds nothing of anybody may be led to from anywhere, but not be taken into other sites' pages.
+static bool is_open(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri,
+                    const char *authority)
+{
+    const char *values[HS_HTTP_VALUES];
+    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *mode = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Mode");
+    const char *host = authority ? authority : header;
+    if (!server->token && host && !is_loopback_host(host))
+        return false;
+    if (site && strcmp(site, "none") && strcmp(site, "same-origin") && (!mode || strcmp(mode, "navigate")))
+        return false;
+    for (const struct hs_http_page *page = server->pages; page->method; page++)
+        if (page->open && is_for(page, connection) && hs_uri__matches(uri, page->path, values, HS_HTTP_VALUES))
+            return true;
+    return false;
 }
 
 static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -418,15 +466,18 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
                              struct hs_http_answer *answer, const char *method, const char *allow)
 {
     bool streams = answer->writer.write;
+    const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    if (hs_pack__answer(answer, hs_pack__is_accepted(encodings))) {
+        free(answer->body);
+        return MHD_NO;
+    }
     struct MHD_Response *response =
         streams ? stream_response(server, connection, &answer->writer) : body_response(answer);
     if (!response)
         return MHD_NO;
     if (streams && !strcmp(method, "HEAD"))
         end_with_headers(response);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    hs_headers__add(response, answer);
     if (allow)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
     enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
@@ -452,6 +503,23 @@ static void ask_page(struct hs_http_server *server, const struct hs_http_request
         pthread_mutex_unlock(&server->serving);
 }
 
+// To the same page without the token, which is a cookie from then on.
+static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connection *connection, const char *path)
+{
+    char *cookie = hs_login__cookie(server->token, server->port);
+    struct MHD_Response *response = cookie ? hs_headers__lead_to(path, cookie) : NULL;
+    free(cookie);
+    enum MHD_Result result = response ? MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
+    if (response)
+        MHD_destroy_response(response);
+    return result;
+}
+
+static bool logs_in(const struct hs_http_server *server, const struct hs_http_page *page, const struct upload *upload)
+{
+    return server->token && upload->known && page->open && page->accept && hs_uri__value(&upload->uri, "token");
+}
+
 static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *connection, const char *method,
                                   const struct upload *upload)
 {
@@ -463,10 +531,13 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
                                       .body = upload->bytes ? upload->bytes : "",
                                       .body_length = upload->length,
                                       .may_change = may_change(server, connection, method),
+                                      .connection = connection,
                                       .cancel = visitor ? &visitor->patience->ended : &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
-        if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES))
+        if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES) || !is_for(page, connection))
             continue;
+        if (!strcmp(page->method, wanted) && logs_in(server, page, upload))
+            return log_in(server, connection, page->path);
         if (!strcmp(page->method, wanted)) {
             struct hs_http_answer answer = {0};
             request.page = page;
@@ -569,7 +640,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO;
     if (!upload->seen) {
         upload->seen = true;
-        upload->refused = !may_ask(server, connection, upload);
+        upload->known = may_ask(server, connection, upload);
+        upload->refused = !upload->known && !is_open(server, connection, &upload->uri, upload->authority);
         upload->hostless = !names_its_host(connection, version);
         return MHD_YES;
     }
@@ -653,8 +725,8 @@ static void write_address(struct hs_http_server *server, const union address *ad
     bool v6 = address->any.sa_family == AF_INET6;
     inet_ntop(address->any.sa_family, v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, host,
               sizeof(host));
-    snprintf(server->address, sizeof(server->address), v6 ? "http://[%s]:%u" : "http://%s:%u", host,
-             info ? (unsigned)info->port : 0);
+    server->port = info ? (unsigned)info->port : 0;
+    snprintf(server->address, sizeof(server->address), v6 ? "http://[%s]:%u" : "http://%s:%u", host, server->port);
 }
 
 int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A small HTTP server: pages in a table, a thread for each of a bounded number of connections, bounded requests. It
-// listens on loopback; any other address needs a token, which clients send as "Authorization: Bearer TOKEN" or as the
-// parameter "token". Without one, requests are only taken that come from a process of the same user or of root, name a
-// loopback host and come from no other site's page.
+// listens on loopback; any other address needs a token, which clients send as "Authorization: Bearer TOKEN", as the
+// parameter "token", or as the cookie that they got for it. Without one, requests are only taken that come from a
+// process of the same user or of root, name a loopback host and come from no other site's page.
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
@@ -29,7 +29,13 @@ struct hs_http_request {
     bool
         may_change; // false: a HEAD, or what a page of another site can make an old browser send; it gets to read alone
     const int *cancel; // not 0: nobody waits for the answer; valid until it is there and its writer is done
+    void *connection;  // private
 };
+
+// A header of the request; NULL when it is not there.
+const char *hs_http_request__header(const struct hs_http_request *request, const char *name);
+// Whether the client has the answer with this entity tag already.
+bool hs_http_request__knows(const struct hs_http_request *request, const char *etag);
 
 // A parameter of the query: "" when it has no value, NULL when it is not there.
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name);
@@ -40,6 +46,11 @@ struct hs_http_answer {
     char *body;       // from malloc; the server frees it
     size_t length;
     struct hs_stream_writer writer; // instead of a body when it has `write`: sent in pieces, while it is written
+    bool packed;                    // with gzip; whoever does not take that gets it unpacked
+    const char *cache;              // Cache-Control, a constant; NULL: nobody may keep it
+    const char *policy;             // Content-Security-Policy, a constant; NULL: it is no page and needs nothing
+    char etag[40];                  // with its quotes; "": none
+    char file_name[128];            // under which browsers save it; "": they may show it
 };
 
 // Fills the answer with a line of text.
@@ -51,6 +62,10 @@ struct hs_http_page {
     const char *path;   // "/data/{id}/tree"; of two that match the first is taken
     void (*serve)(void *context, const struct hs_http_request *request, struct hs_http_answer *answer);
     const void *detail; // of the page, for whoever serves it
+    const char *accept; // only for requests whose Accept header names this type; NULL: for all
+    // Holds nothing that is of anybody: it is answered without a token, too, and other sites may lead to it. With
+    // `accept`, it is where browsers log in: "?token=TOKEN" becomes a cookie, and the address loses it.
+    bool open;
 };
 
 struct hs_http_server;

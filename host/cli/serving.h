@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Serves traces until it is interrupted.
+#ifndef HEAPSONDE_HOST_CLI_SERVING_H
+#define HEAPSONDE_HOST_CLI_SERVING_H
+
+#include "host/cli/command.h"
+#include "host/symbols/symbols.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct hs_serving {
+    const struct hs_command *command; // who complains
+    const char *listen;               // as hs_http_options.listen
+    const char *token;                // may be NULL
+    const struct hs_symbols_options *symbols;
+    char *const *paths;
+    int count;
+    bool open; // the browser
+    FILE *out; // where the address is printed; NULL: standard output
+};
+
+// It listens at once, so that browsers can see how far the reading is; the address is printed when all traces can be
+// asked about. An exit status.
+int hs_serving__run(const struct hs_serving *serving);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/events.h"
+#include "host/rest/sum_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hs_sum_rows__free(struct hs_sum_rows *rows)
+{
+    free(rows->row);
+    free(rows->slot);
+    rows->row = NULL;
+    rows->slot = NULL;
+}
+
+// ---- rows -----------------------------------------------------------------------------------------------------------
+
+// Equal texts are equal pointers. What has no such property is in no row.
+static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
+{
+    switch (by) {
+    case HS_SUM_BY_FUNCTION:
+        return frame->function;
+    case HS_SUM_BY_LIBRARY:
+        return frame->module && *frame->module ? frame->module : NULL;
+    default:
+        return frame->file;
+    }
+}
+
+static uint64_t number_of(enum hs_sum_by by, const struct hs_frame *frame)
+{
+    return by == HS_SUM_BY_LINE ? frame->line : 0;
+}
+
+static uint32_t *slot_of(const struct hs_sum_rows *rows, const char *text, uint64_t number)
+{
+    const uint64_t mixed = ((uint64_t)(uintptr_t)text + number * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(mixed >> 32) & (rows->slots - 1);
+    for (; rows->slot[i]; i = (i + 1) & (rows->slots - 1)) {
+        const struct hs_sum_row *row = &rows->row[rows->slot[i] - 1];
+        if (text_of(rows->by, row->frame) == text && row->number == number)
+            break;
+    }
+    return &rows->slot[i];
+}
+
+static int grow(struct hs_sum_rows *rows)
+{
+    const size_t room = rows->room ? 2 * rows->room : 1024;
+    struct hs_sum_row *row = reallocarray(rows->row, room, sizeof(*row));
+    uint32_t *slot = calloc(4 * room, sizeof(*slot));
+    if (row)
+        rows->row = row;
+    if (!row || !slot) {
+        free(slot);
+        return -ENOMEM;
+    }
+    free(rows->slot);
+    rows->slot = slot;
+    rows->slots = 4 * room;
+    rows->room = room;
+    for (size_t i = 0; i < rows->count; i++)
+        *slot_of(rows, text_of(rows->by, row[i].frame), row[i].number) = (uint32_t)i + 1;
+    return 0;
+}
+
+// NULL: it is in none, or there is no memory.
+static struct hs_sum_row *row_of(struct hs_sum_rows *rows, const struct hs_frame *frame, int *failed)
+{
+    const char *text = text_of(rows->by, frame);
+    const uint64_t number = number_of(rows->by, frame);
+    if (!text)
+        return NULL;
+    if (rows->count == rows->room && (*failed = grow(rows)))
+        return NULL;
+    uint32_t *slot = slot_of(rows, text, number);
+    if (!*slot) {
+        rows->row[rows->count++] = (struct hs_sum_row){.frame = frame, .number = number};
+        *slot = (uint32_t)rows->count;
+    }
+    return &rows->row[*slot - 1];
+}
+
+// ---- adding up ------------------------------------------------------------------------------------------------------
+
+struct walk {
+    struct hs_sum_rows *rows;
+    struct hs_trace_symbols *symbols;
+    const struct hs_node_tree *nodes;
+    enum hs_cost cost;
+    int failed;
+};
+
+static void add(struct hs_value *to, struct hs_value value)
+{
+    to->bytes += value.bytes;
+    to->count += value.count;
+}
+
+// What is further out counts already: a function that calls itself has its sum once.
+static void enter(struct walk *walk, uint32_t at)
+{
+    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
+    for (uint32_t i = frames->count; i-- > 0;) {
+        struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
+        if (!row)
+            continue;
+        if (!row->inside++)
+            add(&row->total[walk->cost], walk->nodes->passing[at]);
+        if (!i)
+            add(&row->self[walk->cost], hs_node_tree__own(walk->nodes, at));
+    }
+}
+
+static void leave(struct walk *walk, uint32_t at)
+{
+    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
+    for (uint32_t i = 0; i < frames->count; i++) {
+        struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
+        if (row)
+            row->inside--;
+    }
+}
+
+static int walk_all(struct walk *walk, const int *cancel)
+{
+    uint32_t at = walk->nodes->child[0];
+    size_t steps = 0;
+    while (at && !walk->failed) {
+        enter(walk, at);
+        if (!(++steps & 0xffff) && cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+            return -ECANCELED;
+        if (walk->nodes->child[at]) {
+            at = walk->nodes->child[at];
+            continue;
+        }
+        while (at && !walk->failed) {
+            leave(walk, at);
+            if (walk->nodes->sibling[at]) {
+                at = walk->nodes->sibling[at];
+                break;
+            }
+            at = hs_node_tree__parent(walk->nodes, at);
+        }
+    }
+    return walk->failed;
+}
+
+static int add_cost(struct hs_sum_rows *rows, struct hs_question *question, enum hs_cost cost)
+{
+    struct hs_stack_values stacks = {0};
+    struct hs_node_tree nodes = {0};
+    int result = hs_question__values(question, cost, &stacks);
+    if (result)
+        return result;
+    result = hs_node_tree__make(&nodes, question->store, stacks.at, stacks.count);
+    hs_stack_values__free(&stacks);
+    if (!result) {
+        struct walk walk = {.rows = rows, .symbols = question->symbols, .nodes = &nodes, .cost = cost};
+        rows->sum[cost] = nodes.passing[0];
+        result = walk_all(&walk, question->control.cancel);
+    }
+    hs_node_tree__free(&nodes);
+    if (result == -ECANCELED)
+        return hs_error__set(&question->error, ECANCELED, "cancelled");
+    return result ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;
+}
+
+int hs_sum_rows__of_frames(struct hs_sum_rows *rows, struct hs_question *question)
+{
+    int result = 0;
+    for (unsigned cost = 0; cost < HS_COST_COUNT && !result; cost++)
+        if (rows->costs >> cost & 1)
+            result = add_cost(rows, question, (enum hs_cost)cost);
+    return result;
+}

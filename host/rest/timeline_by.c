@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /timeline_by: what was live when each of equal intervals ended, by who had allocated it. The series and what is left
+// over add up to what all blocks that match had then.
+#include "host/rest/answers.h"
+#include "host/rest/sum_rows.h"
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct hs_rest_parameter hs_timeline_by_parameters[] = {
+    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins, the start when not given"},
+    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends, the end when not given"},
+    {.name = "width",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .most = 10000,
+     .otherwise = "500",
+     .help = "the number of intervals, such as the pixels of a picture"},
+    {.name = "by",
+     .kind = HS_REST_CHOICE,
+     .choices = "function library source thread",
+     .otherwise = "library",
+     .help = "what the series are: of what allocated itself, not of its callers"},
+    {.name = "top",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .most = 100,
+     .otherwise = "10",
+     .help = "so many series, those that had most at the peak or have most at the end; the rest is one"},
+    {0},
+};
+
+enum { NOT_KNOWN = UINT8_MAX };
+
+struct series {
+    const char *text; // of frames
+    uint64_t number;  // of a thread: its stream
+    const struct hs_frame *frame;
+};
+
+struct work {
+    enum hs_sum_by by;
+    uint64_t from, to, width;
+    size_t points, count; // the series, without the rest behind them
+    struct series series[100];
+    int64_t *bytes, *blocks; // by series and point: what changed, then what is there
+    uint8_t *of;             // by stack: its series
+    size_t stacks;
+    struct hs_trace_symbols *symbols;
+};
+
+static void free_work(void *memory)
+{
+    struct work *work = memory;
+    free(work->bytes);
+    free(work->blocks);
+    free(work->of);
+    free(work);
+}
+
+// ---- the series -----------------------------------------------------------------------------------------------------
+
+static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
+{
+    return by == HS_SUM_BY_FUNCTION ? frame->function : by == HS_SUM_BY_LIBRARY ? frame->module : frame->file;
+}
+
+static uint64_t weight(const struct hs_sum_row *row)
+{
+    const uint64_t peak = row->self[HS_COST_PEAK].bytes, live = row->self[HS_COST_LIVE].bytes;
+    return peak > live ? peak : live;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct hs_sum_row *a = *(struct hs_sum_row *const *)left, *b = *(struct hs_sum_row *const *)right;
+    const uint64_t first = weight(a), second = weight(b);
+    if (first != second)
+        return first > second ? -1 : 1;
+    const uint64_t all = a->self[HS_COST_ALLOCATED].bytes, other = b->self[HS_COST_ALLOCATED].bytes;
+    return all != other ? (all > other ? -1 : 1) : (a > b) - (a < b);
+}
+
+static int choose_series(struct hs_question *question, struct work *work)
+{
+    struct hs_sum_rows rows = {.by = work->by,
+                               .costs = 1u << HS_COST_PEAK | 1u << HS_COST_LIVE | 1u << HS_COST_ALLOCATED};
+    const size_t top = hs_question__number(question, "top", 10);
+    int result = work->by == HS_SUM_BY_THREAD ? hs_sum_rows__of_blocks(&rows, question)
+                                              : hs_sum_rows__of_frames(&rows, question);
+    struct hs_sum_row **order = result ? NULL : malloc((rows.count + 1) * sizeof(*order));
+    if (!result && !order)
+        result = hs_error__set(&question->error, ENOMEM, "out of memory");
+    size_t count = 0;
+    for (size_t i = 0; order && i < rows.count; i++)
+        if (rows.row[i].self[HS_COST_ALLOCATED].count)
+            order[count++] = &rows.row[i];
+    if (order)
+        qsort(order, count, sizeof(*order), compare);
+    for (size_t i = 0; i < count && i < top; i++)
+        work->series[work->count++] =
+            (struct series){.text = order[i]->frame ? text_of(work->by, order[i]->frame) : NULL,
+                            .number = order[i]->number,
+                            .frame = order[i]->frame};
+    free(order);
+    hs_sum_rows__free(&rows);
+    return result;
+}
+
+// ---- adding up ------------------------------------------------------------------------------------------------------
+
+static size_t series_of_stack(const struct work *work, uint32_t stack)
+{
+    size_t i = 0;
+    const char *text = stack ? text_of(work->by, &hs_trace_symbols__node(work->symbols, stack)->frame[0]) : NULL;
+    while (i < work->count && (!text || work->series[i].text != text))
+        i++;
+    return i;
+}
+
+static size_t series_of(struct work *work, const struct hs_columns *columns, uint64_t row)
+{
+    if (work->by == HS_SUM_BY_THREAD) {
+        size_t i = 0;
+        while (i < work->count && work->series[i].number != hs_row__stream(columns, row))
+            i++;
+        return i;
+    }
+    const uint32_t stack = hs_row__stack(columns, row);
+    if (stack >= work->stacks)
+        return work->count;
+    if (work->of[stack] == NOT_KNOWN)
+        work->of[stack] = (uint8_t)series_of_stack(work, stack);
+    return work->of[stack];
+}
+
+static void change(struct work *work, size_t series, uint64_t time, int64_t bytes, int64_t blocks)
+{
+    const uint64_t after = time > work->from ? time - work->from : 0;
+    const size_t at = series * work->points + after / work->width;
+    work->bytes[at] += bytes;
+    work->blocks[at] += blocks;
+}
+
+static int take_row(void *context, const struct hs_store *store, uint64_t row)
+{
+    struct work *work = context;
+    const struct hs_columns *columns = hs_store__columns(store);
+    const uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
+    const int64_t bytes = (int64_t)hs_row__size(columns, row);
+    if (time > work->to)
+        return 0;
+    const size_t series = series_of(work, columns, row);
+    change(work, series, time, bytes, 1);
+    if (end <= work->to)
+        change(work, series, end, -bytes, -1);
+    return 0;
+}
+
+static void add_along(const struct work *work, int64_t *values)
+{
+    for (size_t series = 0; series <= work->count; series++)
+        for (size_t i = 1; i < work->points; i++)
+            values[series * work->points + i] += values[series * work->points + i - 1];
+}
+
+static int make_room(struct hs_question *question, struct work *work)
+{
+    size_t nodes = 0;
+    hs_store__nodes(question->store, &nodes);
+    work->stacks = nodes;
+    work->of = malloc(nodes + 1);
+    work->bytes = calloc((work->count + 1) * work->points, sizeof(*work->bytes));
+    work->blocks = calloc((work->count + 1) * work->points, sizeof(*work->blocks));
+    if (!work->of || !work->bytes || !work->blocks)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    memset(work->of, NOT_KNOWN, nodes + 1);
+    return 0;
+}
+
+static enum hs_sum_by read_by(const char *word)
+{
+    return !strcmp(word, "function")  ? HS_SUM_BY_FUNCTION
+           : !strcmp(word, "library") ? HS_SUM_BY_LIBRARY
+           : !strcmp(word, "source")  ? HS_SUM_BY_SOURCE
+                                      : HS_SUM_BY_THREAD;
+}
+
+int hs_prepare__timeline_by(struct hs_question *question)
+{
+    struct work *work = calloc(1, sizeof(*work));
+    if (!work)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = work;
+    question->free_work = free_work;
+    work->by = read_by(hs_question__text(question, "by"));
+    work->symbols = question->symbols;
+    work->to = hs_store__summary(question->store)->end_time;
+    int result = hs_question__time(question, question->state, "from", &work->from);
+    if (!result)
+        result = hs_question__time(question, question->state, "to", &work->to);
+    if (!result && work->from > work->to)
+        result = hs_error__set(&question->error, EINVAL, "from: is later than the end");
+    if (result)
+        return result;
+    work->points = hs_question__number(question, "width", 500);
+    work->width = (work->to - work->from) / work->points + 1;
+    work->points = (work->to - work->from) / work->width + 1;
+    result = choose_series(question, work);
+    if (!result)
+        result = make_room(question, work);
+    if (!result)
+        result =
+            hs_query__each(question->store, &question->filter, &question->control, take_row, work, &question->error);
+    if (!result) {
+        add_along(work, work->bytes);
+        add_along(work, work->blocks);
+    }
+    return result;
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+static void write_points(struct hs_json *json, const char *key, const struct work *work, const int64_t *values,
+                         size_t series)
+{
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < work->points; i++)
+        hs_json__signed(json, NULL, values[series * work->points + i]);
+    hs_json__close_array(json);
+}
+
+static void write_name(struct hs_json *json, const struct hs_question *question, const struct work *work, size_t number)
+{
+    const struct series *series = &work->series[number];
+    const struct hs_thread *thread = series->frame ? NULL : hs_store__thread(question->store, (uint32_t)series->number);
+    if (work->by == HS_SUM_BY_LIBRARY)
+        hs_json__string(json, "key", hs_base_name(series->text));
+    else
+        hs_json__string(json, "key", series->frame ? series->text : thread && thread->name ? thread->name : "");
+    if (!series->frame)
+        hs_json__number(json, "thread", hs_write__thread(question->store, (uint32_t)series->number));
+    else
+        hs_json__string(json, "library", *series->frame->module ? hs_base_name(series->frame->module) : NULL);
+}
+
+static void write_series(struct hs_json *json, const struct work *work, size_t number)
+{
+    write_points(json, "size", work, work->bytes, number);
+    write_points(json, "count", work, work->blocks, number);
+    hs_json__close_object(json);
+}
+
+int hs_answer__timeline_by(struct hs_question *question, FILE *out)
+{
+    const struct work *work = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    hs_json__string(&json, "by", hs_question__text(question, "by"));
+    hs_json__number(&json, "start_ns", work->from);
+    hs_json__number(&json, "interval_ns", work->width);
+    hs_json__number(&json, "end_ns", work->to);
+    hs_json__open_array(&json, "series");
+    for (size_t i = 0; i < work->count; i++) {
+        hs_json__open_object(&json, NULL);
+        write_name(&json, question, work, i);
+        write_series(&json, work, i);
+    }
+    hs_json__close_array(&json);
+    hs_json__open_object(&json, "rest");
+    write_series(&json, work, work->count);
+    hs_json__close_object(&json);
+    return 0;
+}

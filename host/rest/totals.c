@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// /totals: what matches, added up by functions, libraries, files, lines, threads, sizes, lifetimes or kinds of blocks.
+#include "host/report/events.h"
+#include "host/rest/answers.h"
+#include "host/rest/sum_rows.h"
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEYS(part)                                                                                                     \
+    part ".live.bytes " part ".live.count " part ".peak.bytes " part ".peak.count " part ".allocated.bytes " part      \
+         ".allocated.count " part ".temporary.bytes " part ".temporary.count"
+
+const struct hs_rest_parameter hs_totals_parameters[] = {
+    {.name = "by",
+     .kind = HS_REST_CHOICE,
+     .choices = HS_SUM_BY_CHOICES,
+     .otherwise = "function",
+     .help = "what the rows are; sizes and lifetimes are powers of two"},
+    {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name has this in it, in either case"},
+    {.name = "cost",
+     .kind = HS_REST_CHOICE,
+     .choices = "all " HS_COST_CHOICES,
+     .otherwise = "all",
+     .help = "only this cost, which is faster"},
+    {.name = "sort_by",
+     .kind = HS_REST_CHOICE,
+     .choices = "key " KEYS("self") " " KEYS("total"),
+     .otherwise = "key",
+     .help = "the order of the rows"},
+    {0},
+};
+
+struct totals {
+    const struct hs_sum_rows *rows; // held in the cache
+    uint32_t *order;
+    size_t count;
+    const struct hs_question *question;
+    bool by_key, of_self, by_count, descending;
+    enum hs_cost cost;
+};
+
+static void free_totals(void *work)
+{
+    struct totals *totals = work;
+    free(totals->order);
+    free(totals);
+}
+
+// ---- rows -----------------------------------------------------------------------------------------------------------
+
+static void free_rows(void *value)
+{
+    hs_sum_rows__free(value);
+    free(value);
+}
+
+struct making {
+    struct hs_question *question;
+    enum hs_sum_by by;
+    unsigned costs;
+};
+
+static int make_rows(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    const struct making *making = context;
+    struct hs_sum_rows *rows = calloc(1, sizeof(*rows));
+    if (!rows)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    rows->by = making->by;
+    rows->costs = making->costs;
+    int result = making->by < HS_SUM_BY_THREAD ? hs_sum_rows__of_frames(rows, making->question)
+                                               : hs_sum_rows__of_blocks(rows, making->question);
+    if (result) {
+        *error = making->question->error;
+        free_rows(rows);
+        return result;
+    }
+    *value = rows;
+    *bytes = sizeof(*rows) + rows->room * sizeof(*rows->row) + rows->slots * sizeof(*rows->slot);
+    return 0;
+}
+
+static unsigned number_of_word(const char *word, const char *choices)
+{
+    unsigned number = 0;
+    const size_t length = strlen(word);
+    while (*choices && (strncmp(choices, word, length) || (choices[length] && choices[length] != ' '))) {
+        choices += strcspn(choices, " ");
+        choices += *choices == ' ';
+        number++;
+    }
+    return number;
+}
+
+static int find_rows(struct hs_question *question, struct totals *totals)
+{
+    const char *cost = hs_question__text(question, "cost");
+    const unsigned known = hs_events_kind__of(question->events)->costs;
+    struct making making = {.question = question,
+                            .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
+                            .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
+    if (!(making.costs & known))
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s", cost,
+                             hs_events_kind__of(question->events)->words);
+    char *key = NULL;
+    void *value = NULL;
+    const struct hs_cache_maker maker = {make_rows, &making, free_rows};
+    if (asprintf(&key, "sums?%d&%d&%u&%s", (int)question->events, (int)making.by, making.costs, question->filter_text) <
+        0)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    int result = hs_question__cached(question, question->state, key, &maker, &value);
+    free(key);
+    totals->rows = value;
+    return result;
+}
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+static const char *thread_name(const struct hs_question *question, uint64_t stream)
+{
+    const struct hs_thread *thread = hs_store__thread(question->store, (uint32_t)stream);
+    return thread && thread->name ? thread->name : "";
+}
+
+static const char *const kinds[] = {"malloc", "calloc", "aligned", "realloc", "pool", "mmap", "mremap", "brk"};
+
+static const char *name_of(const struct totals *totals, const struct hs_sum_row *row)
+{
+    switch (totals->rows->by) {
+    case HS_SUM_BY_FUNCTION:
+        return row->frame->function;
+    case HS_SUM_BY_LIBRARY:
+        return hs_base_name(row->frame->module);
+    case HS_SUM_BY_SOURCE:
+    case HS_SUM_BY_LINE:
+        return row->frame->file;
+    case HS_SUM_BY_THREAD:
+        return thread_name(totals->question, row->number);
+    case HS_SUM_BY_KIND:
+        return row->number < sizeof(kinds) / sizeof(kinds[0]) ? kinds[row->number] : "";
+    default:
+        return "";
+    }
+}
+
+static uint64_t value_of(const struct totals *totals, const struct hs_sum_row *row)
+{
+    const struct hs_value *value = totals->of_self ? &row->self[totals->cost] : &row->total[totals->cost];
+    return totals->by_count ? value->count : value->bytes;
+}
+
+static int compare_names(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b)
+{
+    int names = strcmp(name_of(totals, a), name_of(totals, b));
+    if (!names)
+        names = (a->number > b->number) - (a->number < b->number);
+    return names ? names : (a > b) - (a < b);
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct totals *totals = context;
+    const struct hs_sum_row *a = &totals->rows->row[*(const uint32_t *)left];
+    const struct hs_sum_row *b = &totals->rows->row[*(const uint32_t *)right];
+    const uint64_t first = totals->by_key ? 0 : value_of(totals, a), second = totals->by_key ? 0 : value_of(totals, b);
+    const int order = (first > second) - (first < second);
+    if (order)
+        return totals->descending ? -order : order;
+    const int names = compare_names(totals, a, b);
+    return totals->by_key && totals->descending ? -names : names;
+}
+
+static void read_order(struct hs_question *question, struct totals *totals)
+{
+    const char *word = hs_question__text(question, "sort_by");
+    const char *cost = strchr(word, '.');
+    char name[16];
+    totals->question = question;
+    totals->descending = !strcmp(hs_question__text(question, "order"), "dsc");
+    totals->by_key = !cost;
+    if (!cost)
+        return;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(cost + 1, "."), cost + 1);
+    totals->cost = hs_cost__parse(name);
+    totals->of_self = *word == 's';
+    totals->by_count = !strcmp(strrchr(word, '.'), ".count");
+}
+
+int hs_prepare__totals(struct hs_question *question)
+{
+    struct totals *totals = calloc(1, sizeof(*totals));
+    if (!totals)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = totals;
+    question->free_work = free_totals;
+    read_order(question, totals);
+    int result = find_rows(question, totals);
+    if (result)
+        return result;
+    const char *contains = hs_question__text(question, "contains");
+    totals->order = malloc((totals->rows->count + 1) * sizeof(*totals->order));
+    if (!totals->order)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    for (size_t i = 0; i < totals->rows->count; i++)
+        if (!contains || strcasestr(name_of(totals, &totals->rows->row[i]), contains))
+            totals->order[totals->count++] = (uint32_t)i;
+    qsort_r(totals->order, totals->count, sizeof(*totals->order), compare, totals);
+    return 0;
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+static void write_values(struct hs_json *json, const char *key, const struct totals *totals,
+                         const struct hs_value *values)
+{
+    hs_json__open_object(json, key);
+    for (unsigned cost = 0; cost < HS_COST_COUNT; cost++) {
+        if (!(totals->rows->costs >> cost & 1))
+            continue;
+        hs_json__open_array(json, hs_cost__name((enum hs_cost)cost));
+        hs_json__number(json, NULL, values[cost].bytes);
+        hs_json__number(json, NULL, values[cost].count);
+        hs_json__close_array(json);
+    }
+    hs_json__close_object(json);
+}
+
+static void write_frame(struct hs_json *json, const struct totals *totals, const struct hs_sum_row *row)
+{
+    const struct hs_frame *frame = row->frame;
+    hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
+    if (totals->rows->by == HS_SUM_BY_LIBRARY)
+        return;
+    hs_json__string(json, "source", frame->file);
+    if (totals->rows->by == HS_SUM_BY_LINE)
+        hs_json__number(json, "line", row->number);
+}
+
+// The bounds of a power of two: [from, to). What was never freed has none.
+static void write_bounds(struct hs_json *json, uint64_t power)
+{
+    if (power > 64) {
+        hs_json__null(json, "from");
+        hs_json__null(json, "to");
+        return;
+    }
+    hs_json__number(json, "from", power ? (uint64_t)1 << (power - 1) : 0);
+    if (power < 64)
+        hs_json__number(json, "to", (uint64_t)1 << power);
+    else
+        hs_json__null(json, "to");
+}
+
+static void write_row(struct hs_json *json, const struct totals *totals, const struct hs_sum_row *row)
+{
+    char *memory = NULL;
+    const enum hs_sum_by by = totals->rows->by;
+    const char *name = name_of(totals, row);
+    hs_json__open_object(json, NULL);
+    hs_json__string(json, "key", by == HS_SUM_BY_FUNCTION ? hs_write__function(totals->question, name, &memory) : name);
+    free(memory);
+    if (row->frame)
+        write_frame(json, totals, row);
+    else if (by == HS_SUM_BY_THREAD)
+        hs_json__number(json, "thread", hs_write__thread(totals->question->store, (uint32_t)row->number));
+    else if (by != HS_SUM_BY_KIND)
+        write_bounds(json, row->number);
+    write_values(json, "self", totals, row->self);
+    write_values(json, "total", totals, row->total);
+    hs_json__close_object(json);
+}
+
+int hs_answer__totals(struct hs_question *question, FILE *out)
+{
+    const struct totals *totals = question->work;
+    struct hs_json json;
+    uint64_t skip = hs_question__number(question, "skip", 0);
+    uint64_t count = hs_question__number(question, "count", UINT64_MAX);
+    skip = skip < totals->count ? skip : totals->count;
+    count = count < totals->count - skip ? count : totals->count - skip;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    hs_json__string(&json, "by", hs_question__text(question, "by"));
+    hs_json__number(&json, "total_count", totals->count);
+    write_values(&json, "sum", totals, totals->rows->sum);
+    hs_json__open_array(&json, "rows");
+    for (uint64_t i = skip; i < skip + count && !ferror(out); i++)
+        write_row(&json, totals, &totals->rows->row[totals->order[i]]);
+    hs_json__close_array(&json);
+    hs_json__close_object(&json);
+    return 0;
+}

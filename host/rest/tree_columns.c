@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/tree_columns.h"
+
+#include "host/rest/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Texts by pointer: equal ones are one.
+struct texts {
+    const char **text;
+    bool *is_function;
+    size_t count;
+    uint32_t *slot; // number + 1
+    size_t slots;
+};
+
+struct columns {
+    struct hs_question *question;
+    const struct hs_function_tree *tree;
+    uint32_t *node;   // of the tree, parents before children
+    int32_t *parent;  // by the same
+    int32_t *text[3]; // names, libraries, files; -1: none
+    size_t count;
+    struct texts texts;
+};
+
+static size_t count_nodes(const struct hs_function_tree *tree)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < tree->count; i++)
+        count += tree->at[i].children;
+    return count;
+}
+
+static int32_t number_of(struct texts *texts, const char *text, bool is_function)
+{
+    if (!text)
+        return -1;
+    size_t i = (size_t)(((uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u) >> 32) & (texts->slots - 1);
+    while (texts->slot[i] && texts->text[texts->slot[i] - 1] != text)
+        i = (i + 1) & (texts->slots - 1);
+    if (!texts->slot[i]) {
+        texts->text[texts->count] = text;
+        texts->is_function[texts->count] = is_function;
+        texts->slot[i] = (uint32_t)++texts->count;
+    }
+    return (int32_t)texts->slot[i] - 1;
+}
+
+static void add_node(struct columns *columns, uint32_t node, int32_t parent)
+{
+    const size_t at = columns->count++;
+    const struct hs_frame *frame = columns->tree->at[node].frame;
+    columns->node[at] = node;
+    columns->parent[at] = parent;
+    columns->text[0][at] = number_of(&columns->texts, frame ? frame->function : NULL, true);
+    columns->text[1][at] = number_of(&columns->texts, frame && *frame->module ? frame->module : NULL, false);
+    columns->text[2][at] = number_of(&columns->texts, frame ? frame->file : NULL, false);
+}
+
+static void order_nodes(struct columns *columns)
+{
+    add_node(columns, 0, -1);
+    for (size_t at = 0; at < columns->count; at++) {
+        const struct hs_function_node *node = &columns->tree->at[columns->node[at]];
+        for (uint32_t i = 0; i < node->children; i++)
+            add_node(columns, node->first_child + i, (int32_t)at);
+    }
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+static void write_texts(struct hs_json *json, const struct columns *columns)
+{
+    hs_json__open_array(json, "strings");
+    for (size_t i = 0; i < columns->texts.count; i++) {
+        char *memory = NULL;
+        const char *text = columns->texts.text[i];
+        hs_json__string(json, NULL,
+                        columns->texts.is_function[i] ? hs_write__function(columns->question, text, &memory) : text);
+        free(memory);
+    }
+    hs_json__close_array(json);
+}
+
+static void write_numbers(struct hs_json *json, const char *key, const int32_t *numbers, size_t count)
+{
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        hs_json__signed(json, NULL, numbers[i]);
+    hs_json__close_array(json);
+}
+
+enum column { LINE, SIZE, COUNT, SELF_SIZE, SELF_COUNT };
+
+static uint64_t value_of(const struct hs_function_node *node, enum column column)
+{
+    switch (column) {
+    case LINE:
+        return node->frame ? node->frame->line : 0;
+    case SIZE:
+        return node->all.bytes;
+    case COUNT:
+        return node->all.count;
+    case SELF_SIZE:
+        return node->self.bytes;
+    default:
+        return node->self.count;
+    }
+}
+
+static void write_column(struct hs_json *json, const char *key, const struct columns *columns, enum column column)
+{
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < columns->count; i++)
+        hs_json__number(json, NULL, value_of(&columns->tree->at[columns->node[i]], column));
+    hs_json__close_array(json);
+}
+
+// Whether there are functions that the tree does not show.
+static bool leaves_out(const struct columns *columns)
+{
+    uint64_t shown = 0, below = 0;
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct hs_function_node *node = &columns->tree->at[columns->node[i]];
+        below += node->all.count - node->self.count;
+        shown += i ? node->all.count : 0;
+    }
+    return shown < below;
+}
+
+static void write_columns(const struct columns *columns, FILE *out)
+{
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    json.depth = 1; // it may stand in an object
+    putc('{', out);
+    hs_json__number(&json, "nodes", columns->count);
+    hs_json__boolean(&json, "left_out", leaves_out(columns));
+    write_texts(&json, columns);
+    write_numbers(&json, "parent", columns->parent, columns->count);
+    write_numbers(&json, "name", columns->text[0], columns->count);
+    write_numbers(&json, "library", columns->text[1], columns->count);
+    write_numbers(&json, "source", columns->text[2], columns->count);
+    write_column(&json, "line", columns, LINE);
+    write_column(&json, "size", columns, SIZE);
+    write_column(&json, "count", columns, COUNT);
+    write_column(&json, "self_size", columns, SELF_SIZE);
+    write_column(&json, "self_count", columns, SELF_COUNT);
+    putc('}', out);
+}
+
+int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree)
+{
+    const size_t count = count_nodes(tree);
+    struct columns columns = {.question = question, .tree = tree};
+    struct texts *texts = &columns.texts;
+    texts->slots = 1024;
+    while (texts->slots < 6 * count)
+        texts->slots *= 2;
+    columns.node = malloc(count * sizeof(*columns.node));
+    columns.parent = malloc(count * sizeof(*columns.parent));
+    for (size_t i = 0; i < 3; i++)
+        columns.text[i] = malloc(count * sizeof(*columns.text[i]));
+    texts->text = malloc(3 * count * sizeof(*texts->text));
+    texts->is_function = malloc(3 * count);
+    texts->slot = calloc(texts->slots, sizeof(*texts->slot));
+    const bool good = columns.node && columns.parent && columns.text[0] && columns.text[1] && columns.text[2] &&
+                      texts->text && texts->is_function && texts->slot;
+    if (good) {
+        order_nodes(&columns);
+        write_columns(&columns, out);
+    }
+    for (size_t i = 0; i < 3; i++)
+        free(columns.text[i]);
+    free(columns.node);
+    free(columns.parent);
+    free(texts->text);
+    free(texts->is_function);
+    free(texts->slot);
+    return !good ? -ENOMEM : ferror(out) ? -EPIPE : 0;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A tree of functions as arrays, one for each property: what clients read that show tens of thousands of nodes.
+#ifndef HEAPSONDE_HOST_REST_TREE_COLUMNS_H
+#define HEAPSONDE_HOST_REST_TREE_COLUMNS_H
+
+#include "host/rest/function_tree.h"
+#include "host/rest/question.h"
+
+// 0 or a negative errno.
+int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The frame of all pages: what is looked at above, the views at the side, the view, and how the same is asked elsewhere.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type Answer, keepsAnswers, useAnswer } from "./data/ask";
+import type { ListRow, Summary } from "./data/types";
+import { Chips } from "./parts/chips";
+import { lookedAt } from "./parts/controls";
+import { Login } from "./parts/login";
+import { copy } from "./parts/menu";
+import { Boundary, Pane, curl } from "./parts/pane";
+import { Strip } from "./parts/strip";
+import { address, changed, filterOf, go, question, type Route, toView, useRoute } from "./state/route";
+import { baseName, plain } from "./text/format";
+import { commandOf, VIEWS } from "./views/table";
+import { TracesView } from "./views/traces";
+
+function App() {
+  const route = useRoute();
+  const [slow, setSlow] = useState(0);
+  const list = useAnswer<ListRow[]>("/list", slow);
+  const reading = list.data?.some((row) => row.progress) ?? false;
+  useEffect(() => setSlow(reading ? 700 : list.problem && list.problem.status === 0 ? 3000 : 0), [reading, list.problem]);
+  // A token in the address has done its work.
+  useEffect(() => {
+    if (location.search)
+      history.replaceState(null, "", "/" + location.hash);
+  }, []);
+  const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
+  const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
+  useEffect(() => {
+    const whole = last ?? (row && row.id !== route.trace ? row : undefined);
+    if (whole)
+      go({ ...route, trace: whole.id }, true);
+  });
+  useEffect(() => {
+    const view = VIEWS.find((one) => one.name === route.view);
+    document.title = route.trace ? `${view?.title ?? ""} \u00b7 ${row ? baseName(row.executable) : ""} \u00b7 heapsonde` : "heapsonde";
+    document.body.dataset.view = route.view;
+  }, [route, row]);
+  if (list.problem?.status === 401)
+    return <Login again={list.retry} />;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
+      <Head route={route} list={list} row={row} />
+      {!route.trace ? <TracesView answer={list} />
+        : row ? <Trace route={route} row={row} key={row.id} />
+          : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
+            {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">It has {rows.length} others.</a></>}</p>}</Pane></main>}
+    </>
+  );
+}
+
+const THEMES = ["system", "light", "dark"];
+
+function setTheme(theme: string): void {
+  if (theme === "system")
+    delete document.documentElement.dataset.theme;
+  else
+    document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // Then it lasts as long as the page.
+  }
+  dispatchEvent(new Event("theme"));
+}
+
+function savedTheme(): string {
+  try {
+    return localStorage.getItem("theme") ?? "system";
+  } catch {
+    return "system";
+  }
+}
+
+function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined }) {
+  const [theme, choose] = useState(savedTheme);
+  const others = list.data?.filter((one) => one.id) ?? [];
+  return (
+    <header>
+      <a class="home" href="#/">heapsonde</a>
+      {route.trace && row && <select aria-label="Trace" value={row.id} onChange={(event) => go({ ...toView(route, route.view), trace: event.currentTarget.value })}>
+        {others.map((one) => <option key={one.id} value={one.id}>{baseName(one.executable) || baseName(one.path)} ({one.pid})</option>)}
+      </select>}
+      {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
+      {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
+      <span class="gap" />
+      <label class="theme">Theme <select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
+        {THEMES.map((one) => <option key={one}>{one}</option>)}
+      </select></label>
+    </header>
+  );
+}
+
+function Trace({ route, row }: { route: Route; row: ListRow }) {
+  const plainRoute = { ...route, parameters: new URLSearchParams() };
+  const path = question(plainRoute, "summary");
+  keepsAnswers.now = !row.growing;
+  const answer = useAnswer<Summary>(path);
+  const view = VIEWS.find((one) => one.name === route.view) ?? VIEWS[0]!;
+  return (
+    <div class="frame">
+      <nav class="rail" aria-label="Views">
+        {VIEWS.map((one, i) => <span key={one.name}>
+          {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
+          {one.blocks && row.holds === "sums" ? <span class="off" title="This trace holds sums of stacks, no single blocks">{one.title}</span>
+            : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
+        </span>)}
+      </nav>
+      <main id="main" tabIndex={-1} aria-label={view.title}>
+        <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
+        <Chips route={route} />
+        <Pane answer={answer} path={path}>
+          {(summary) => <>
+            <Strip route={route} summary={summary} />
+            {row.growing && <p class="note">The trace is still growing. <button type="button" onClick={() => location.reload()}>Refresh</button></p>}
+            <div class={"view view-" + view.name} data-view={view.name}>
+              <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
+            </div>
+            <Foot route={route} summary={summary} view={view} />
+          </>}
+        </Pane>
+      </main>
+    </div>
+  );
+}
+
+function Foot({ route, summary, view }: { route: Route; summary: Summary; view: (typeof VIEWS)[number] }) {
+  const { cost, events } = lookedAt(route, summary);
+  const command = commandOf(view, route, summary, cost, filterOf(route));
+  const asked: Record<string, string> = {
+    overview: question(route, "summary"), stacks: question(route, "allocation_groups", { sort_by: "only_matched.size", order: "dsc", count: 20 }),
+    blocks: question(route, "allocations", { sort_by: "size", order: "dsc", count: 20 }), timeline: question(route, "timeline"),
+    functions: question(route, "totals", { sort_by: `self.${cost}.bytes`, order: "dsc", count: 20 }), recording: question(route, "recording"),
+    flame: question(route, "call_tree", { cost, events: events.name === "heap" ? undefined : events.name }),
+    tree: question(route, "call_tree", { cost, events: events.name === "heap" ? undefined : events.name }),
+    sizes: question(route, "totals", { by: "size" }), threads: question(route, "totals", { by: "thread" }),
+    generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
+  };
+  const path = asked[view.name];
+  return (
+    <footer class="foot-bar">
+      {command && <><code title="the same in a terminal">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
+      {path && <><button type="button" onClick={() => copy(curl(path))}>Copy curl</button><a href={path} download={`${view.name}.json`}>JSON</a></>}
+      {route.parameters.has("ui.zoom") && <a href={address(changed(route, { "ui.zoom": undefined }))}>Zoom out</a>}
+    </footer>
+  );
+}
+
+addEventListener("keydown", (event) => {
+  const target = event.target as HTMLElement;
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  const box = document.querySelector<HTMLInputElement>(".search");
+  if (box && ((event.key === "/" && !typing) || (event.key === "f" && (event.ctrlKey || event.metaKey)))) {
+    event.preventDefault();
+    box.focus();
+    box.select();
+  }
+});
+
+setTheme(savedTheme());
+render(<App />, document.getElementById("app")!);

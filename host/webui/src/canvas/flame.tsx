@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The flame graph: a canvas as high as its pane, which scrolls inside; keys and the mouse do the same.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { high } from "../parts/high";
+import { Menu, type MenuItem } from "../parts/menu";
+import { baseName, bytes, count, exactBytes, plain, share } from "../text/format";
+import { theme } from "./colours";
+import { findHits, leftOutOf, libraryOf, type Model, nameOf, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
+import { type Box, boxAt, levels, paint, type Picture, ROW } from "./paint";
+
+export interface Speech { unit: Unit; value: (value: number) => string; thing: string }
+
+interface Props {
+  model: Model;
+  speech: Speech;
+  whole: number; // what shares are of
+  zoom: number[];
+  search: string;
+  flame: boolean;
+  label: string;
+  onZoom: (path: number[]) => void;
+  actions: (model: Model, node: number) => MenuItem[];
+}
+
+export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom, actions }: Props) {
+  const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [over, setOver] = useState<{ box: Box; x: number; y: number } | undefined>();
+  const [selected, select] = useState(-1);
+  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
+  const [, redraw] = useState(0);
+  const root = nodeAt(model, zoom);
+  const hits = useMemo(() => findHits(model, search), [model, search]);
+  const height = levels({ model, zoom: root }) * ROW;
+
+  const picture = (): Picture => ({
+    model, unit: speech.unit, zoom: root, ...size, scroll: pane.current?.scrollTop ?? 0, flame, hits, selected,
+    over: over && !over.box.leftOut ? over.box.node : -1,
+  });
+
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => {
+      const box = entry!.contentRect;
+      setSize({ width: Math.floor(box.width), height: Math.floor(box.height) });
+    });
+    watcher.observe(pane.current!);
+    const changed = (): void => redraw((n) => n + 1);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", changed);
+    addEventListener("theme", changed);
+    return () => {
+      watcher.disconnect();
+      scheme.removeEventListener("change", changed);
+      removeEventListener("theme", changed);
+    };
+  }, []);
+
+  useEffect(() => select(-1), [model]);
+
+  // The zoomed box is in sight; a flame grows upwards from its root.
+  useLayoutEffect(() => {
+    if (pane.current)
+      pane.current.scrollTop = flame ? Math.max(0, height - size.height - Math.max(0, model.depth[root]! - 4) * ROW)
+                                     : Math.max(0, model.depth[root]! - 4) * ROW;
+  }, [root, model, flame, size.height]);
+
+  const draw = (): void => {
+    const element = canvas.current, context = element?.getContext("2d");
+    if (!element || !context || !size.width)
+      return;
+    const ratio = devicePixelRatio || 1;
+    if (element.width !== size.width * ratio || element.height !== size.height * ratio) {
+      element.width = size.width * ratio;
+      element.height = size.height * ratio;
+      element.style.height = size.height + "px";
+    }
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    element.dataset.boxes = String(paint(context, picture(), theme()));
+    element.dataset.ready = String(model.count);
+  };
+  useLayoutEffect(draw);
+
+  const at = (event: MouseEvent): Box | undefined => {
+    const box = canvas.current!.getBoundingClientRect();
+    return boxAt(picture(), event.clientX - box.left, event.clientY - box.top);
+  };
+  const zoomTo = (node: number): void => onZoom(pathOf(model, node));
+
+  const step = (event: KeyboardEvent): void => {
+    const from = selected < 0 ? root : selected;
+    const parent = model.columns.parent[from]!;
+    const up = flame ? "ArrowDown" : "ArrowUp", down = flame ? "ArrowUp" : "ArrowDown";
+    let to = from;
+    if (event.key === up)
+      to = Math.max(0, parent);
+    else if (event.key === down)
+      to = model.children[from] ? model.first[from]! : from;
+    else if (event.key === "ArrowRight" && parent >= 0)
+      to = Math.min(from + 1, model.first[parent]! + model.children[parent]! - 1);
+    else if (event.key === "ArrowLeft" && parent >= 0)
+      to = Math.max(from - 1, model.first[parent]!);
+    else if (event.key === "Enter")
+      zoomTo(from);
+    else if (event.key === "Escape")
+      onZoom(zoom.slice(0, -1));
+    else if (event.key === "." || event.key === "ContextMenu") {
+      const box = pane.current!.getBoundingClientRect();
+      setMenu({ node: from, x: box.left + 40, y: box.top + 40 });
+    } else
+      return;
+    event.preventDefault();
+    event.stopPropagation();
+    select(to);
+  };
+
+  const shown = over?.box ?? (selected >= 0 ? { node: selected, leftOut: 0 } as Box : undefined);
+  return (
+    <div class="flame">
+      <div class="flame-pane" ref={pane} onScroll={draw} tabIndex={0} role="application" aria-label={label}
+           aria-description="Arrow keys choose a function, Enter zooms, Escape goes back, a full stop opens its actions"
+           onKeyDown={step}>
+        <div class="flame-space" ref={high(Math.max(height, size.height))}>
+          <canvas ref={canvas}
+                  onMouseMove={(event) => {
+                    const box = at(event);
+                    setOver(box && { box, x: event.clientX, y: event.clientY });
+                  }}
+                  onMouseLeave={() => setOver(undefined)}
+                  onClick={(event) => {
+                    const box = at(event);
+                    if (box)
+                      zoomTo(box.node), select(box.node);
+                  }}
+                  onContextMenu={(event) => {
+                    const box = at(event);
+                    event.preventDefault();
+                    if (box && !box.leftOut)
+                      select(box.node), setMenu({ node: box.node, x: event.clientX, y: event.clientY });
+                  }} />
+        </div>
+      </div>
+      <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole)}</p>
+      {hits && <p class="hits" data-hits={hits.count}>
+        {hits.count ? <>{count(hits.count)} boxes match; together {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
+          {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "nothing in this picture matches"}
+      </p>}
+      {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} />}
+      {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}
+                     close={() => (setMenu(undefined), pane.current?.focus())} />}
+    </div>
+  );
+}
+
+function said(model: Model, box: Box, speech: Speech, whole: number): string {
+  if (box.leftOut)
+    return `what is too small for this picture: ${speech.value(box.leftOut)}; click to see more of ${plain(nameOf(model, box.node))}`;
+  const value = valueOf(model, box.node, speech.unit);
+  return `${plain(nameOf(model, box.node))}: ${speech.value(value)}, ${share(value, whole)}`;
+}
+
+function Tip({ model, box, x, y, speech, whole }: { model: Model; box: Box; x: number; y: number; speech: Speech; whole: number }) {
+  const tip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = tip.current!, wide = element.offsetWidth, high = element.offsetHeight;
+    element.style.left = Math.max(4, Math.min(x + 14, innerWidth - wide - 8)) + "px";
+    element.style.top = (y + 18 + high > innerHeight ? y - high - 10 : y + 18) + "px";
+  });
+  const { node } = box, parent = model.columns.parent[node]!;
+  const value = valueOf(model, node, speech.unit);
+  return (
+    <div class="tip" ref={tip} role="tooltip">
+      <strong>{box.leftOut ? "Too small for this picture" : plain(nameOf(model, node))}</strong>
+      <table>
+        <tbody>
+          {box.leftOut ? <tr><th>left out</th><td>{speech.value(box.leftOut)}</td><td>{share(box.leftOut, whole)}</td></tr> : <>
+            <tr><th>with what it calls</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
+            <tr><th>itself</th><td>{speech.value(selfOf(model, node, speech.unit))}</td><td>{share(selfOf(model, node, speech.unit), whole)}</td></tr>
+            {parent >= 0 && <tr><th>of its caller</th><td /><td>{share(value, valueOf(model, parent, speech.unit))}</td></tr>}
+            {leftOutOf(model, node, speech.unit) > 0 &&
+              <tr><th>left out below</th><td>{speech.value(leftOutOf(model, node, speech.unit))}</td><td /></tr>}
+            {speech.thing === "blocks" && <tr><th>exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {count(model.columns.count[node]!)} blocks</td></tr>}
+            {speech.thing === "blocks" && speech.unit === "count" && <tr><th>bytes</th><td>{bytes(model.columns.size[node]!)}</td><td /></tr>}
+          </>}
+          {libraryOf(model, node) && <tr><th>library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
+          {sourceOf(model, node) && <tr><th>source</th><td colSpan={2}>{plain(sourceOf(model, node))}</td></tr>}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Draws the boxes of a tree that can be seen: what is narrower than a pixel is one box with its neighbours.
+import { shortName } from "../text/format";
+import { colourOf, type Theme } from "./colours";
+import { type Hits, libraryOf, type Model, nameOf, type Unit, valueOf } from "./model";
+
+export const ROW = 20;
+const NARROW = 0.7, LABEL = 26;
+
+export interface Box { node: number; x: number; width: number; depth: number; leftOut: number }
+
+export interface Picture {
+  model: Model; unit: Unit; zoom: number; width: number; height: number; scroll: number;
+  flame: boolean; // the root below
+  hits: Hits | undefined; selected: number; over: number;
+}
+
+// Visits the boxes from the top level on; those of one level from the left.
+function layOut(picture: Picture, visit: (box: Box) => void): void {
+  const { model, unit, zoom, width } = picture;
+  const first = Math.floor(picture.scroll / ROW) - 1, last = first + Math.ceil(picture.height / ROW) + 2;
+  const visible = (depth: number): boolean => {
+    const row = picture.flame ? levels(picture) - 1 - depth : depth;
+    return row >= first && row <= last;
+  };
+  const furthest = picture.flame ? levels(picture) - first : last + 1;
+  for (let at = zoom; at >= 0; at = model.columns.parent[at]!)
+    if (visible(model.depth[at]!))
+      visit({ node: at, x: 0, width, depth: model.depth[at]!, leftOut: 0 });
+  const scale = width / Math.max(1, valueOf(model, zoom, unit));
+  const stack: [node: number, x: number][] = [[zoom, 0]];
+  while (stack.length) {
+    const [node, begin] = stack.pop()!;
+    const depth = model.depth[node]! + 1, from = model.first[node]!, to = from + model.children[node]!;
+    if (depth > furthest)
+      continue;
+    let x = begin, narrow = 0, one = -1, shown = 0;
+    for (let child = from; child < to; child++) {
+      const wide = valueOf(model, child, unit) * scale;
+      shown += wide;
+      if (wide < NARROW) {
+        narrow += wide;
+        one = child;
+        x += wide;
+        continue;
+      }
+      if (visible(depth))
+        visit({ node: child, x, width: wide, depth, leftOut: 0 });
+      if (model.children[child] || model.columns.self_size[child] !== model.columns.size[child])
+        stack.push([child, x]);
+      x += wide;
+    }
+    if (narrow >= NARROW && visible(depth))
+      visit({ node: one, x: x - narrow, width: narrow, depth, leftOut: 0 });
+    const own = (unit === "bytes" ? model.columns.self_size : model.columns.self_count)[node]! * scale;
+    const rest = valueOf(model, node, unit) * scale - own - shown;
+    if (rest > 2 && visible(depth))
+      visit({ node, x, width: rest, depth, leftOut: rest / scale });
+  }
+}
+
+export function levels(picture: Pick<Picture, "model" | "zoom">): number {
+  return picture.model.deepest + 2;
+}
+
+function top(picture: Picture, depth: number): number {
+  return (picture.flame ? levels(picture) - 1 - depth : depth) * ROW - picture.scroll;
+}
+
+export function boxAt(picture: Picture, x: number, y: number): Box | undefined {
+  let found: Box | undefined;
+  layOut(picture, (box) => {
+    const at = top(picture, box.depth);
+    if (y >= at && y < at + ROW && x >= box.x && x < box.x + box.width)
+      found = box;
+  });
+  return found;
+}
+
+let hatch: CanvasPattern | null = null, hatched = "";
+
+function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPattern | string {
+  if (hatched !== theme.line) {
+    const small = document.createElement("canvas");
+    small.width = small.height = 6;
+    const lines = small.getContext("2d")!;
+    lines.strokeStyle = theme.faint;
+    lines.globalAlpha = 0.55;
+    lines.beginPath();
+    lines.moveTo(0, 6), lines.lineTo(6, 0);
+    lines.stroke();
+    hatch = context.createPattern(small, "repeat");
+    hatched = theme.line;
+  }
+  return hatch ?? theme.line;
+}
+
+const widths = new Map<string, number>();
+
+// Where a name is too long its last part says most.
+function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const whole = cut(context, text, room), last = text.lastIndexOf("::");
+  return whole === text || last < 1 ? whole : cut(context, "\u2026" + text.slice(last + 2), room);
+}
+
+function cut(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const unit = (sign: string): number => {
+    let wide = widths.get(sign);
+    if (wide === undefined)
+      widths.set(sign, wide = context.measureText(sign).width);
+    return wide;
+  };
+  let wide = 0;
+  for (let i = 0; i < text.length; i++) {
+    wide += unit(text[i]!);
+    if (wide > room)
+      return text.slice(0, Math.max(0, i - 1)) + "\u2026";
+  }
+  return text;
+}
+
+export function paint(context: CanvasRenderingContext2D, picture: Picture, theme: Theme): number {
+  const { model, zoom } = picture;
+  let drawn = 0;
+  context.clearRect(0, 0, picture.width, picture.height);
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  layOut(picture, (box) => {
+    const y = top(picture, box.depth), wide = Math.max(NARROW, box.width - (box.width > 3 ? 1 : 0));
+    drawn++;
+    const faded = picture.hits && !picture.hits.is[box.node];
+    context.globalAlpha = faded ? 0.35 : model.depth[box.node]! < model.depth[zoom]! && !box.leftOut ? 0.6 : 1;
+    if (box.leftOut) {
+      context.fillStyle = hatching(context, theme);
+      context.fillRect(box.x, y, wide, ROW - 1);
+    } else {
+      context.fillStyle = box.node ? colourOf(libraryOf(model, box.node), theme.dark) : theme.fill;
+      context.fillRect(box.x, y, wide, ROW - 1);
+    }
+    if (picture.hits?.is[box.node] && !box.leftOut && wide > 4) {
+      context.strokeStyle = theme.accent;
+      context.lineWidth = 2;
+      context.strokeRect(box.x + 1, y + 1, wide - 2, ROW - 3);
+    }
+    if ((box.node === picture.selected || box.node === picture.over) && !box.leftOut) {
+      context.globalAlpha = 1;
+      context.strokeStyle = theme.text;
+      context.lineWidth = box.node === picture.selected ? 2 : 1;
+      context.strokeRect(box.x + 0.5, y + 0.5, Math.max(1, wide - 1), ROW - 2);
+    }
+    if (wide > LABEL) {
+      context.fillStyle = theme.text;
+      const text = box.leftOut ? "left out" : shortName(nameOf(model, box.node));
+      context.fillText(fitted(context, text, wide - 8), box.x + 4, y + ROW / 2);
+    }
+  });
+  context.globalAlpha = 1;
+  return drawn;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Asking REST: at most four questions at a time, equal ones asked once, each with an end that its pane decides.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export class Refusal extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+const MOST = 4;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function turn(signal: AbortSignal): Promise<void> {
+  if (running < MOST) {
+    running++;
+    return;
+  }
+  await new Promise<void>((resolve, reject) => {
+    waiting.push(resolve);
+    signal.addEventListener("abort", () => {
+      const at = waiting.indexOf(resolve);
+      if (at >= 0)
+        waiting.splice(at, 1), reject(new DOMException("aborted", "AbortError"));
+    });
+  });
+}
+
+function next(): void {
+  const other = waiting.shift();
+  if (other)
+    other();
+  else
+    running--;
+}
+
+export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+  await turn(signal);
+  try {
+    const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    const text = await answer.text();
+    if (!answer.ok)
+      throw new Refusal(answer.status, text.trim() || answer.statusText);
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      throw new Refusal(0, "the answer is no JSON; it may have been cut off on its way");
+    }
+  } catch (problem) {
+    if (problem instanceof TypeError)
+      throw new Refusal(0, "the server does not answer; it may have been stopped");
+    throw problem;
+  } finally {
+    next();
+  }
+}
+
+export interface Answer<T> {
+  data: T | undefined;      // the last good one
+  of: string | undefined;   // the question that it answers
+  problem: Refusal | undefined;
+  loading: boolean;
+  retry: () => void;
+}
+
+// Answers of finished traces stay as they are: what was looked at a moment ago is there at once.
+const kept = new Map<string, unknown>();
+const KEPT = 40;
+
+function keep(path: string, data: unknown): void {
+  kept.delete(path);
+  kept.set(path, data);
+  if (kept.size > KEPT)
+    kept.delete(kept.keys().next().value!);
+}
+
+export function forgetAnswers(): void {
+  kept.clear();
+}
+
+export let keepsAnswers = { now: true };
+
+export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
+  const [state, set] = useState<{ data?: T; of?: string; problem?: Refusal; loading: boolean }>({ loading: !!path });
+  const [round, again] = useState(0);
+  const last = useRef(path);
+  last.current = path;
+  useEffect(() => {
+    if (!path)
+      return;
+    const known = round ? undefined : kept.get(path) as T | undefined;
+    if (known !== undefined) {
+      keep(path, known);
+      set({ data: known, of: path, loading: false });
+      return;
+    }
+    const end = new AbortController();
+    set((before) => ({ ...before, problem: undefined, loading: true }));
+    let patience = 0;
+    const run = (): void => {
+      ask<T>(path, end.signal).then(
+        (data) => {
+          if (keepsAnswers.now && path !== "/list")
+            keep(path, data);
+          set({ data, of: path, loading: false });
+        },
+        (problem: unknown) => {
+          if (end.signal.aborted)
+            return;
+          const refusal = problem instanceof Refusal ? problem : new Refusal(0, String(problem));
+          if (refusal.status === 503 && patience++ < 20)
+            setTimeout(run, Math.min(4000, 250 * 2 ** patience));
+          else
+            set((before) => ({ ...before, problem: refusal, loading: false }));
+        });
+    };
+    run();
+    return () => end.abort();
+  }, [path, round]);
+  useEffect(() => {
+    if (!every)
+      return;
+    const timer = setTimeout(() => again((before) => before + 1), every);
+    return () => clearTimeout(timer);
+  }, [every, round, state]);
+  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading,
+           retry: () => again((before) => before + 1) };
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The answers of REST that the page reads; /openapi.json describes them.
+
+export type Cost = "peak" | "live" | "allocated" | "temporary";
+export type Pair = [bytes: number, count: number];
+
+export interface Time { secs: number; fract_nsecs: number }
+
+export interface ListRow {
+  id: string;
+  path: string;
+  progress?: { done: number; total: number };
+  executable: string;
+  cmdline: string;
+  architecture: string;
+  final_allocated: number;
+  final_allocated_count: number;
+  runtime: Time;
+  timestamp: Time;
+  unique_backtrace_count: number;
+  growing: boolean;
+  problem: string | null;
+  pid: number;
+  file_size: number;
+  holds: string;
+  allocations: number;
+}
+
+export interface EventsKind {
+  name: string; words: string; unit: string; thing: string; absence: string | null; costs: Cost[];
+}
+
+export interface Summary {
+  program: string; command: string; trace: string; trace_id: string; arch: string; pid: number; state: string;
+  incomplete: string | null; holds: string; duration_ns: number; start_realtime_ns: number;
+  allocations: number; deallocations: number; reallocations: number;
+  allocated_bytes: number; allocated_usable_bytes: number;
+  live_bytes: number; live_usable_bytes: number; live_count: number;
+  peak_bytes: number; peak_usable_bytes: number; peak_count: number; peak_time_ns: number;
+  temporary_count: number; temporary_bytes: number; culled_count: number;
+  threads: number; stacks: number; growing: boolean;
+  unknown_frees: number; missed_frees: number; guessed_stacks: number; damaged_chunks: number;
+  truncated: Record<string, number>; dropped: Record<string, number>;
+  allocator: string | null; perf: string | null;
+  events: EventsKind[];
+  marks: { time_ns: number; kind: string; text: string | null }[];
+}
+
+export interface Timeline {
+  start_ns: number; interval_ns: number; end_ns: number;
+  allocated_size: number[]; allocated_count: number[]; allocations: number[]; deallocations: number[];
+  end_size: number[]; end_count: number[]; bytes_in: number[]; bytes_out: number[];
+}
+
+export interface TotalsRow {
+  key: string; library?: string | null; source?: string | null; line?: number; thread?: number;
+  from?: number | null; to?: number | null;
+  self: Partial<Record<Cost, Pair>>; total: Partial<Record<Cost, Pair>>;
+}
+
+export interface Totals { by: string; total_count: number; sum: Partial<Record<Cost, Pair>>; rows: TotalsRow[] }
+
+export interface TreeColumns {
+  nodes: number; left_out: boolean; strings: string[];
+  parent: number[]; name: number[]; library: number[]; source: number[]; line: number[];
+  size: number[]; count: number[]; self_size: number[]; self_count: number[];
+}
+
+export interface Frame { function?: string; library?: string; source?: string; line?: number; address_s: string; is_inline: boolean }
+
+export interface GroupHalf {
+  size: number; allocated_count: number; leaked_count: number; leaked_size: number;
+  min_timestamp_relative: Time; max_timestamp_relative: Time; interval: Time;
+}
+
+export interface Group { backtrace_id: number; backtrace: Frame[]; only_matched: GroupHalf; all: GroupHalf }
+
+export interface Block {
+  id: number; address_s: string; size: number; extra_space: number; thread: number; backtrace_id: number;
+  backtrace: Frame[]; timestamp_relative: Time; timestamp: Time; deallocation?: { timestamp: Time; thread: number };
+}
+
+export interface Recording {
+  cut_stacks: { reason: string; stacks: number; allocations: number; allocated_bytes: number }[];
+  guessed: { stacks: number; allocations: number; allocated_bytes: number };
+  missing_symbols: { module: string; build_id: string | null; reason: string | null; file: string | null; frames: number;
+                     unnamed_frames: number; stacks: number; allocated_bytes?: number; wanted: Record<string, string> }[];
+}
+
+export function ns(time: Time): number {
+  return time.secs * 1e9 + time.fract_nsecs;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What can be done with a function, wherever it is shown.
+import { type Model, nameOf, pathOf, stackOf } from "../canvas/model";
+import { changed, exactly, go, type Route, toView } from "../state/route";
+import { copy, type MenuItem } from "./menu";
+
+export function functionActions(route: Route, name: string): MenuItem[] {
+  return [
+    { name: "Its callers and callees", run: () => go(toView(route, "functions", { function: name })) },
+    { name: "Only stacks through it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Without stacks through it", run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
+    { name: "Copy the name", run: () => copy(name) },
+  ];
+}
+
+export function nodeActions(route: Route) {
+  return (model: Model, node: number): MenuItem[] => [
+    { name: "Zoom in", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
+    ...(node ? functionActions(route, nameOf(model, node)) : []),
+    { name: "Copy the stack", run: () => copy(stackOf(model, node).join("\n") + "\n") },
+    { name: "Copy a link", run: () => copy(location.href) },
+  ];
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The filter: a chip for each of its parts, which takes it away again, and the editor with everything that REST filters by.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useAnswer } from "../data/ask";
+import { address, filterOf, go, isFilter, type Route } from "../state/route";
+import { plain } from "../text/format";
+import { filterName, LIFETIMES } from "../text/words";
+
+function without(route: Route, name: string, value: string): Route {
+  const parameters = new URLSearchParams();
+  let gone = false;
+  for (const [other, given] of route.parameters)
+    if (!gone && other === name && given === value)
+      gone = true;
+    else if (other !== "ui.zoom")
+      parameters.append(other, given);
+  return { ...route, parameters };
+}
+
+export function Chips({ route }: { route: Route }) {
+  const [editing, edit] = useState(false);
+  const chips = [...filterOf(route)];
+  const nothing = (): Route => {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of route.parameters)
+      if (!isFilter(name) && name !== "ui.zoom")
+        parameters.append(name, value);
+    return { ...route, parameters };
+  };
+  return (
+    <div class="chips">
+      <span id="filter-label">Filter</span>
+      {!chips.length && <span class="faint">none: all blocks</span>}
+      {chips.map(([name, value]) => (
+        <a class="chip" key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
+          {filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
+        </a>))}
+      {chips.length > 1 && <a class="chip plain" href={address(nothing())}>remove all</a>}
+      <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>
+      {editing && <Editor route={route} close={() => edit(false)} />}
+    </div>
+  );
+}
+
+interface Parameter { name: string; description: string; schema: { type: string; enum?: string[] } }
+
+const TABS: { name: string; of: RegExp }[] = [
+  { name: "Time", of: /^(from|to|alive_at|alive_at_2|lifetime|lifetime_min|lifetime_max|marker)$/ },
+  { name: "Size", of: /size_m(in|ax)$/ },
+  { name: "Stack", of: /regex$|^backtrace|library$|^thread$|^deallocation_backtraces$/ },
+  { name: "Group", of: /^group_/ },
+  { name: "Realloc chain", of: /chain/ },
+  { name: "Address", of: /^address|^from_map$|^mmaped$|^arena$|^jemalloc$/ },
+  { name: "Reading", of: /^era$|^time_unit$|^custom_filter$/ },
+];
+
+function Editor({ route, close }: { route: Route; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const answer = useAnswer<{ components: { parameters: Record<string, Parameter> } }>("/openapi.json");
+  const [tab, setTab] = useState(0);
+  const [values, setValues] = useState<Record<string, string>>(() => {
+    const now: Record<string, string> = {};
+    for (const [name, value] of filterOf(route))
+      now[name] = now[name] ? now[name] + "\n" + value : value;
+    return now;
+  });
+  useEffect(() => dialog.current?.showModal(), []);
+  const apply = (): void => {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of route.parameters)
+      if (!isFilter(name) && name !== "ui.zoom")
+        parameters.append(name, value);
+    for (const [name, value] of Object.entries(values))
+      for (const one of value.split("\n"))
+        if (one.trim())
+          parameters.append(name, one.trim());
+    close();
+    go({ ...route, parameters });
+  };
+  const all = Object.values(answer.data?.components.parameters ?? {});
+  const at: Parameter = { name: "at", description: "only blocks that were there at this instant: a time, or peak for when the heap was largest", schema: { type: "string" } };
+  const shown = [...(tab === 0 && all.length ? [at] : []), ...all.filter((one) => TABS.findIndex(({ of }) => of.test(one.name)) === tab)];
+  return (
+    <dialog ref={dialog} onClose={close} aria-label="Filter">
+      <form method="dialog" onSubmit={(event) => (event.preventDefault(), apply())}>
+        <h2>Filter</h2>
+        <p class="faint">Everything that is given has to hold. Sizes are such as 4K, times such as 1.5s, 50% or 300ms.</p>
+        <div class="choice" role="group" aria-label="Kinds of filters">
+          {TABS.map(({ name }, i) => {
+            const used = Object.keys(values).filter((key) => values[key] && TABS.findIndex((other) => other.of.test(key)) === i).length;
+            return <button type="button" key={name} aria-pressed={i === tab} onClick={() => setTab(i)}>{name}{used ? ` (${used})` : ""}</button>;
+          })}
+        </div>
+        {answer.problem && <p class="problem" role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></p>}
+        <div class="fields">
+          {shown.map((one) => <Field key={one.name} of={one} value={values[one.name] ?? ""}
+            set={(value) => setValues({ ...values, [one.name]: value })} />)}
+        </div>
+        <div class="buttons">
+          <button type="submit" class="main">Apply</button>
+          <button type="button" onClick={() => setValues({})}>Clear all</button>
+          <button type="button" onClick={close}>Cancel</button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+function Field({ of, value, set }: { of: Parameter; value: string; set: (value: string) => void }) {
+  const id = "filter-" + of.name;
+  const input = { id, value, "aria-describedby": id + "-help",
+                  onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value) };
+  return (
+    <div class="field">
+      <label for={id}>{filterName(of.name)}</label>
+      {of.schema.enum ? <select {...input}><option value="">any</option>{of.schema.enum.map((word) => <option key={word} value={word}>{LIFETIMES[word] ?? word.replace(/_/g, " ")}</option>)}</select>
+        : of.schema.type === "array" ? <textarea {...input} rows={2} />
+        : <input {...input} type="text" inputMode={of.schema.type === "integer" ? "numeric" : "text"} spellcheck={false} autocomplete="off" />}
+      <p id={id + "-help"} class="faint">{of.description}{of.schema.type === "array" ? "; one in each line" : ""}</p>
+    </div>
+  );
+}

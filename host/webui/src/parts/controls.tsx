@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Switches of what is looked at: they are links to the address with that choice.
+import type { Cost, EventsKind, Summary } from "../data/types";
+import { bytes, count, duration } from "../text/format";
+import type { Speech } from "../canvas/flame";
+import { COSTS, EVENTS } from "../text/words";
+import { address, changed, type Changes, type Route } from "../state/route";
+
+export function Choice({ label, choices, now, to }: {
+  label: string; now: string; to: (value: string) => string;
+  choices: { value: string; name: string; title?: string; off?: string | null }[];
+}) {
+  return (
+    <div class="choice" role="group" aria-label={label}>
+      {choices.map(({ value, name, title, off }) => off
+        ? <span key={value} class="off" title={off} aria-disabled="true">{name}</span>
+        : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
+    </div>
+  );
+}
+
+export interface Looked { events: EventsKind; cost: Cost; speech: Speech }
+
+// What of the trace is looked at: events that it has, a cost that these have, bytes or blocks.
+export function lookedAt(route: Route, summary: Summary): Looked {
+  const wanted = route.parameters.get("events") ?? "heap";
+  const events = summary.events.find((kind) => kind.name === wanted) ?? summary.events[0]!;
+  const asked = route.parameters.get("cost") as Cost | null;
+  const cost = asked && events.costs.includes(asked) ? asked : events.costs[0]!;
+  const unit = route.parameters.get("ui.unit") === "count" ? "count" : "bytes";
+  const value = unit === "count" ? (n: number) => `${count(n)} ${events.thing}`
+    : events.unit === "bytes" ? bytes : events.unit === "nanoseconds" ? duration : (n: number) => count(n);
+  return { events, cost, speech: { unit, value, thing: events.thing } };
+}
+
+export function Look({ route, summary, units = true }: { route: Route; summary: Summary; units?: boolean }) {
+  const { events, cost, speech } = lookedAt(route, summary);
+  const to = (changes: Changes): string => address(changed(route, { "ui.zoom": undefined, ...changes }));
+  const sizes = events.unit === "bytes" ? "Bytes" : events.unit === "nanoseconds" ? "Time" : "Faults";
+  return (
+    <div class="controls">
+      {summary.events.some((kind) => kind.name !== "heap" && !kind.absence) &&
+        <Choice label="What is counted" now={events.name} to={(value) => to({ events: value === "heap" ? undefined : value, cost: undefined })}
+                choices={summary.events.map((kind) => ({ value: kind.name, name: EVENTS[kind.name] ?? kind.name, off: kind.absence && `The trace ${kind.absence}` }))} />}
+      {events.costs.length > 1 &&
+        <Choice label="Which blocks" now={cost} to={(value) => to({ cost: value })}
+                choices={events.costs.map((value) => ({ value, name: COSTS[value].name, title: COSTS[value].explained }))} />}
+      {units && <Choice label="Unit" now={speech.unit} to={(value) => to({ "ui.unit": value === "bytes" ? undefined : value })}
+              choices={[{ value: "bytes", name: sizes }, { value: "count", name: events.thing === "blocks" ? "Blocks" : "Samples" }]} />}
+    </div>
+  );
+}

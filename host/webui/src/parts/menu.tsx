@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Actions of what was chosen: with the mouse or with arrow keys and Enter.
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { plain } from "../text/format";
+
+export interface MenuItem { name: string; run: () => void }
+
+export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = list.current!;
+    element.style.left = Math.max(4, Math.min(x, innerWidth - element.offsetWidth - 8)) + "px";
+    element.style.top = Math.max(4, Math.min(y, innerHeight - element.offsetHeight - 8)) + "px";
+    element.querySelector("button")?.focus();
+  }, []);
+  useEffect(() => {
+    const away = (event: Event): void => {
+      if (!list.current?.contains(event.target as Node))
+        close();
+    };
+    addEventListener("pointerdown", away);
+    return () => removeEventListener("pointerdown", away);
+  }, []);
+  const key = (event: KeyboardEvent): void => {
+    const buttons = [...list.current!.querySelectorAll("button")], at = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    if (event.key === "Escape" || event.key === "Tab")
+      close();
+    else if (event.key === "ArrowDown")
+      buttons[(at + 1) % buttons.length]?.focus();
+    else if (event.key === "ArrowUp")
+      buttons[(at + buttons.length - 1) % buttons.length]?.focus();
+    else
+      return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="menu" ref={list} role="menu" aria-label={"Actions for " + plain(title)} onKeyDown={key}>
+      <p>{plain(title)}</p>
+      {items.map((item) => <button type="button" role="menuitem" key={item.name}
+                                   onClick={() => (close(), item.run())}>{item.name}</button>)}
+    </div>
+  );
+}
+
+export function copy(text: string): void {
+  if (navigator.clipboard)
+    void navigator.clipboard.writeText(text).catch(() => copyOld(text));
+  else
+    copyOld(text);
+}
+
+// Without a secure origin browsers have no clipboard but this one.
+function copyOld(text: string): void {
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What asks the server: nothing at first, the last picture while the next one is asked for, and what went wrong where it went wrong.
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Answer } from "../data/ask";
+import { copy } from "./menu";
+
+export class Boundary extends Component<{ children: ComponentChildren; of: string }, { problem?: Error }> {
+  override state: { problem?: Error } = {};
+  static override getDerivedStateFromError(problem: Error) {
+    return { problem };
+  }
+  override componentDidUpdate(before: { of: string }): void {
+    if (before.of !== this.props.of && this.state.problem)
+      this.setState({ problem: undefined });
+  }
+  override render() {
+    if (!this.state.problem)
+      return this.props.children;
+    return <div class="problem" role="alert"><p>This part of the page failed: {String(this.state.problem.message)}</p>
+      <button type="button" onClick={() => this.setState({ problem: undefined })}>Try again</button></div>;
+  }
+}
+
+export function Pane<T>({ answer, path, children, empty }: {
+  answer: Answer<T>; path: string | undefined; children: (data: T) => ComponentChildren; empty?: (data: T) => ComponentChildren;
+}) {
+  const { data, problem, loading } = answer;
+  const stale = loading && data !== undefined;
+  return (
+    <div class={"pane" + (stale ? " stale" : "")} aria-busy={loading} data-state={problem ? "problem" : loading ? "loading" : "ready"}>
+      {loading && <Working since={path} />}
+      {problem && <div class="problem" role="alert">
+        <p>{problem.message}</p>
+        {problem.status === 410 && <p>The file was changed on the disk. Start the server again to read it anew.</p>}
+        {problem.status === 422 && <p>This trace holds sums of stacks, no single blocks.</p>}
+        <button type="button" onClick={answer.retry}>Retry</button>
+        {path && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
+      </div>}
+      {data !== undefined && (empty?.(data) ?? children(data))}
+    </div>
+  );
+}
+
+export function curl(path: string): string {
+  return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;
+}
+
+function Working({ since }: { since: string | undefined }) {
+  const [ms, set] = useState(0);
+  useEffect(() => {
+    const began = performance.now();
+    const timer = setInterval(() => set(performance.now() - began), 200);
+    return () => clearInterval(timer);
+  }, [since]);
+  return <div class="working" role="status">{ms > 1000 ? `still working, ${(ms / 1000).toFixed(1)} s` : ""}</div>;
+}

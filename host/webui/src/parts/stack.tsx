@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Stacks as text: in a row the innermost functions, opened all of them.
+import { useAnswer } from "../data/ask";
+import type { Frame } from "../data/types";
+import { address, question, type Route, toView } from "../state/route";
+import { baseName, plain, shortName } from "../text/format";
+import { copy } from "./menu";
+import { Pane } from "./pane";
+
+// What stands between the allocator and the program, with its result's type before it or not.
+const INSIDE = /^(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|operator new|__libc_|_Zn|g_malloc|g_slice|__rust_)|(^|[ *&])(std|__gnu_cxx|alloc|boost)::/;
+
+export function frameText(frame: Frame): string {
+  return frame.function ? shortName(frame.function) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
+}
+
+// The innermost functions that are the program's own, at most four.
+export function shortStack(frames: Frame[]): string {
+  const inner = [...frames].reverse();
+  let from = 0;
+  while (from < inner.length - 1 && INSIDE.test(inner[from]!.function ?? ""))
+    from++;
+  const names: string[] = [];
+  for (const frame of inner.slice(from)) {
+    const text = frameText(frame);
+    if (names[names.length - 1] !== text)
+      names.push(text);
+    if (names.length === 4)
+      break;
+  }
+  return names.join(" \u2039 ") || "no stack";
+}
+
+export function Stack({ route, id, title }: { route: Route; id: number; title: string }) {
+  const path = question(route, `backtrace/${id}`, {}, false);
+  const answer = useAnswer<{ frames?: Frame[]; backtrace?: Frame[] } | Frame[]>(path);
+  return (
+    <section class="stack" aria-label={title}>
+      <h3>{title}</h3>
+      <Pane answer={answer} path={path}>
+        {(data) => {
+          const frames = (Array.isArray(data) ? data : data.frames ?? data.backtrace ?? []).slice().reverse();
+          return <>
+            <p class="tools">
+              <a class="button" href={address(toView(route, "flame", { backtraces: String(id) }))}>Flame graph of it</a>
+              <a class="button" href={address(toView(route, "blocks", { backtraces: String(id) }))}>Its blocks</a>
+              <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.address_s).join("\n") + "\n")}>Copy</button>
+            </p>
+            <ol class="frames">
+              {frames.map((frame, i) => <li key={i} class={frame.is_inline ? "inlined" : ""}>
+                {frame.function ? <a href={address(toView(route, "functions", { function: frame.function }))} title={plain(frame.function)}>{shortName(frame.function)}</a>
+                  : <span>{frameText(frame)}</span>}
+                <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && `${baseName(frame.source)}${frame.line ? ":" + frame.line : ""}`}</span>
+              </li>)}
+            </ol>
+          </>;
+        }}
+      </Pane>
+    </section>
+  );
+}

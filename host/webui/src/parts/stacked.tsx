@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What was live over time, in layers: by library, function, file or thread.
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { isDark, theme } from "../canvas/colours";
+import { useAnswer } from "../data/ask";
+import { address, changed, exactly, question, type Route, toView } from "../state/route";
+import { baseName, bytes, duration, plain, shortName } from "../text/format";
+import { Choice } from "./controls";
+import { Pane } from "./pane";
+
+interface Series { key: string; library?: string | null; thread?: number; size: number[]; count: number[] }
+interface TimelineBy { by: string; start_ns: number; interval_ns: number; end_ns: number; series: Series[]; rest: { size: number[]; count: number[] } }
+
+const HIGH = 200;
+// Okabe and Ito's colours, which all eyes tell apart; what is left over is grey.
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a700", "#5f9ea0", "#a05a2c"];
+
+const BY = [{ value: "library", name: "Libraries" }, { value: "function", name: "Functions" }, { value: "source", name: "Files" }, { value: "thread", name: "Threads" }];
+
+function nameOf(by: string, series: Series): string {
+  return by === "thread" ? `${plain(series.key) || "thread"} ${series.thread ?? ""}` : by === "source" ? baseName(series.key) : shortName(series.key);
+}
+
+function filterFor(route: Route, by: string, series: Series): string {
+  const changes = by === "thread" ? { thread: String(series.thread) } : by === "library" ? { library: series.key }
+    : by === "source" ? { source_regex: exactly(series.key) } : { function_regex: exactly(series.key) };
+  return address(toView(changed(route, changes), "flame"));
+}
+
+export function Stacked({ route, wide, over, setOver }: {
+  route: Route; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
+}) {
+  const by = route.parameters.get("ui.layers") ?? "library";
+  const path = question(route, "timeline_by", { by, width: 600, top: 10 });
+  const answer = useAnswer<TimelineBy>(path);
+  return (
+    <section class="layers" aria-label="Live memory in layers">
+      <div class="bar"><h2>Live memory by who allocated it</h2>
+        <Choice label="Layers" now={by} to={(value) => address(changed(route, { "ui.layers": value === "library" ? undefined : value }))} choices={BY} /></div>
+      <Pane answer={answer} path={path} empty={(data) => data.series.length ? undefined : <p class="empty">No block matches.</p>}>
+        {(data) => <Layers data={data} wide={wide} over={over} setOver={setOver} route={route} />}
+      </Pane>
+    </section>
+  );
+}
+
+function Layers({ data, wide, over, setOver, route }: {
+  data: TimelineBy; wide: number; over: number | undefined; setOver: (at: number | undefined) => void; route: Route;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const points = data.rest.size.length;
+  // From below: the rest, then the smallest.
+  const layers = useMemo(() => [data.rest.size, ...data.series.map((series) => series.size).reverse()], [data]);
+  const tops = useMemo(() => {
+    const sums: Float64Array[] = [];
+    layers.forEach((values, i) => sums.push(Float64Array.from(values, (value, at) => value + (sums[i - 1]?.[at] ?? 0))));
+    return sums;
+  }, [layers]);
+  const most = useMemo(() => Math.max(1, ...(tops.at(-1) ?? [])), [tops]);
+  const colourOf = (layer: number): string => layer ? COLOURS[(data.series.length - layer) % COLOURS.length]! : isDark() ? "#777" : "#999";
+  useLayoutEffect(() => {
+    const element = canvas.current!, context = element.getContext("2d")!, ratio = devicePixelRatio || 1, colours = theme();
+    element.width = wide * ratio;
+    element.height = HIGH * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const x = (i: number): number => i / Math.max(1, points) * wide, y = (value: number): number => HIGH - value / most * (HIGH - 4);
+    for (let layer = layers.length - 1; layer >= 0; layer--) {
+      context.beginPath();
+      context.moveTo(0, HIGH);
+      for (let i = 0; i < points; i++)
+        context.lineTo(x(i), y(tops[layer]![i]!)), context.lineTo(x(i + 1), y(tops[layer]![i]!));
+      context.lineTo(wide, HIGH);
+      context.fillStyle = colourOf(layer);
+      context.fill();
+    }
+    if (over !== undefined)
+      context.fillStyle = colours.text, context.fillRect(Math.round(x(over + 0.5)), 0, 1, HIGH);
+  });
+  const at = over !== undefined && over < points ? over : undefined;
+  const value = (values: number[]): string => bytes(at === undefined ? Math.max(...values) : values[at]!);
+  return (
+    <figure class="chart">
+      <canvas ref={canvas} class="tall" role="img" aria-label={`Live memory in ${data.series.length} layers, at most ${bytes(most)}`}
+        onPointerMove={(event) => {
+          const box = canvas.current!.getBoundingClientRect();
+          setOver(Math.max(0, Math.min(points - 1, Math.floor((event.clientX - box.left) / box.width * points))));
+        }}
+        onPointerLeave={() => setOver(undefined)} />
+      <figcaption>{at === undefined ? "the most of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; together at most {bytes(most)}, when an interval ends</figcaption>
+      <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>
+        {data.series.map((series, i) => <li key={i}>
+          <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={COLOURS[i % COLOURS.length]} /></svg>
+          <a href={filterFor(route, data.by, series)} title={plain(series.key)}>{nameOf(data.by, series)}</a> <span class="number">{value(series.size)}</span></li>)}
+        <li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="#888" /></svg> the rest <span class="number">{value(data.rest.size)}</span></li>
+      </ul>
+    </figure>
+  );
+}

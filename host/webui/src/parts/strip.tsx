@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The heap over the whole time, on every page: what was marked, the peak, and a range that is chosen by drawing over it.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { theme } from "../canvas/colours";
+import { useAnswer } from "../data/ask";
+import type { Summary, Timeline } from "../data/types";
+import { changed, filterOf, go, question, type Route } from "../state/route";
+import { bytes, count, duration, filterTime, plain } from "../text/format";
+import { RANGES } from "../text/words";
+
+const HIGH = 72;
+const TIMES = ["from", "to", "alive_at", "alive_at_2"];
+
+export function readTime(text: string | null, end: number): number | undefined {
+  if (!text)
+    return undefined;
+  const percent = /^(\d+(?:\.\d+)?)%$/.exec(text), units: Record<string, number> = { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
+  if (percent)
+    return Number(percent[1]) / 100 * end;
+  const plainTime = /^(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)$/.exec(text);
+  return plainTime ? Number(plainTime[1]) * units[plainTime[2]!]! : undefined;
+}
+
+export function Strip({ route, summary }: { route: Route; summary: Summary }) {
+  // The axis is the whole time; only the filter's other parts choose what is drawn.
+  const filter = filterOf(route);
+  for (const name of TIMES)
+    filter.delete(name);
+  filter.delete("lifetime");
+  const path = question({ ...route, parameters: filter }, "timeline", { width: 1000 });
+  const answer = useAnswer<Timeline>(path);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [wide, setWide] = useState(0);
+  const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
+  const [over, setOver] = useState<number | undefined>();
+  const end = summary.duration_ns || 1;
+  const data = answer.data;
+  const [, redraw] = useState(0);
+
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
+    watcher.observe(canvas.current!.parentElement!);
+    const changedTheme = (): void => redraw((n) => n + 1);
+    addEventListener("theme", changedTheme);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", changedTheme);
+    return () => (watcher.disconnect(), removeEventListener("theme", changedTheme), scheme.removeEventListener("change", changedTheme));
+  }, []);
+  useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
+
+  const chosen = TIMES.map((name) => readTime(route.parameters.get(name), end)).filter((time) => time !== undefined) as number[];
+  useLayoutEffect(() => {
+    const element = canvas.current!, context = element.getContext("2d")!;
+    const ratio = devicePixelRatio || 1, colours = theme();
+    element.width = wide * ratio;
+    element.height = HIGH * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (data)
+      drawHeap(context, data, end, wide, colours.accent);
+    const x = (time: number): number => time / end * wide;
+    context.fillStyle = colours.text;
+    for (const mark of summary.marks) {
+      context.globalAlpha = 0.6;
+      context.fillRect(Math.round(x(mark.time_ns)), 0, 1, HIGH);
+    }
+    context.globalAlpha = 1;
+    // The flag of the peak.
+    const peak = Math.min(wide - 1, Math.round(x(summary.peak_time_ns)));
+    context.fillRect(peak, 2, 1, HIGH - 2);
+    context.beginPath();
+    const side = peak > wide - 12 ? -8 : 8;
+    context.moveTo(peak, 2), context.lineTo(peak + side, 5), context.lineTo(peak, 9);
+    context.fill();
+    const range = brush ?? (chosen.length ? { from: Math.min(...chosen), to: Math.max(...chosen) } : undefined);
+    if (range) {
+      const from = x(Math.min(range.from, range.to)), to = Math.max(from + 1, x(Math.max(range.from, range.to)));
+      context.fillStyle = colours.back;
+      context.globalAlpha = 0.65;
+      context.fillRect(0, 0, from, HIGH);
+      context.fillRect(to, 0, wide - to, HIGH);
+      context.globalAlpha = 1;
+      context.fillStyle = colours.accent;
+      context.fillRect(from, 0, 1, HIGH);
+      context.fillRect(to - 1, 0, 1, HIGH);
+    }
+    if (over !== undefined && !brush)
+      context.fillStyle = colours.text, context.fillRect(Math.round(x(over)), 0, 1, HIGH);
+  });
+
+  const timeAt = (event: PointerEvent): number => {
+    const box = canvas.current!.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * end;
+  };
+  const apply = (number: number): void => {
+    const [from, to] = [Math.min(brush!.from, brush!.to), Math.max(brush!.from, brush!.to)];
+    const cleared = Object.fromEntries([...TIMES, "lifetime"].map((name) => [name, undefined]));
+    go(changed(route, { ...cleared, "ui.zoom": undefined, ...RANGES[number]!.parameters(filterTime(from), filterTime(to)) }));
+  };
+  const bucket = data && over !== undefined ? Math.min(data.allocated_size.length - 1, Math.max(0, Math.floor((over - data.start_ns) / data.interval_ns))) : -1;
+  const key = (event: KeyboardEvent): void => {
+    const step = end / 50, now = brush ?? { from: end * 0.4, to: end * 0.6, done: true };
+    const move: Record<string, number> = { ArrowLeft: -step, ArrowRight: step };
+    if (event.key in move) {
+      const by = move[event.key]!, clamp = (time: number): number => Math.max(0, Math.min(end, time));
+      setBrush({ from: event.shiftKey ? now.from : clamp(now.from + by), to: clamp(now.to + by), done: true });
+    } else if (event.key === "Escape")
+      setBrush(undefined);
+    else
+      return;
+    event.preventDefault();
+  };
+  return (
+    <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : data ? "ready" : "loading"}>
+      <div class="strip-pane">
+        <canvas ref={canvas} tabIndex={0} role="application" aria-label={`Heap over ${duration(end)}; at most ${bytes(summary.peak_bytes)} after ${duration(summary.peak_time_ns)}. Arrow keys move a range, with Shift its end.`}
+          onKeyDown={key}
+          onPointerDown={(event) => {
+            if (event.button)
+              return;
+            canvas.current!.setPointerCapture(event.pointerId);
+            setBrush({ from: timeAt(event), to: timeAt(event), done: false });
+          }}
+          onPointerMove={(event) => {
+            setOver(timeAt(event));
+            if (brush && !brush.done)
+              setBrush({ ...brush, to: timeAt(event) });
+          }}
+          onPointerUp={() => brush && !brush.done && setBrush({ ...brush, done: true })}
+          onPointerLeave={() => setOver(undefined)} />
+      </div>
+      <p class="strip-foot">
+        {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
+          : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {count(data.allocated_count[bucket]!)} blocks;
+            {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
+          : <><span>0 s</span><span>peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}
+            {summary.marks.length ? `; ${count(summary.marks.length)} marks` : ""}</span><span>{duration(end)}</span></>}
+      </p>
+      {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
+        <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>
+        {RANGES.map((range, i) => <button type="button" key={range.name} title={plain(range.explained)} onClick={() => apply(i)}>
+          <RangePicture number={i} />{range.name}</button>)}
+        <button type="button" onClick={() => setBrush(undefined)}>Cancel</button>
+      </div>}
+    </section>
+  );
+}
+
+function drawHeap(context: CanvasRenderingContext2D, data: Timeline, end: number, wide: number, colour: string): void {
+  const most = Math.max(1, ...data.allocated_size), x = (i: number): number => (data.start_ns + i * data.interval_ns) / end * wide;
+  const y = (value: number): number => HIGH - value / most * (HIGH - 12);
+  context.beginPath();
+  context.moveTo(0, HIGH);
+  for (let i = 0; i + 1 < data.allocated_size.length; i++) {
+    context.lineTo(x(i), y(data.allocated_size[i]!));
+    context.lineTo(Math.min(wide, x(i + 1)), y(data.allocated_size[i]!));
+  }
+  context.lineTo(wide, HIGH);
+  context.fillStyle = colour;
+  context.globalAlpha = 0.35;
+  context.fill();
+  context.globalAlpha = 1;
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.stroke();
+}
+
+// Three blocks about a range: those that are meant are full.
+function RangePicture({ number }: { number: number }) {
+  const bars: [number, number][] = [[[14, 34], [14, 22]], [[14, 34]], [[4, 34]], [[14, 22]], [[4, 16]]][number] as [number, number][];
+  return (
+    <svg class="range" width="38" height="16" viewBox="0 0 38 16" aria-hidden="true">
+      <rect x="10" y="0" width="18" height="16" class="range-back" />
+      {bars.map(([from, to], i) => <rect key={i} x={from} y={i * 7 + 2} width={to - from} height="5" class="range-bar" />)}
+    </svg>
+  );
+}

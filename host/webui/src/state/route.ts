@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The address is the state: #/t/ID/VIEW?PARAMETERS. Parameters have REST's names; those with `ui.` are the page's own.
+import { useEffect, useState } from "preact/hooks";
+
+export interface Route {
+  trace: string | undefined;
+  view: string;
+  parameters: URLSearchParams;
+}
+
+// Parameters of REST that are no filter.
+const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "strip_template_args", "base", "base_at"]);
+
+// The pages of the recorders whose traces people used before.
+const OLD: Record<string, string> = { overview: "overview", allocations: "stacks", console: "overview" };
+
+export function parse(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  const parts = path.split("/").filter(Boolean);
+  const parameters = new URLSearchParams(query);
+  if (parts[0] === "t" && parts[1])
+    return { trace: decodeURIComponent(parts[1]), view: parts[2] ?? "overview", parameters };
+  if (parts[0] && OLD[parts[0]] && parts[1])
+    return { trace: decodeURIComponent(parts[1]), view: OLD[parts[0]]!, parameters };
+  return { trace: undefined, view: "traces", parameters };
+}
+
+export function address(route: Route): string {
+  const query = route.parameters.toString();
+  if (!route.trace)
+    return "#/" + (query ? "?" + query : "");
+  return `#/t/${encodeURIComponent(route.trace)}/${route.view}${query ? "?" + query : ""}`;
+}
+
+export function useRoute(): Route {
+  const [route, set] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const changed = (): void => set(parse(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+export type Changes = Record<string, string | undefined>;
+
+export function changed(route: Route, changes: Changes, view = route.view): Route {
+  const parameters = new URLSearchParams(route.parameters);
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined || value === "")
+      parameters.delete(name);
+    else
+      parameters.set(name, value);
+  return { ...route, view, parameters };
+}
+
+// What the user decided is a step of the history; what he merely looks at is not.
+export function go(route: Route, replace = false): void {
+  const hash = address(route);
+  if (hash === location.hash)
+    return;
+  if (replace)
+    history.replaceState(null, "", hash), dispatchEvent(new HashChangeEvent("hashchange"));
+  else
+    location.hash = hash;
+}
+
+export function isFilter(name: string): boolean {
+  return !name.startsWith("ui.") && !OWN.has(name);
+}
+
+// The filter alone, in its order.
+export function filterOf(route: Route): URLSearchParams {
+  const filter = new URLSearchParams();
+  for (const [name, value] of route.parameters)
+    if (isFilter(name))
+      filter.append(name, value);
+  return filter;
+}
+
+// Another view of what is looked at: the filter, cost and events stay, the rest is that view's.
+export function toView(route: Route, view: string, changes: Changes = {}): Route {
+  const parameters = filterOf(route);
+  for (const name of ["cost", "events", "ui.unit"])
+    if (route.parameters.has(name))
+      parameters.set(name, route.parameters.get(name)!);
+  return changed({ ...route, view, parameters }, changes);
+}
+
+export function question(route: Route, what: string, own: Record<string, string | number | undefined> = {}, filtered = true): string {
+  const query = filtered ? filterOf(route) : new URLSearchParams();
+  for (const [name, value] of Object.entries(own))
+    if (value !== undefined && value !== "")
+      query.set(name, String(value));
+  const text = query.toString();
+  return `/data/${encodeURIComponent(route.trace!)}/${what}${text ? "?" + text : ""}`;
+}
+
+// A name as a regular expression that means it and nothing else.
+export function exactly(name: string): string {
+  return "^" + name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&") + "$";
+}

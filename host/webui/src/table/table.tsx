@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A table of any number of rows, of which the server is asked for those in sight. Above a million rows the scroll bar is
+// scaled; keys and the wheel are exact.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, Refusal } from "../data/ask";
+import { high } from "../parts/high";
+import { count } from "../text/format";
+
+export interface Column<Row> {
+  name: string;
+  sort?: string;          // what REST sorts by
+  number?: boolean;
+  wide?: boolean;
+  title?: string;
+  cell: (row: Row, at: number) => ComponentChildren;
+}
+
+interface Props<Row> {
+  label: string;
+  columns: Column<Row>[];
+  ask: (skip: number, count: number) => string;
+  rows: (answer: unknown) => { rows: Row[]; total: number };
+  sort: string;
+  order: string;
+  onSort: (sort: string, order: string) => void;
+  onOpen?: (row: Row) => void;
+  onMenu?: (row: Row, x: number, y: number) => void;
+  empty: ComponentChildren;
+}
+
+const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20;
+
+export function Table<Row>(props: Props<Row>) {
+  const pane = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0); // the first row in sight
+  const [visible, setVisible] = useState(20);
+  // The last good rows stay until those of another question are there.
+  const [got, setGot] = useState<{ of: string; total: number; pages: Map<number, Row[]> } | undefined>();
+  const [problem, setProblem] = useState<Refusal | undefined>();
+  const [round, again] = useState(0);
+  const [at, setAt] = useState(0);
+  const whole = props.ask(0, PAGE);
+
+  const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
+
+  useEffect(() => {
+    setTop(0);
+    setAt(0);
+    if (pane.current)
+      pane.current.scrollTop = 0;
+  }, [whole]);
+
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => setVisible(Math.ceil(entry!.contentRect.height / HIGH)));
+    watcher.observe(pane.current!);
+    return () => watcher.disconnect();
+  }, []);
+
+  const first = Math.max(0, top - visible), last = Math.min(total ?? Infinity, top + 2 * visible);
+  const wanted = Math.floor(first / PAGE), until = Math.floor(Math.max(0, last - 1) / PAGE);
+  useEffect(() => {
+    const end = new AbortController();
+    setProblem(undefined);
+    for (let page = wanted; page <= until && (page === 0 || (fresh && page * PAGE < total!)); page++) {
+      if (fresh && pages.has(page))
+        continue;
+      ask<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
+        const { rows, total: all } = props.rows(answer);
+        setGot((before) => {
+          const after = new Map(before?.of === whole ? before.pages : []).set(page, rows);
+          for (const other of after.keys())
+            if (after.size > PAGES && Math.abs(other - page) > PAGES / 2)
+              after.delete(other);
+          return { of: whole, total: all, pages: after };
+        });
+      }, (reason: unknown) => {
+        if (!end.signal.aborted)
+          setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason)));
+      });
+    }
+    return () => end.abort();
+  }, [whole, wanted, until, round, fresh]);
+
+  const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
+  const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
+  const goTo = (row: number): void => {
+    const to = Math.max(0, Math.min(rows - 1, row));
+    setAt(to);
+    if (to >= top && to < top + visible - 2)
+      return;
+    const begin = Math.max(0, Math.min(rows - visible + 1, to < top ? to : to - visible + 3));
+    setTop(begin);
+    pane.current!.scrollTop = begin * HIGH / scale;
+  };
+  const scrolled = (): void => {
+    const now = Math.round(pane.current!.scrollTop * scale / HIGH);
+    if (Math.abs(now - top) > (scale > 1 ? scale / HIGH + 1 : 0))
+      setTop(now);
+    else if (scale === 1)
+      setTop(now);
+  };
+  const key = (event: KeyboardEvent): void => {
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: visible - 2, PageUp: 2 - visible, Home: -rows, End: rows };
+    const row = pages.get(Math.floor(at / PAGE))?.[at % PAGE];
+    if (event.key in steps && event.target === pane.current)
+      goTo(at + steps[event.key]!);
+    else if (event.key === "Enter" && row && event.target === pane.current)
+      props.onOpen?.(row);
+    else if (event.key === "." && row && props.onMenu && event.target === pane.current)
+      props.onMenu(row, 200, 200);
+    else
+      return;
+    event.preventDefault();
+  };
+
+  const list: ComponentChildren[] = [];
+  for (let i = first; i < last && i < rows; i++) {
+    const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
+    list.push(
+      <tr key={i} aria-rowindex={i + 2} class={i === at ? "at" : ""}
+          onClick={() => (setAt(i), row && props.onOpen?.(row))}
+          onContextMenu={(event) => {
+            if (row && props.onMenu)
+              event.preventDefault(), setAt(i), props.onMenu(row, event.clientX, event.clientY);
+          }}>
+        {props.columns.map((column) => <td class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name}>
+          {row ? column.cell(row, i) : <span class="missing" />}</td>)}
+      </tr>);
+  }
+  const offset = scale > 1 ? (pane.current?.scrollTop ?? 0) - (top - first) * HIGH : first * HIGH;
+  return (
+    <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && (pages.has(wanted) || total === 0) ? "ready" : "loading"}>
+      {problem && <div class="problem" role="alert"><p>{problem.message}</p>
+        <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
+      <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>
+        <table aria-rowcount={total === undefined ? -1 : total + 1}>
+          <thead>
+            <tr aria-rowindex={1}>{props.columns.map((column) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"
+              aria-sort={column.sort && column.sort === props.sort ? (props.order === "dsc" ? "descending" : "ascending") : undefined}>
+              {column.sort ? <button type="button" title={column.title}
+                onClick={() => props.onSort(column.sort!, column.sort === props.sort && props.order === "dsc" ? "asc" : "dsc")}>
+                {column.name}{column.sort === props.sort ? (props.order === "dsc" ? " \u25bc" : " \u25b2") : ""}
+              </button> : <span title={column.title}>{column.name}</span>}</th>)}</tr>
+          </thead>
+          <tbody>
+            <tr class="space" aria-hidden="true"><td colSpan={props.columns.length}
+              ref={high(Math.max(0, offset))} /></tr>
+            {list}
+            <tr class="space" aria-hidden="true"><td colSpan={props.columns.length}
+              ref={high(Math.max(0, space - Math.max(0, offset) - list.length * HIGH))} /></tr>
+          </tbody>
+        </table>
+        {total === 0 && <div class="empty">{props.empty}</div>}
+      </div>
+      <p class="foot" role="status">{total === undefined ? "" : `row ${count(Math.min(rows, at + 1))} of ${count(rows)}`}
+        {rows > visible && <label> Go to row <input type="number" min={1} max={rows} size={8}
+          onChange={(event) => goTo(Number(event.currentTarget.value) - 1)} /></label>}</p>
+    </div>
+  );
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Numbers as `heapsonde report` writes them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+export const MINUS = "\u2212";
+
+function three(value: number): string {
+  return value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+export function bytes(value: number): string {
+  let unit = 0, scaled = Math.abs(value);
+  while (scaled >= 1023.5 && unit < UNITS.length - 1) {
+    scaled /= 1024;
+    unit++;
+  }
+  return (value < 0 ? MINUS : "") + (unit ? three(scaled) : scaled.toFixed(0)) + " " + UNITS[unit];
+}
+
+export function count(value: number): string {
+  return (value < 0 ? MINUS : "") + Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function exactBytes(value: number): string {
+  return count(value) + (Math.abs(value) === 1 ? " byte" : " bytes");
+}
+
+export function share(part: number, whole: number): string {
+  if (!whole)
+    return "\u2013";
+  const percent = 100 * part / whole;
+  return part && percent < 0.1 ? "< 0.1 %" : percent.toFixed(1) + " %";
+}
+
+export function duration(ns: number): string {
+  if (ns < 1000)
+    return ns.toFixed(0) + " ns";
+  if (ns < 1e6)
+    return three(ns / 1e3) + " \u00b5s";
+  if (ns < 1e9)
+    return three(ns / 1e6) + " ms";
+  if (ns < 60e9)
+    return three(ns / 1e9) + " s";
+  const seconds = Math.floor(ns / 1e9), minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60);
+  return hours ? `${hours} h ${String(minutes % 60).padStart(2, "0")} m`
+               : `${minutes} m ${String(seconds % 60).padStart(2, "0")} s`;
+}
+
+// A time as the filter takes it: exact, and short where it can be.
+export function filterTime(ns: number): string {
+  const whole = Math.max(0, Math.round(ns));
+  return whole % 1e9 === 0 ? whole / 1e9 + "s" : whole % 1e6 === 0 ? whole / 1e6 + "ms" : whole + "ns";
+}
+
+// What marks the direction of text, and what cannot be seen, as a sign of its own.
+export function plain(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g,
+                      (sign) => sign === "\t" ? " " : "\ufffd");
+}
+
+// Names of C++ and Rust are long: what stands in the outermost brackets of them is left out.
+export function shortName(name: string): string {
+  let result = "", depth = 0;
+  const text = plain(name);
+  for (let i = 0; i < text.length; i++) {
+    const sign = text[i]!;
+    const arrow = sign === ">" && text[i - 1] === "-";
+    const operator = (sign === "<" || sign === ">" || sign === "(") && /operator[<>=-]*$/.test(text.slice(Math.max(0, i - 11), i));
+    if ((sign === ">" || sign === ")") && !arrow && !operator && depth) {
+      if (!--depth)
+        result += (text[i - 1] === "(" ? "" : "\u2026") + sign;
+      continue;
+    }
+    if (!depth)
+      result += sign;
+    if ((sign === "<" || sign === "(") && i && !operator)
+      depth++;
+  }
+  return depth ? text : result;
+}
+
+export function baseName(path: string): string {
+  return plain(path.slice(path.lastIndexOf("/") + 1));
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Sums by function, library, file or line, and one function between its callers and what it calls.
+import { useMemo, useState } from "preact/hooks";
+import { Flame } from "../canvas/flame";
+import { makeModel, nameOf, readPath, valueOf } from "../canvas/model";
+import { useAnswer } from "../data/ask";
+import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
+import { functionActions } from "../parts/actions";
+import { Choice, Look, lookedAt } from "../parts/controls";
+import { Menu } from "../parts/menu";
+import { Pane } from "../parts/pane";
+import { address, changed, exactly, go, question } from "../state/route";
+import { type Column, Table } from "../table/table";
+import { bytes, count, exactBytes, plain, share, shortName } from "../text/format";
+import type { ViewProps } from "./view";
+
+const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
+            { value: "source", name: "Files" }, { value: "line", name: "Lines" }];
+
+export function FunctionsView(props: ViewProps) {
+  return props.route.parameters.get("function") ? <Sandwich {...props} /> : <List {...props} />;
+}
+
+function List({ route, summary }: ViewProps) {
+  const { events, cost, speech } = lookedAt(route, summary);
+  const by = route.parameters.get("by") ?? "function", contains = route.parameters.get("contains") ?? "";
+  const sort = route.parameters.get("sort_by") ?? `self.${cost}.${speech.unit}`, order = route.parameters.get("order") ?? "dsc";
+  const [sum, setSum] = useState<Totals["sum"]>({});
+  const [menu, setMenu] = useState<{ row: TotalsRow; x: number; y: number } | undefined>();
+  const whole = sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
+  const pick = (pair: [number, number] | undefined): number => pair?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
+  const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
+    { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
+      cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
+    { name: "Share", number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
+  ];
+  const other: Cost[] = events.costs.filter((one) => one !== cost);
+  const columns: Column<TotalsRow>[] = [
+    ...amount("self", "what it allocated itself"), ...amount("total", "with what it called"),
+    { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
+      cell: (row) => <span title={plain(row.key)}>{by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key)}</span> },
+    ...(by === "library" ? [] : [{ name: "Library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
+    ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
+      name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
+      title: "with what it called", cell: (row) => speech.value(pick(row.total[one])) })) : []),
+  ];
+  const open = (row: TotalsRow): void =>
+    by === "function" ? go(changed(route, { function: row.key }))
+      : go(changed(route, by === "library" ? { library: row.key, by: undefined } : { source_regex: exactly(row.key), by: undefined }));
+  return (
+    <>
+      <div class="bar">
+        <Look route={route} summary={summary} />
+        <Choice label="Sums of" now={by} to={(value) => address(changed(route, { by: value === "function" ? undefined : value }))} choices={BY} />
+        <input type="search" class="search" placeholder="Search all names" aria-label="Search all names" value={contains}
+          onInput={(event) => go(changed(route, { contains: event.currentTarget.value || undefined }), true)} />
+      </div>
+      <Table<TotalsRow> label={`Sums by ${by}`} columns={columns} sort={sort} order={order}
+        ask={(skip, pageCount) => question(route, "totals", { by, contains: contains || undefined, sort_by: sort, order, skip, count: pageCount,
+          events: events.name === "heap" ? undefined : events.name })}
+        rows={(answer) => {
+          const totals = answer as Totals;
+          setSum(totals.sum);
+          return { rows: totals.rows, total: totals.total_count };
+        }}
+        onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
+        onOpen={open} onMenu={by === "function" ? (row, x, y) => setMenu({ row, x, y }) : undefined}
+        empty={contains ? `No name has \u201c${plain(contains)}\u201d in it.` : "Nothing matches the filter."} />
+      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={functionActions(route, menu.row.key)} close={() => setMenu(undefined)} />}
+    </>
+  );
+}
+
+function Sandwich({ route, summary }: ViewProps) {
+  const { events, cost, speech } = lookedAt(route, summary);
+  const name = route.parameters.get("function")!;
+  const path = question(route, "sandwich", { function: name, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
+    events: events.name === "heap" ? undefined : events.name });
+  const answer = useAnswer<{ callers: TreeColumns; callees: TreeColumns }>(path);
+  const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers, [], name), callees: makeModel(answer.data.callees, [], name) }, [answer.data]);
+  return (
+    <>
+      <div class="bar">
+        <a class="button" href={address(changed(route, { function: undefined }))}>{"\u2039"} All functions</a>
+        <Look route={route} summary={summary} />
+      </div>
+      <Pane answer={answer} path={path} empty={(data) => data.callees.size[0] || data.callees.count[0] ? undefined
+        : <p class="empty">{plain(name)} has nothing to show here: no block that matches was allocated by it or by what it calls.</p>}>
+        {() => models && <div class="sandwich" data-bytes={models.callees.columns.size[0]}>
+          <h2 title={plain(name)}>{shortName(name)}</h2>
+          <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with what it calls; itself{" "}
+            {speech.value(speech.unit === "bytes" ? models.callees.columns.self_size[0]! : models.callees.columns.self_count[0]!)}
+            {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {count(models.callees.columns.count[0]!)} blocks</>}</p>
+          {(["callers", "callees"] as const).map((half) => {
+            const model = models[half];
+            return <section key={half} class="half">
+              <h3>{half === "callers" ? "Who calls it" : "What it calls"}</h3>
+              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
+                label={half === "callers" ? `Callers of ${plain(name)}` : `What ${plain(name)} calls`}
+                onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
+                actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : functionActions(route, name)} />
+            </section>;
+          })}
+        </div>}
+      </Pane>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What is large, who made it, since when: with links to where that is looked at.
+import { useAnswer } from "../data/ask";
+import type { Cost, Summary, Totals } from "../data/types";
+import { Pane } from "../parts/pane";
+import { address, filterOf, question, type Route, toView } from "../state/route";
+import { bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
+import { COSTS } from "../text/words";
+import type { ViewProps } from "./view";
+
+export function OverviewView({ route, summary }: ViewProps) {
+  const filtered = [...filterOf(route)].length > 0;
+  const path = question(route, "summary");
+  const answer = useAnswer<Summary>(path);
+  return (
+    <div class="scroll overview">
+      <Pane answer={answer} path={path}>
+        {(now) => <>
+          <p class="program"><b>{plain(now.program)}</b> {plain(now.command)}</p>
+          <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}, started {new Date(now.start_realtime_ns / 1e6).toLocaleString()}, {state(now)}
+            {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
+          {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
+          <div class="cards">
+            <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
+              name={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
+            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} name="Still live at the end"
+              note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />
+            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} name="Allocated"
+              note={`${count(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)))} blocks per second`} />
+            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} name="Temporary"
+              note={share(now.temporary_count, now.allocations) + " of all blocks"} />
+          </div>
+          <Lost now={now} route={route} />
+        </>}
+      </Pane>
+      <div class="tops">
+        <Top route={route} by="function" cost="peak" title="Who had most at the peak" />
+        <Top route={route} by="function" cost="live" title="Who still has most at the end" />
+        <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
+      </div>
+      <p class="faint">{count(summary.stacks)} different stacks. Requested sizes are what the program asked for; the allocator gives a little more (usable), and what <code>ps</code> shows
+        also has holes between blocks, the program itself and its libraries.</p>
+    </div>
+  );
+}
+
+function state(now: Summary): string {
+  return { closed: "recorded to its end", recording: "still running, or killed", stopped: "recording was stopped", exec: "replaced itself by another program" }[now.state] ?? now.state;
+}
+
+function Card({ route, cost, name, size, blocks, usable, note }: {
+  route: Route; cost: Cost; name: string; size: number; blocks: number; usable?: number; note: string;
+}) {
+  return (
+    <a class="card" href={address(toView(route, "flame", { cost, events: undefined }))} data-cost={cost} data-bytes={size} data-count={blocks} title={COSTS[cost].explained}>
+      <span class="card-name">{name}</span>
+      <span class="card-size" title={exactBytes(size)}>{bytes(size)}</span>
+      <span>{count(blocks)} blocks</span>
+      {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
+      <span class="faint">{note}</span>
+    </a>
+  );
+}
+
+function Lost({ now, route }: { now: Summary; route: Route }) {
+  const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0);
+  const said = [
+    sum(now.dropped) && `${count(sum(now.dropped))} events were dropped`,
+    sum(now.truncated) && `${count(sum(now.truncated))} stacks were cut`,
+    now.guessed_stacks && `${count(now.guessed_stacks)} stacks have a guessed frame`,
+    now.damaged_chunks && `${count(now.damaged_chunks)} parts of the file are damaged`,
+    now.unknown_frees && `${count(now.unknown_frees)} frees are of blocks from before the recording`,
+  ].filter(Boolean);
+  return said.length ? <p class="note">{said.join("; ")}. <a href={address(toView(route, "recording"))}>What is missing</a></p> : null;
+}
+
+function Top({ route, by, cost, title }: { route: Route; by: "function" | "library"; cost: Cost; title: string }) {
+  const path = question(route, "totals", { by, cost, sort_by: `self.${cost}.bytes`, order: "dsc", count: 8 });
+  const answer = useAnswer<Totals>(path);
+  return (
+    <section class="top" aria-label={title}>
+      <h2>{title}</h2>
+      <Pane answer={answer} path={path} empty={(data) => data.sum[cost]?.[0] ? undefined : <p class="empty">Nothing: no block matches.</p>}>
+        {(data) => <table class="bar-table"><tbody>
+          {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
+            <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>
+            <td class="number">{share(row.self[cost]![0], data.sum[cost]![0])}</td>
+            <th scope="row" class="wide"><a title={plain(row.key)} href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
+              : toView(route, "flame", { library: row.key, cost }))}>{by === "function" ? shortName(row.key) : plain(row.key)}</a></th>
+          </tr>)}
+        </tbody></table>}
+      </Pane>
+      <a href={address(toView(route, "functions", { cost, by: by === "function" ? undefined : by, sort_by: `self.${cost}.bytes`, order: "dsc" }))}>all</a>
+    </section>
+  );
+}

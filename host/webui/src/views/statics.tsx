@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What initialisers of global C++ objects allocated and is still there.
+import { useAnswer } from "../data/ask";
+import { Pane } from "../parts/pane";
+import { address, question, toView } from "../state/route";
+import { bytes, count, exactBytes, plain } from "../text/format";
+import type { ViewProps } from "./view";
+
+interface Sum { count: number; size: number }
+interface Dynamic extends Sum { per_file: Record<string, Sum & { per_line: Record<string, Sum> }> }
+
+export function StaticsView(props: ViewProps) {
+  return (
+    <div class="scroll">
+      <p>What initialisers of global objects allocated and is still there, by the line of the object.</p>
+      <Part {...props} what="dynamic_constants" title="Constants" />
+      <Part {...props} what="dynamic_statics" title="Variables" />
+    </div>
+  );
+}
+
+function Part({ route, what, title }: ViewProps & { what: string; title: string }) {
+  const path = question(route, what, {}, false);
+  const answer = useAnswer<Dynamic>(path);
+  return (
+    <section>
+      <h2>{title}</h2>
+      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">None that allocated.</p>}>
+        {(data) => {
+          const rows = Object.entries(data.per_file).flatMap(([file, { per_line }]) => Object.entries(per_line).map(([line, sum]) => ({ file, line, ...sum })));
+          rows.sort((a, b) => b.size - a.size);
+          return <table class="plain-table">
+            <thead><tr><th class="number">Bytes</th><th class="number">Blocks</th><th class="wide">Line</th></tr></thead>
+            <tbody>{rows.map((row) => <tr key={row.file + row.line}>
+              <td class="number" title={exactBytes(row.size)}>{bytes(row.size)}</td><td class="number">{count(row.count)}</td>
+              <td class="wide"><a href={address(toView(route, "stacks", { source_regex: row.file.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$" }))}>{plain(row.file)}:{row.line}</a></td>
+            </tr>)}</tbody>
+          </table>;
+        }}
+      </Pane>
+    </section>
+  );
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// All views of a trace: a new one is a file and an entry here.
+import type { ComponentType } from "preact";
+import type { Summary } from "../data/types";
+import type { Cost } from "../data/types";
+import type { Route } from "../state/route";
+import { BlocksView } from "./blocks";
+import { ExportView } from "./export";
+import { FlameView } from "./flame";
+import { FunctionsView } from "./functions";
+import { GenerationsView } from "./generations";
+import { MapsView } from "./maps";
+import { OverviewView } from "./overview";
+import { RecordingView } from "./recording";
+import { StacksView } from "./stacks";
+import { StaticsView } from "./statics";
+import { SizesView, ThreadsView } from "./sums";
+import { TimelineView } from "./timeline";
+import { TreeView } from "./tree";
+import type { ViewProps } from "./view";
+
+export interface View {
+  name: string;
+  title: string;
+  group: string;
+  component: ComponentType<ViewProps>;
+  blocks?: boolean; // of single blocks: a trace of sums has none
+  report?: (cost: Cost) => string; // the options of `heapsonde report` that say the same
+}
+
+export const VIEWS: View[] = [
+  { name: "overview", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
+  { name: "flame", title: "Flame graph", group: "Who", component: FlameView },
+  { name: "tree", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
+  { name: "functions", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
+  { name: "stacks", title: "Stacks", group: "What", component: StacksView, report: () => "--sort allocated --full-stacks" },
+  { name: "blocks", title: "Blocks", group: "What", component: BlocksView, blocks: true },
+  { name: "sizes", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
+  { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },
+  { name: "timeline", title: "Timeline", group: "When", component: TimelineView },
+  { name: "generations", title: "Generations", group: "When", component: GenerationsView, blocks: true },
+  { name: "maps", title: "Mappings", group: "Where", component: MapsView, blocks: true },
+  { name: "statics", title: "Statics", group: "Where", component: StaticsView, blocks: true },
+  { name: "recording", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
+  { name: "export", title: "Export", group: "Also", component: ExportView },
+];
+
+const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
+
+// The command that says the same; undefined: there is none, or the text has characters that no terminal should get.
+export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams): string | undefined {
+  if (!view.report || route.parameters.has("events") || filter.has("at") || route.parameters.has("function"))
+    return undefined;
+  const words = ["heapsonde report", view.report(cost)];
+  for (const [name, value] of filter)
+    words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
+  words.push(quoted(summary.trace));
+  const text = words.filter(Boolean).join(" ");
+  return /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text) ? undefined : text;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The heap over time in numbers: what was there, what came and what went.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { theme } from "../canvas/colours";
+import { useAnswer } from "../data/ask";
+import type { Timeline } from "../data/types";
+import { readTime } from "../parts/strip";
+import { Stacked } from "../parts/stacked";
+import { Pane } from "../parts/pane";
+import { filterOf, question } from "../state/route";
+import { bytes, count, duration } from "../text/format";
+import type { ViewProps } from "./view";
+
+const HIGH = 130;
+
+interface Series { name: string; of: (data: Timeline) => number[]; text: (value: number) => string; explained: string }
+
+const rate = (values: number[], data: Timeline): number[] => values.map((value) => value / (data.interval_ns / 1e9));
+const SERIES: Series[] = [
+  { name: "Live memory", explained: "the most within each interval", of: (data) => data.allocated_size, text: bytes },
+  { name: "Live blocks", explained: "the most within each interval", of: (data) => data.allocated_count, text: (n) => count(Math.round(n)) },
+  { name: "Allocations per second", explained: "blocks", of: (data) => rate(data.allocations, data), text: (n) => count(Math.round(n)) },
+  { name: "Frees per second", explained: "blocks", of: (data) => rate(data.deallocations, data), text: (n) => count(Math.round(n)) },
+  { name: "Bytes allocated per second", explained: "whether freed later or not", of: (data) => rate(data.bytes_in, data), text: (n) => bytes(n) },
+];
+
+export function TimelineView({ route, summary }: ViewProps) {
+  const [wide, setWide] = useState(0);
+  const pane = useRef<HTMLDivElement>(null);
+  const [over, setOver] = useState<number | undefined>();
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
+    watcher.observe(pane.current!);
+    return () => watcher.disconnect();
+  }, []);
+  const filter = filterOf(route), from = filter.get("from"), to = filter.get("to");
+  const path = question(route, "timeline", { width: 600 });
+  const leakedPath = question(route, "timeline_leaked", { width: 600 });
+  const answer = useAnswer<Timeline>(path), leaked = useAnswer<Timeline>(leakedPath);
+  const begin = readTime(from, summary.duration_ns) ?? 0, end = readTime(to, summary.duration_ns) ?? summary.duration_ns;
+  const saved = (data: Timeline): void => {
+    const lines = ["time_ns,live_bytes_max,live_blocks_max,allocations,frees,bytes_allocated,bytes_freed"];
+    data.allocations.forEach((_, i) => lines.push([data.start_ns + i * data.interval_ns, data.allocated_size[i], data.allocated_count[i],
+      data.allocations[i], data.deallocations[i], data.bytes_in[i], data.bytes_out[i]].join(",")));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
+    link.download = "timeline.csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  return (
+    <div class="scroll charts" ref={pane}>
+      {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
+      <Pane answer={answer} path={path}>
+        {(data) => <>
+          <p class="tools"><button type="button" onClick={() => saved(data)}>Save CSV</button> <span class="faint">{duration(begin)} to {duration(end)}, {duration(data.interval_ns)} each.
+            Draw a range over the strip above to look at a part.</span></p>
+          {SERIES.map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
+        </>}
+      </Pane>
+      <Pane answer={leaked} path={leakedPath}>
+        {(data) => <Chart data={data} wide={wide} over={over} setOver={setOver}
+          series={{ name: "Memory that is still live at the end", explained: "what of it was there already", of: (one) => one.allocated_size, text: bytes }} />}
+      </Pane>
+    </div>
+  );
+}
+
+function Chart({ series, data, wide, over, setOver }: {
+  series: Series; data: Timeline; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const values = series.of(data).slice(0, -1), most = Math.max(...values, 0);
+  useLayoutEffect(() => {
+    const element = canvas.current!, context = element.getContext("2d")!, ratio = devicePixelRatio || 1, colours = theme();
+    element.width = wide * ratio;
+    element.height = HIGH * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const x = (i: number): number => i / Math.max(1, values.length) * wide, y = (value: number): number => HIGH - 1 - value / Math.max(1, most) * (HIGH - 8);
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    for (const part of [0, 0.5, 1])
+      context.beginPath(), context.moveTo(0, Math.round(y(most * part)) + 0.5), context.lineTo(wide, Math.round(y(most * part)) + 0.5), context.stroke();
+    context.beginPath();
+    context.moveTo(0, HIGH);
+    values.forEach((value, i) => (context.lineTo(x(i), y(value)), context.lineTo(x(i + 1), y(value))));
+    context.lineTo(wide, HIGH);
+    context.fillStyle = context.strokeStyle = colours.accent;
+    context.globalAlpha = 0.3;
+    context.fill();
+    context.globalAlpha = 1;
+    context.stroke();
+    if (over !== undefined)
+      context.fillStyle = colours.text, context.fillRect(Math.round(x(over + 0.5)), 0, 1, HIGH);
+  });
+  return (
+    <figure class="chart" data-most={most}>
+      <figcaption>{series.name} <span class="faint">{series.explained}; at most {series.text(most)}
+        {over !== undefined && over < values.length && ` \u00b7 at ${duration(data.start_ns + over * data.interval_ns)}: ${series.text(values[over]!)}`}</span></figcaption>
+      <canvas ref={canvas} role="img" aria-label={`${series.name}: at most ${series.text(most)}`}
+        onPointerMove={(event) => {
+          const box = canvas.current!.getBoundingClientRect();
+          setOver(Math.max(0, Math.min(values.length - 1, Math.floor((event.clientX - box.left) / box.width * values.length))));
+        }}
+        onPointerLeave={() => setOver(undefined)} />
+    </figure>
+  );
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The call tree as a table: the same numbers as the flame graph, for keys and for screen readers.
+import { useMemo, useRef, useState } from "preact/hooks";
+import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
+import { functionActions } from "../parts/actions";
+import { Choice, Look, lookedAt } from "../parts/controls";
+import { Menu } from "../parts/menu";
+import { Pane } from "../parts/pane";
+import { address, changed, go } from "../state/route";
+import { baseName, count, plain, share, shortName } from "../text/format";
+import { useTree } from "./tree_answer";
+import type { ViewProps } from "./view";
+
+const MOST_ROWS = 1500;
+
+// Along the biggest child, as long as it has most of its parent.
+function opened(model: Model): Set<string> {
+  const open = new Set<string>([""]);
+  let node = 0;
+  while (model.children[node]) {
+    const child = model.first[node]!;
+    if (model.columns.size[child]! * 2 < model.columns.size[node]!)
+      break;
+    node = child;
+    open.add(pathOf(model, node).join("."));
+  }
+  open.add(pathOf(model, node).join("."));
+  return open;
+}
+
+function rowsOf(model: Model, open: Set<string>): number[] {
+  const rows: number[] = [], stack = [0];
+  while (stack.length && rows.length < MOST_ROWS) {
+    const node = stack.pop()!;
+    rows.push(node);
+    if (open.has(pathOf(model, node).join(".")))
+      for (let i = model.children[node]! - 1; i >= 0; i--)
+        stack.push(model.first[node]! + i);
+  }
+  return rows;
+}
+
+export function TreeView({ route, summary }: ViewProps) {
+  const plainRoute = useMemo(() => changed(route, { "ui.zoom": undefined }), [route]);
+  const { answer, path, model } = useTree(plainRoute, summary, 10000);
+  const { speech } = lookedAt(route, summary);
+  const inverted = route.parameters.get("ui.inverted") === "1";
+  const [menu, setMenu] = useState<{ name: string; x: number; y: number } | undefined>();
+  const asked = route.parameters.get("ui.open");
+  const open = useMemo(() => asked === null ? model && opened(model) : new Set(asked.split("~")), [asked, model]);
+  const rows = useMemo(() => model && open && rowsOf(model, open), [model, open]);
+  const table = useRef<HTMLTableElement>(null);
+  const toggle = (node: number): void => {
+    const after = new Set(open), key = pathOf(model!, node).join(".");
+    if (!after.delete(key))
+      after.add(key);
+    go(changed(route, { "ui.open": [...after].join("~") || "-" }), true);
+  };
+  const key = (event: KeyboardEvent, node: number, i: number): void => {
+    const is = open!.has(pathOf(model!, node).join("."));
+    let to = i;
+    if (event.key === "ArrowDown")
+      to = i + 1;
+    else if (event.key === "ArrowUp")
+      to = i - 1;
+    else if ((event.key === "ArrowRight" && !is && model!.children[node]) || (event.key === "ArrowLeft" && is))
+      toggle(node);
+    else if (event.key === "ArrowLeft")
+      to = rows!.indexOf(model!.columns.parent[node]!);
+    else if (event.key === "." && node)
+      setMenu({ name: nameOf(model!, node), x: 300, y: 200 });
+    else
+      return;
+    event.preventDefault();
+    table.current?.querySelectorAll<HTMLElement>("tbody button.node")[to]?.focus();
+  };
+  return (
+    <>
+      <div class="bar">
+        <Look route={route} summary={summary} />
+        <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
+          choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
+      </div>
+      <Pane answer={answer} path={path}>
+        {() => model && rows && <div class="scroll">
+          <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
+            <thead><tr><th class="number">With calls</th><th class="number">Share</th><th class="number">Itself</th>
+              <th class="number">{speech.unit === "count" ? "Bytes" : "Number"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
+            <tbody>
+              {rows.map((node, i) => {
+                const depth = model.depth[node]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
+                return (
+                  <tr key={node} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
+                    <td class="number">{speech.value(valueOf(model, node, speech.unit))}</td>
+                    <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
+                    <td class="number">{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
+                    <td class="number">{count(speech.unit === "count" ? model.columns.size[node]! : model.columns.count[node]!)}</td>
+                    <td class="wide">
+                      <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(depth, 40))}</span>
+                      <button type="button" class="node" title={plain(nameOf(model, node)) + (sourceOf(model, node) && "\n" + plain(sourceOf(model, node)))}
+                        aria-expanded={model.children[node] ? is : undefined} onKeyDown={(event) => key(event, node, i)}
+                        onClick={() => model.children[node] && toggle(node)}>
+                        <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{shortName(nameOf(model, node))}
+                      </button>
+                    </td>
+                    <td title={plain(libraryOf(model, node))}>{baseName(libraryOf(model, node))}</td>
+                  </tr>);
+              })}
+            </tbody>
+          </table>
+          {rows.length >= MOST_ROWS && <p class="faint">Only the first {count(MOST_ROWS)} rows are shown; close some of them.</p>}
+        </div>}
+      </Pane>
+      {menu && <Menu x={menu.x} y={menu.y} title={menu.name} items={functionActions(route, menu.name)} close={() => setMenu(undefined)} />}
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Makes the page (MODE build, auto) or takes the one in dist/, and writes its files as the C table OUTPUT. Without a page
+# the table is empty.
+cmake_minimum_required(VERSION 3.20)
+set(dist ${BINARY}/dist)
+set(here FALSE)
+if(MODE STREQUAL "dist")
+  set(dist ${SOURCE}/dist)
+  set(here TRUE)
+elseif(NOT MODE STREQUAL "off")
+  execute_process(COMMAND ${SOURCE}/build ${dist} RESULT_VARIABLE failed)
+  if(failed AND MODE STREQUAL "build")
+    message(FATAL_ERROR "the page could not be built")
+  endif()
+  if(failed)
+    message("the page could not be built (see above): the command is built without it")
+  else()
+    set(here TRUE)
+  endif()
+endif()
+
+set(arrays "")
+set(rows "")
+if(here)
+  file(STRINGS ${dist}/manifest.txt lines)
+  set(number 0)
+  foreach(line IN LISTS lines)
+    # PATH TYPE SHA256 FILE
+    string(REPLACE " " ";" words "${line}")
+    list(GET words 0 path)
+    list(GET words 1 type)
+    list(GET words 2 hash)
+    list(GET words 3 name)
+    file(READ ${dist}/${name} bytes HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+    string(SUBSTRING ${hash} 0 32 etag)
+    string(APPEND arrays "static const unsigned char file_${number}[] = {${bytes}}@\n")
+    string(REPLACE "|" "; " type "${type}")
+    string(APPEND rows
+           "    {\"${path}\", \"${type}\", \"${etag}\", file_${number}, sizeof(file_${number})},\n")
+    math(EXPR number "${number} + 1")
+  endforeach()
+endif()
+string(REPLACE "@" ";" arrays "${arrays}")
+file(WRITE ${OUTPUT} "#include \"host/webui/files.h\"\n\n${arrays}
+const struct hs_webui_file hs_webui_files[] = {\n${rows}    {0},\n};\n")

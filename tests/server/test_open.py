@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The browser that is started, and what can be asked while traces are read."""
+import http.client
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import unittest
+import urllib.parse
+
+from client import COMMAND, SHIM, TestCase
+
+IS_ROOT = os.geteuid() == 0
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Open(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.random_trace("random.dat", 3, 1000)
+        cls.browser = cls.path("browser")
+        cls.fifo = cls.path("opened")
+        os.mkfifo(cls.fifo, 0o666)
+        with open(cls.browser, "w") as script:
+            script.write(f'#!/bin/sh\necho "$LD_PRELOAD|$1" >{cls.fifo}\n')
+        for path, mode in ((cls.folder, 0o777), (cls.browser, 0o755), (cls.trace, 0o644), (cls.fifo, 0o666)):
+            os.chmod(path, mode)
+
+    def start(self, *words, as_nobody=False):
+        command = [*(NOBODY if as_nobody and IS_ROOT else []), COMMAND, *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder, env={**os.environ, "BROWSER": self.browser + ":other"})
+        self.addCleanup(process.kill)
+        return process
+
+    def ask(self, address, path):
+        parts = urllib.parse.urlsplit(address)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, body
+
+    def test_the_browser_gets_the_address(self):
+        if IS_ROOT and not shutil.which("setpriv"):
+            self.skipTest("there is no setpriv")
+        if subprocess.run([*(NOBODY if IS_ROOT else []), COMMAND, "help"], stdout=subprocess.DEVNULL).returncode:
+            self.skipTest("others cannot run the command here")
+        for words, end in ((["--token", "a b"], "/?token=%61%20%62"), ([], "/")):
+            process = self.start("server", "--open", "--port", "0", *words, self.trace, as_nobody=True)
+            with open(self.fifo) as opened:
+                preloaded, address = opened.readline().strip().split("|")
+            self.assertTrue(address.startswith("http://127.0.0.1:") and address.endswith(end), address)
+            self.assertEqual(preloaded, os.environ.get("LD_PRELOAD", ""))
+            printed = process.stdout.readline().strip()
+            self.assertEqual(address[:-len(end)], printed)
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, errors), (0, ""))
+
+    @unittest.skipUnless(IS_ROOT, "only root is refused")
+    def test_root_gets_no_browser(self):
+        process = self.start("server", "--open", "--port", "0", self.trace)
+        address = process.stdout.readline().strip()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertIn(f"as root no browser is started; open {address}/", errors)
+        self.assertEqual(process.returncode, 0)
+
+    @unittest.skipUnless(SHIM, "nothing is recorded in this build")
+    def test_run_and_open(self):
+        process = self.start("run", "--open", "--output", self.path("run.dat"), "--", "/bin/sh", "-c", "echo out; exit 3")
+        self.assertEqual(process.stdout.readline(), "out\n")
+        address = ""
+        while not address.startswith("http://"):
+            address = process.stderr.readline().strip()
+            self.assertTrue(address)
+        if not IS_ROOT:
+            with open(self.fifo) as opened:
+                self.assertEqual(opened.readline().strip(), f"|{address}/")
+        status, body = self.ask(address, "/list")
+        self.assertEqual((status, len(json.loads(body))), (200, 1))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=60)[0], "")
+        self.assertEqual(process.returncode, 3)
+
+    def test_the_list_while_traces_are_read(self):
+        """On a terminal the address is said before; whatever is read by then, answers say how far that is."""
+        traces = [self.random_trace(f"many{i}.dat", i, 20000, str(i + 2)) for i in range(3)]
+        own, theirs = pty.openpty()
+        process = subprocess.Popen([COMMAND, "server", "--port", "0", *traces], stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(process.kill)
+        said = b""
+        while b"http://" not in said or b" shows" not in said:
+            said += os.read(own, 4096)
+        address = "http://" + said.split(b"http://")[1].split()[0].decode()
+        while True:
+            status, body = self.ask(address, "/list")
+            self.assertEqual(status, 200)
+            rows = json.loads(body)
+            reading = [row for row in rows if row.get("progress")]
+            self.assertEqual(len(rows), 3)
+            self.assertEqual([row["path"] for row in rows], traces)
+            for row in reading:
+                self.assertEqual((row["id"], set(row["progress"])), ("", {"done", "total"}))
+            status, body = self.ask(address, "/data/last/timeline?width=1")
+            self.assertIn(status, (200, 503))
+            if status == 503:
+                self.assertIn(b"still being read", body)
+            if not reading:
+                break
+        self.assertEqual(self.ask(address, "/data/last/timeline?width=1")[0], 200)
+        self.assertEqual(process.stdout.readline().decode().strip(), address)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 0)
+        os.close(own)
+
+
+if __name__ == "__main__":
+    unittest.main()

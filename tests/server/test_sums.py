@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Totals, summaries, trees as columns and parts of trees, against what single blocks and nested trees say."""
+import collections
+import unittest
+
+from client import TestCase
+
+COSTS = ("live", "peak", "allocated", "temporary")
+KEYS = {"function": lambda frame: frame.get("function"), "library": lambda frame: frame.get("library"),
+        "source": lambda frame: frame.get("source"),
+        "line": lambda frame: frame.get("source") and (frame["source"], frame.get("line", 0))}
+
+
+def power(value):
+    return value.bit_length()
+
+
+class Sums(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.serve(cls.random_trace("random.dat", 11, 3000))
+        cls.blocks = cls.server.data("allocations")["allocations"]
+        cls.at_peak = {block["id"] for block in cls.server.data("allocations", at="peak")["allocations"]}
+
+    def costs_of(self, block):
+        yield "allocated"
+        if "deallocation" not in block:
+            yield "live"
+        if block["id"] in self.at_peak:
+            yield "peak"
+
+    def expected(self, key):
+        self_sums = collections.defaultdict(lambda: [0, 0])
+        total_sums = collections.defaultdict(lambda: [0, 0])
+        for block in self.blocks:
+            names = [key(frame) for frame in block["backtrace"]]
+            for cost in self.costs_of(block):
+                for name in set(names) - {None}:
+                    total_sums[name, cost][0] += block["size"]
+                    total_sums[name, cost][1] += 1
+                if names and names[-1] is not None:
+                    self_sums[names[-1], cost][0] += block["size"]
+                    self_sums[names[-1], cost][1] += 1
+        return self_sums, total_sums
+
+    def test_frames(self):
+        for by, key in KEYS.items():
+            answer = self.server.data("totals", by=by)
+            self_sums, total_sums = self.expected(key)
+            rows = {(row["key"], row["line"]) if by == "line" else row["key"]: row for row in answer["rows"]
+                    if by != "function" or not row["key"].startswith(("0x", "["))}
+            self.assertEqual(answer["total_count"], len(answer["rows"]))
+            if by != "function":
+                self.assertEqual(set(rows), {name for name, _ in total_sums})
+            for (name, cost), sums in total_sums.items():
+                if by == "function" and name not in rows:
+                    continue
+                with self.subTest(by=by, name=name, cost=cost):
+                    self.assertEqual(rows[name]["total"][cost], sums)
+                    self.assertEqual(rows[name]["self"][cost], self_sums.get((name, cost), [0, 0]))
+
+    def test_blocks(self):
+        def lifetime(block):
+            if "deallocation" not in block:
+                return None
+            ends = [time["secs"] * 10**9 + time["fract_nsecs"] for time in
+                    (block["timestamp"], block["deallocation"]["timestamp"])]
+            return (1 << power(ends[1] - ends[0]) >> 1)
+        for by, key, name in (("size", lambda block: 1 << power(block["size"]) >> 1, "from"),
+                              ("lifetime", lifetime, "from"), ("thread", lambda block: block["thread"], "thread")):
+            sums = collections.defaultdict(lambda: [0, 0])
+            for block in self.blocks:
+                for cost in self.costs_of(block):
+                    sums[key(block), cost][0] += block["size"]
+                    sums[key(block), cost][1] += 1
+            got = collections.defaultdict(lambda: [0, 0])
+            for row in self.server.data("totals", by=by)["rows"]:
+                for cost in ("allocated", "live", "peak"):
+                    got[row[name], cost][0] += row["total"][cost][0]
+                    got[row[name], cost][1] += row["total"][cost][1]
+            self.assertEqual({key: value for key, value in got.items() if value[1]}, dict(sums), by)
+
+    def test_one_number_everywhere(self):
+        for asked in ({}, {"size_min": 100}, {"lifetime": "only_leaked"}):
+            summary = self.server.data("summary", **asked)
+            tree = {cost: self.server.data("call_tree", cost=cost, **asked) for cost in COSTS}
+            for by in ("function", "library", "thread", "size", "lifetime", "kind"):
+                sums = self.server.data("totals", by=by, **asked)["sum"]
+                for cost in COSTS:
+                    self.assertEqual(sums[cost], [tree[cost]["size"], tree[cost]["count"]], (by, cost))
+            self.assertEqual(summary["live_bytes"], tree["live"]["size"])
+            self.assertEqual(summary["allocated_bytes"], tree["allocated"]["size"])
+            self.assertEqual(summary["temporary_count"], tree["temporary"]["count"])
+            self.assertEqual(summary["peak_bytes"], self.server.data("peak", **asked)["size"])
+            timeline = self.server.data("timeline", **asked)
+            self.assertEqual(timeline["end_size"][-1], tree["live"]["size"])
+            self.assertEqual(sum(timeline["bytes_in"]), tree["allocated"]["size"])
+
+    def test_order_and_pages(self):
+        whole = self.server.data("totals", by="function", sort_by="total.live.bytes", order="dsc")
+        sizes = [row["total"]["live"][0] for row in whole["rows"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        part = self.server.data("totals", by="function", sort_by="total.live.bytes", order="dsc", skip=2, count=3)
+        self.assertEqual((part["rows"], part["total_count"]), (whole["rows"][2:5], whole["total_count"]))
+        one = self.server.data("totals", by="function", cost="live", sort_by="total.live.bytes", order="dsc")
+        self.assertEqual([row["total"] for row in one["rows"]],
+                         [{"live": row["total"]["live"]} for row in whole["rows"] if row["total"]["live"][1]])
+        word = whole["rows"][0]["key"][1:4].upper()
+        found = self.server.data("totals", by="function", contains=word)["rows"]
+        self.assertEqual(sorted(row["key"] for row in found),
+                         sorted(row["key"] for row in whole["rows"] if word in row["key"].upper()))
+
+    def test_series_add_up(self):
+        def ns(time):
+            return time["secs"] * 10**9 + time["fract_nsecs"]
+        for by, key in (("function", KEYS["function"]), ("library", KEYS["library"]), ("thread", None)):
+            for top in (1, 3, 100):
+                answer = self.server.data("timeline_by", by=by, top=top, width=37)
+                self.assertLessEqual(len(answer["series"]), top)
+                whole = self.server.data("timeline", width=37, size_min=0)
+                self.assertEqual(answer["interval_ns"], whole["interval_ns"])
+                for name, wanted in (("size", "end_size"), ("count", "end_count")):
+                    sums = [sum(values) for values in
+                            zip(answer["rest"][name], *(series[name] for series in answer["series"]))]
+                    self.assertEqual(sums, whole[wanted][:len(sums)], (by, top, name))
+            for series in answer["series"][:3]:
+                if key and not series["key"].startswith(("0x", "[")) and "+0x" not in series["key"]:
+                    blocks = [block for block in self.blocks
+                              if block["backtrace"] and key(block["backtrace"][-1]) == series["key"]]
+                elif not key:
+                    blocks = [block for block in self.blocks if block["thread"] == series["thread"]]
+                else:
+                    continue
+                start = ns(self.blocks[0]["timestamp"]) - ns(self.blocks[0]["timestamp_relative"])
+                for i, size in enumerate(series["size"]):
+                    end = answer["start_ns"] + (i + 1) * answer["interval_ns"]
+                    live = sum(block["size"] for block in blocks if ns(block["timestamp"]) - start < end and
+                               ("deallocation" not in block or ns(block["deallocation"]["timestamp"]) - start >= end))
+                    if end < answer["end_ns"]:
+                        self.assertEqual(size, live, (by, series["key"], i))
+        part = self.server.data("timeline_by", **{"from": "25%", "to": "50%"})
+        self.assertEqual(sum(series["size"][-1] for series in part["series"]) + part["rest"]["size"][-1],
+                         self.server.data("timeline", **{"from": "25%", "to": "50%"}, size_min=0)["end_size"][-1])
+
+    # ---- trees
+
+    def nested(self, columns):
+        """What the columns say, as nested objects without what was left out."""
+        nodes = []
+        for at, parent in enumerate(columns["parent"]):
+            node = {name: columns[name][at] for name in ("size", "count", "self_size", "self_count")}
+            if columns["name"][at] >= 0:
+                node["function"] = columns["strings"][columns["name"][at]]
+                library = columns["library"][at]
+                node["library"] = None if library < 0 else columns["strings"][library].rsplit("/", 1)[-1]
+            node["children"] = []
+            nodes.append(node)
+            if parent >= 0:
+                self.assertLess(parent, at)
+                nodes[parent]["children"].append(node)
+        return nodes[0]
+
+    def plain(self, tree):
+        return {**{name: value for name, value in tree.items() if not name.startswith("left_out")},
+                "children": [self.plain(child) for child in tree["children"]]}
+
+    def test_columns_are_the_same_tree(self):
+        for what in ("call_tree", "inverted_tree"):
+            for asked in ({}, {"least": 0}, {"cost": "live", "nodes": 7}, {"depth": 2}):
+                columns = self.server.data(what, format="columns", **asked)
+                nested = self.server.data(what, **asked)
+                self.assertEqual(self.nested(columns), self.plain(nested))
+                self.assertEqual(columns["nodes"], len(columns["parent"]))
+        halves = self.server.data("sandwich", function="main", format="columns")
+        nested = self.server.data("sandwich", function="main")
+        for half in ("callers", "callees"):
+            self.assertEqual(self.nested(halves[half]), self.plain(nested[half]))
+
+    def sizes(self, tree):
+        yield tree["size"]
+        for child in tree["children"]:
+            yield from self.sizes(child)
+
+    def test_the_largest_nodes(self):
+        whole = sorted(self.sizes(self.server.data("call_tree", least=0)), reverse=True)
+        for nodes in (1, 2, 10, 50, len(whole), len(whole) + 5):
+            part = self.server.data("call_tree", least=0, nodes=nodes)
+            self.assertEqual(sorted(self.sizes(part), reverse=True), whole[:nodes])
+
+    def test_below_one_node(self):
+        for what in ("call_tree", "inverted_tree"):
+            tree = self.plain(self.server.data(what, least=0))
+            path, node = [], tree
+            while node["children"]:
+                path.append(len(node["children"]) // 2)
+                node = node["children"][path[-1]]
+                part = self.plain(self.server.data(what, least=0, below=".".join(map(str, path))))
+                for _ in path:
+                    self.assertEqual(len(part["children"]), 1)
+                    part = part["children"][0]
+                self.assertEqual(part, node)
+            self.assertGreater(len(path), 1)
+            self.assertEqual(self.server.ask(f"/data/last/{what}", below="99999")[0], 404)
+            for wrong in ("a", "1.", ".1", "1..2", "-1", "99999999999999999999"):
+                self.assertEqual(self.server.ask(f"/data/last/{what}", below=wrong)[0], 400, wrong)
+
+    def test_light_frames(self):
+        for what in ("allocations", "allocation_groups"):
+            full = self.server.data(what, count=20)["allocations"]
+            short = self.server.data(what, count=20, frames="short")["allocations"]
+            none = self.server.data(what, count=20, frames="none")["allocations"]
+            for one, other, empty in zip(full, short, none):
+                self.assertEqual(other["backtrace"], one["backtrace"][-len(other["backtrace"]):])
+                self.assertEqual(empty["backtrace"], [])
+                self.assertEqual(empty["backtrace_id"], one["backtrace_id"])
+
+    def test_recording(self):
+        answer = self.server.data("recording")
+        self.assertIn("missing_symbols", answer)
+        self.assertIn("cut_stacks", answer)
+
+
+if __name__ == "__main__":
+    unittest.main()

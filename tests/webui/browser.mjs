@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A server under test and a browser on it. Whatever goes wrong on a page fails the test: errors, rejections, requests to
+// other origins, answers that are not there, reports of the content security policy.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const packages = createRequire(join(process.env.HEAPSONDE_TEST_PACKAGES ?? ".", "package.json"));
+export const { chromium } = packages("playwright-core");
+export const axe = () => packages.resolve("axe-core/axe.min.js");
+
+export async function serve(...words) {
+  const server = spawn(process.env.HEAPSONDE_TEST_COMMAND, ["server", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = createInterface({ input: server.stdout });
+  const address = await new Promise((resolve, reject) => {
+    lines.once("line", resolve);
+    server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  const stop = () => new Promise((resolve) => {
+    if (server.exitCode !== null)
+      return resolve();
+    server.once("exit", resolve);
+    server.kill("SIGTERM");
+  });
+  const json = async (path) => {
+    const answer = await fetch(address + path);
+    if (!answer.ok)
+      throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+  return { address, stop, json };
+}
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.HEAPSONDE_TEST_BROWSER ?? "/usr/bin/chromium",
+                           args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+}
+
+// `refused`: statuses that the test makes happen.
+export async function open(browser, server, { refused = [], ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 60000));
+  page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
+      wrong.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(server.address) && !/^(data|blob):/.test(request.url()))
+      wrong.push(`request to ${request.url()}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400 && !refused.includes(response.status()))
+      wrong.push(`${response.status()} of ${response.url()}`);
+  });
+  return { page, context, wrong };
+}
+
+// Until every part of the page has its answer and is drawn.
+export async function settled(page) {
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await page.waitForFunction(() => document.querySelectorAll("[data-state=ready]").length > 0 &&
+    document.querySelectorAll("[data-state=loading], [aria-busy=true]").length === 0);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}

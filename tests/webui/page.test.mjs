@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The page in a browser: what it shows is what REST says, every state is an address, failures stay where they are.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { axe, launch, open, serve, settled } from "./browser.mjs";
+
+const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
+        HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource } = process.env;
+const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "maps",
+               "statics", "recording", "export"];
+const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-"));
+let browser, server, hostile, id, hostileId;
+
+const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
+const inFolder = (name) => join(folder, name);
+
+function record(output, ...words) {
+  execFileSync(words[0], words.slice(1), { env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: output, HEAPSONDE_GRAB_BACKTRACES_ON_FREE: "1" } });
+  return output;
+}
+
+// A program whose names are what no page should take for its own.
+function recordHostile() {
+  const names = ["<img/src/onerror=window.hacked=1>", "\u202egnp.exe", "n".repeat(10000)];
+  const [object, renamed, binary, list] = ["plain", "renamed.o", "hostile", "names"].map(inFolder);
+  execFileSync("gcc", ["-g", "-O1", "-fno-pie", "-c", hostileSource, "-o", object]);
+  writeFileSync(list, ["name_markup", "name_direction", "name_long"].map((old, i) => `${old} ${names[i]}\n`).join(""));
+  execFileSync("objcopy", ["--strip-debug", `--redefine-syms=${list}`, object, renamed]);
+  execFileSync("gcc", ["-no-pie", renamed, "-o", binary]);
+  return record(inFolder("hostile.dat"), binary, "<script>window.hacked=2</script>");
+}
+
+before(async () => {
+  execFileSync(makeTrace, ["random", inFolder("random.dat"), program, "5", "4000", "1"]);
+  browser = await launch();
+  server = await serve(inFolder("random.dat"));
+  hostile = await serve(recordHostile());
+  [{ id }] = await server.json("/list");
+  [{ id: hostileId }] = await hostile.json("/list");
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await hostile?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+// A test in a page of its own; what goes wrong there fails it.
+function page(name, run, { of = () => server, ...options } = {}) {
+  test(name, async () => {
+    const { page, context, wrong } = await open(browser, of(), options);
+    const go = async (address) => {
+      await page.goto(of().address + "/" + address);
+      await settled(page);
+    };
+    try {
+      await run(page, go, wrong);
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+const view = (name, query = "", trace = id) => `#/t/${trace}/${name}${query ? "?" + query : ""}`;
+const data = (what, of = server) => of.json(`/data/last/${what}`);
+const cells = (page) => page.$$eval(".table tbody tr:not(.space)", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+
+page("the list leads to the overview, whose numbers are REST's", async (page, go) => {
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await go("");
+  const rows = await server.json("/list");
+  assert.equal(await page.locator("tr[data-id]").count(), rows.length);
+  await page.locator("tr[data-id] a").first().click();
+  await page.waitForSelector(".card");
+  const useful = asked.filter((path) => path !== "/icon.svg");
+  assert.ok(useful.indexOf(`/data/${id}/summary`) < 5, useful.join(" "));
+  await settled(page);
+  for (const filter of ["", "size_min=100", "lifetime=only_leaked"]) {
+    await go(view("overview", filter));
+    const summary = await data(`summary?${filter}`);
+    const cards = await page.$$eval(".card", (all) => all.map((card) => [card.dataset.cost, Number(card.dataset.bytes), Number(card.dataset.count)]));
+    assert.deepEqual(cards, [["peak", summary.peak_bytes, summary.peak_count], ["live", summary.live_bytes, summary.live_count],
+                             ["allocated", summary.allocated_bytes, summary.allocations], ["temporary", summary.temporary_bytes, summary.temporary_count]]);
+  }
+  const text = await page.evaluate(() => [...document.querySelectorAll("main > :not(.foot-bar), .view")].map((one) => one.innerText).join(" ").replaceAll(document.querySelector(".foot-bar code").innerText, ""));
+  assert.doesNotMatch(text, /leaked/i);
+});
+
+page("trees, functions and histograms have the same sum", async (page, go) => {
+  for (const cost of ["peak", "live", "allocated", "temporary"])
+    for (const filter of ["", "&size_min=64"]) {
+      const tree = await data(`call_tree?cost=${cost}${filter}`);
+      for (const name of ["flame", "tree", "sizes", "threads"]) {
+        await go(view(name, `cost=${cost}${filter}`));
+        const sums = await page.$$eval("[data-bytes]", (all) => all.map((one) => Number(one.dataset.bytes)));
+        if (tree.size || tree.count)
+          assert.ok(sums.length, `${name} ${cost}`);
+        assert.deepEqual([...new Set(sums)].filter((sum) => sum !== tree.size), [], `${name} ${cost} ${filter}`);
+      }
+    }
+});
+
+page("CPU time, waiting and faults have their trees, too", async (page, go) => {
+  const { events } = await data("summary");
+  const there = events.filter((kind) => kind.name !== "heap" && !kind.absence);
+  assert.ok(there.length > 2);
+  for (const { name, costs } of there)
+    for (const kind of ["flame", "tree"]) {
+      const tree = await data(`call_tree?events=${name}&cost=${costs[0]}`);
+      await go(view(kind, "events=" + name));
+      assert.equal(Number(await page.getAttribute("[data-bytes]", "data-bytes")), tree.size, `${kind} ${name}`);
+    }
+});
+
+page("boxes of the flame graph are functions of the tree", async (page, go) => {
+  await go(view("flame", "cost=allocated"));
+  const pairs = new Set();
+  const walk = (node) => {
+    pairs.add(`${node.function} ${count(node.size)} ${count(node.count)}`);
+    node.children.forEach(walk);
+  };
+  walk(await data("call_tree?cost=allocated&least=0"));
+  const box = await page.locator(".flame canvas").boundingBox();
+  let seen = 0;
+  for (let i = 0; i < 60; i++) {
+    await page.mouse.move(box.x + 3 + (i * 0.618034 % 1) * (box.width - 6), box.y + 30 + i % 6 * 20);
+    const tip = await page.$eval(".tip", (one) => [one.querySelector("strong").textContent, one.textContent]).catch(() => undefined);
+    const exact = tip && /exactly([\d,]+) bytes? in ([\d,]+) blocks/.exec(tip[1]);
+    if (!exact)
+      continue;
+    seen++;
+    assert.ok(pairs.has(`${tip[0]} ${exact[1]} ${exact[2]}`), tip.join(" "));
+  }
+  assert.ok(seen > 10, `${seen} boxes were under the mouse`);
+  assert.ok(Number(await page.getAttribute(".flame canvas", "data-boxes")) < 6000);
+});
+
+page("zoom is an address: Back, Forward and reload", async (page, go) => {
+  await go(view("flame", "cost=allocated"));
+  await page.focus(".flame-pane");
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"])
+    await page.keyboard.press(key);
+  await page.waitForFunction(() => location.hash.includes("ui.zoom="));
+  await settled(page);
+  const zoomed = await page.locator("main").innerText(), address = page.url();
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.locator("main .crumbs").innerText(), zoomed.split("\n").find((line) => line.startsWith("everything")));
+  await page.goBack();
+  await page.waitForFunction(() => !location.hash.includes("ui.zoom="));
+  await settled(page);
+  assert.equal(await page.locator(".crumbs").count(), 0);
+  await page.goForward();
+  await page.waitForSelector(".crumbs");
+  assert.equal(page.url(), address);
+  const zoom = new URLSearchParams(address.split("?")[1]).get("ui.zoom");
+  const part = await data(`call_tree?cost=allocated&below=${zoom}&format=columns`);
+  assert.ok((await page.locator(".total").innerText()).includes("in sight"));
+  assert.ok(part.nodes > zoom.split(".").length);
+});
+
+page("search marks what matches and adds it up", async (page, go) => {
+  const { rows } = await data("totals?by=function&cost=allocated&sort_by=total.allocated.bytes&order=dsc&count=3");
+  await go(view("flame", "cost=allocated"));
+  await page.keyboard.press("/");
+  await page.keyboard.type(rows.at(-1).key);
+  await page.waitForFunction(() => Number(document.querySelector(".hits")?.dataset.hits) > 0);
+  assert.ok(page.url().includes("ui.search="));
+  await page.fill(".search", "no such name at all");
+  await page.waitForFunction(() => document.querySelector(".hits")?.dataset.hits === "0");
+});
+
+page("tables: every order and any page are REST's", async (page, go) => {
+  for (const [name, what, rowsOf] of [["stacks", "allocation_groups", (answer) => answer.allocations.map((row) => count(row.only_matched.allocated_count))],
+                                      ["blocks", "allocations", (answer) => answer.allocations.map((row) => `0x${row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}`)]]) {
+    const column = name === "stacks" ? 1 : 3;
+    await go(view(name));
+    const sorts = await page.locator(".table th button").count();
+    for (let i = 0; i < sorts; i++)
+      for (const order of ["dsc", "asc"]) {
+        await page.locator(".table th button").nth(i).click();
+        await settled(page);
+        const query = new URLSearchParams(page.url().split("?")[1] ?? "");
+        const sort = query.get("sort_by") ?? (name === "stacks" ? "only_matched.size" : "size");
+        const wanted = rowsOf(await data(`${what}?sort_by=${sort}&order=${query.get("order") ?? "dsc"}&count=12`));
+        await page.waitForFunction((first) => document.querySelectorAll(".table tbody tr:not(.space)")[0]?.textContent.includes(first), wanted[0]);
+        assert.deepEqual((await cells(page)).slice(0, wanted.length).map((row) => row[column]), wanted, `${name} ${sort} ${order}`);
+      }
+    const { total_count: total } = await data(`${what}?count=1`);
+    const query = new URLSearchParams(page.url().split("?")[1]);
+    const [last] = rowsOf(await data(`${what}?sort_by=${query.get("sort_by")}&order=${query.get("order")}&skip=${total - 1}&count=1`));
+    await page.fill(".foot input", String(total));
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(([text, at]) => {
+      const rows = [...document.querySelectorAll(".table tbody tr:not(.space)")];
+      return rows.some((row) => Number(row.getAttribute("aria-rowindex")) === at && row.textContent.includes(text));
+    }, [last, total + 1]);
+    assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 3000);
+  }
+});
+
+page("functions: the table, its search, and one function between callers and callees", async (page, go) => {
+  await go(view("functions", "cost=live"));
+  const answer = await data("totals?by=function&sort_by=self.live.bytes&order=dsc");
+  assert.equal((await page.locator(".table .foot").innerText()).match(/of ([\d,]+)/)[1], count(answer.total_count));
+  assert.deepEqual((await cells(page)).slice(0, 5).map((row) => row[4].slice(0, 4)), answer.rows.slice(0, 5).map((row) => row.key.slice(0, 4)));
+  const word = answer.rows[0].key.slice(0, 5);
+  await page.fill(".search", word);
+  const found = await data(`totals?by=function&contains=${encodeURIComponent(word)}`);
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(found.total_count));
+  await page.locator(".table tbody tr:not(.space)").first().click();
+  await page.waitForSelector(".sandwich canvas[data-ready]");
+  const name = new URLSearchParams(page.url().split("?")[1]).get("function");
+  const { callees } = await data(`sandwich?function=${encodeURIComponent(name)}&cost=live`);
+  assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), callees.size);
+});
+
+page("layers over time add up to the heap", async (page, go) => {
+  for (const by of ["library", "function", "source", "thread"]) {
+    await go(view("timeline", "ui.layers=" + by));
+    const timeline = await data("timeline?width=600");
+    assert.equal(Number(await page.getAttribute(`[data-layers=${by}]`, "data-end")), timeline.end_size.at(-1));
+  }
+});
+
+page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
+  await go(view("flame"));
+  const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];
+  for (const [number, names] of meanings.entries()) {
+    const box = await page.locator(".strip canvas").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 30, { steps: 3 });
+    await page.mouse.up();
+    await page.locator(".meanings button").nth(number).click();
+    await page.waitForFunction((wanted) => document.querySelectorAll("a.chip b").length === wanted, names.length);
+    await settled(page);
+    const query = new URLSearchParams(page.url().split("?")[1]);
+    assert.deepEqual([...query.keys()].filter((key) => !key.startsWith("ui.")), names);
+    const tree = await data(`call_tree?cost=peak&${query}`);
+    if (tree.count)
+      assert.equal(Number(await page.getAttribute(".total", "data-bytes")), tree.size);
+  }
+  while (await page.locator("a.chip b").count())
+    await page.locator("a.chip").first().click();
+  await page.waitForFunction(() => document.querySelectorAll("a.chip b").length === 0);
+  assert.ok(!page.url().includes("alive_at"));
+});
+
+page("the filter editor has every parameter of the filter language", async (page, go) => {
+  const { components } = await server.json("/openapi.json");
+  await go(view("stacks"));
+  await page.getByRole("button", { name: "+ Add" }).click();
+  await page.waitForSelector(".field");
+  const shown = [];
+  for (const tab of await page.locator("dialog .choice button").all()) {
+    await tab.click();
+    shown.push(...await page.$$eval(".field label", (all) => all.map((label) => label.htmlFor.replace("filter-", ""))));
+  }
+  assert.deepEqual(shown.filter((name) => name !== "at").sort(), Object.keys(components.parameters).sort());
+  await page.locator("dialog .choice button", { hasText: "Size" }).click();
+  await page.fill("#filter-size_min", "100");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.waitForFunction(() => location.hash.includes("size_min=100"));
+  await settled(page);
+  const { total_count: total } = await data("allocation_groups?size_min=100&count=1");
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(total));
+});
+
+page("a wrong filter is said in the server's words, where it is used", async (page, go) => {
+  await page.goto(server.address + "/" + view("blocks", "size_min=nonsense"));
+  await page.waitForSelector(".table .problem");
+  const sentence = await (await fetch(`${server.address}/data/last/allocations?size_min=nonsense`)).text();
+  assert.ok((await page.locator(".table .problem").innerText()).includes(sentence.trim()));
+  assert.ok(await page.locator(".rail a").count() > 10);
+}, { refused: [400] });
+
+// Each endpoint refuses, is cut, and answers nonsense: its part of the page says so, the rest works, Retry works.
+const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview", call_tree: "flame", allocation_groups: "stacks", allocations: "blocks",
+                    recording: "recording", timeline_by: "timeline", generations: "generations", regions: "maps" };
+for (const [endpoint, name] of Object.entries(ENDPOINTS))
+  page(`${endpoint} fails`, async (page, go) => {
+    const pattern = (url) => url.pathname.endsWith("/" + endpoint);
+    for (const failure of ["500", "cut", "nonsense"]) {
+      await page.route(pattern, (route) => failure === "cut" ? route.abort() : route.fulfill(failure === "500"
+        ? { status: 500, contentType: "text/plain", body: "it went wrong\n" } : { status: 200, contentType: "application/json", body: '{"half":' }));
+      await page.goto("about:blank");
+      await page.goto(server.address + "/" + view(name));
+      await page.waitForSelector("main [role=alert]");
+      const said = await page.locator("main [role=alert]").first().innerText();
+      assert.match(said, failure === "500" ? /it went wrong/ : failure === "cut" ? /does not answer/ : /no JSON/);
+      assert.ok(await page.locator(".rail a").count() > 10);
+      await page.unroute(pattern);
+      while (await page.locator("main [role=alert]").count()) {
+        const left = await page.locator("main [role=alert]").count();
+        await page.locator("main [role=alert] button", { hasText: "Retry" }).first().click();
+        await page.waitForFunction((before) => document.querySelectorAll("main [role=alert]").length < before, left);
+      }
+      await settled(page);
+    }
+  }, { refused: [500] });
+
+page("names out of a trace do nothing", async (page, go) => {
+  for (const name of VIEWS) {
+    await go(view(name, "cost=live", hostileId));
+    assert.equal(await page.evaluate(() => window.hacked), undefined, name);
+    assert.equal(await page.locator("#app img, #app script").count(), 0, name);
+    assert.doesNotMatch(await page.locator("body").innerText(), /[\u202a-\u202e\u2066-\u2069]/, name);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
+  }
+  const { rows } = await hostile.json("/data/last/totals?by=function&sort_by=self.live.bytes&order=dsc&count=3&cost=live");
+  assert.deepEqual(rows.map((row) => row.self.live[0]), [333333, 222222, 111111]);
+  for (const row of rows) {
+    await go(view("functions", "cost=live&function=" + encodeURIComponent(row.key), hostileId));
+    assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), row.total.live[0]);
+  }
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+}, { of: () => hostile });
+
+for (const theme of ["light", "dark"])
+  page(`axe finds nothing (${theme})`, async (page, go) => {
+    const source = readFileSync(axe(), "utf8");
+    const found = [];
+    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
+      await go(name);
+      await page.evaluate(source);
+      const { violations } = await page.evaluate(() => axe.run());
+      found.push(...violations.map(({ id: rule, nodes }) => `${name}: ${rule}: ${nodes[0].html} ${nodes[0].failureSummary}`));
+    }
+    assert.deepEqual(found, []);
+    await page.getByRole("button", { name: "+ Add" }).click();
+    await page.waitForSelector(".field");
+    assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
+  }, { colorScheme: theme });
+
+page("a phone's width is enough", async (page, go) => {
+  for (const name of ["", ...VIEWS.map((one) => view(one))]) {
+    await go(name);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
+  }
+}, { viewport: { width: 390, height: 844 } });
+
+page("keys alone reach every view", async (page, go) => {
+  await go(view("overview"));
+  const reached = new Set();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    const text = await page.evaluate(() => document.activeElement?.closest(".rail") ? document.activeElement.textContent : "");
+    reached.add(text);
+  }
+  for (const text of await page.locator(".rail a").allInnerTexts())
+    assert.ok(reached.has(text), text);
+});
+
+page("addresses of older pages lead to the new ones", async (page, go) => {
+  for (const [old, name] of [[`#/overview/${id}`, "overview"], [`#/allocations/${id}?size_min=10`, "stacks"], ["#/t/last/flame", "flame"], [`#/t/${id.slice(0, 8)}/tree`, "tree"]]) {
+    await go(old);
+    assert.equal(await page.getAttribute(".view", "data-view"), name);
+  }
+});
+
+test("a token is asked for, and in no address later", async () => {
+  const guarded = await serve("--token", "a token + more", inFolder("random.dat"));
+  const { page, context, wrong } = await open(browser, guarded, { refused: [401] });
+  try {
+    await page.goto(guarded.address + "/");
+    await page.fill("#token", "wrong");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.waitForSelector(".login .problem");
+    await page.fill("#token", "a token + more");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.waitForSelector("tr[data-id]");
+    await context.clearCookies();
+    const asked = [];
+    await page.goto(guarded.address + "/?token=" + encodeURIComponent("a token + more"));
+    page.on("request", (request) => asked.push(request.url()));
+    await page.waitForSelector("tr[data-id]");
+    await page.locator("tr[data-id] a").first().click();
+    await page.waitForSelector(".card");
+    assert.equal(new URL(page.url()).search, "");
+    assert.deepEqual(asked.filter((url) => url.includes("token")), []);
+    assert.equal(await page.evaluate(() => document.cookie), "");
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+    await guarded.stop();
+  }
+});
+
+page("without JavaScript there are links", async (page) => {
+  await page.goto(server.address + "/");
+  for (const link of await page.locator("noscript a, body a").evaluateAll((all) => all.map((one) => one.getAttribute("href")))) {
+    const answer = await fetch(server.address + link);
+    assert.equal(answer.status, 200, link);
+  }
+  assert.match(await page.locator("body").innerText(), /without it/i);
+}, { javaScriptEnabled: false });
+
+test("every export that is offered is there", async () => {
+  const { page, context, wrong } = await open(browser, server);
+  try {
+    await page.goto(server.address + "/" + view("export", "size_min=10"));
+    await settled(page);
+    const links = await page.$$eval(".view-export table a", (all) => all.map((one) => one.getAttribute("href")));
+    assert.ok(links.length > 10);
+    for (const link of links) {
+      const answer = await fetch(server.address + link);
+      assert.equal(answer.status, 200, link);
+      assert.ok((await answer.arrayBuffer()).byteLength > 0, link);
+    }
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+  }
+});
+
+test("the command beside a view says the same", async () => {
+  const { page, context } = await open(browser, server);
+  try {
+    await page.goto(server.address + "/" + view("overview", "size_min=64"));
+    await settled(page);
+    const words = (await page.locator(".foot-bar code").innerText()).split(" ").slice(1);
+    const report = JSON.parse(execFileSync(command, [...words, "--json"], { maxBuffer: 1 << 28 }));
+    assert.equal(Number(await page.getAttribute(".card[data-cost=live]", "data-bytes")), report.live_bytes);
+    assert.equal(Number(await page.getAttribute(".card[data-cost=peak]", "data-bytes")), report.peak_bytes);
+  } finally {
+    await context.close();
+  }
+});

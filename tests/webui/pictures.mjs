@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Pictures of every view in both themes and three widths, and one page with all of them: node pictures.mjs FOLDER TRACE...
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { launch, open, serve, settled } from "./browser.mjs";
+
+const [folder, ...traces] = process.argv.slice(2);
+const out = resolve(folder);
+const WIDTHS = [[1440, 900], [1024, 768], [390, 844]];
+const only = process.env.VIEWS?.split(",");
+
+mkdirSync(out, { recursive: true });
+const server = await serve(...traces);
+const browser = await launch();
+const names = [];
+try {
+  const [trace] = (await server.json("/list")).slice(-1);
+  const { rows } = await server.json(`/data/${trace.id}/totals?sort_by=total.peak.bytes&order=dsc&count=8&cost=peak`);
+  const group = (await server.json(`/data/${trace.id}/allocation_groups?count=1&sort_by=only_matched.size&order=dsc&frames=none`)).allocations[0];
+  const views = {
+    traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.search=parse", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
+    tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
+    stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
+    maps: "maps", statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
+  };
+  for (const theme of ["light", "dark"])
+    for (const [width, height] of WIDTHS) {
+      const { page, context, wrong } = await open(browser, server, { viewport: { width, height }, colorScheme: theme, refused: [400, 404] });
+      for (const [name, view] of Object.entries(views)) {
+        if (only && !only.includes(name))
+          continue;
+        await page.goto(server.address + "/" + (view.startsWith("#") ? view : `#/t/${trace.id}/${view}`));
+        await settled(page).catch((problem) => wrong.push(`${name}: ${problem.message}`));
+        const file = `${name}-${theme}-${width}.png`;
+        await page.screenshot({ path: join(out, file) });
+        names.push(file);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (wide > 0)
+          wrong.push(`${file} is ${wide} pixels too wide`);
+      }
+      wrong.forEach((line) => console.log(line));
+      await context.close();
+    }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+writeFileSync(join(out, "index.html"), `<!doctype html><meta charset="utf-8"><title>Pictures of the page</title>
+<style>body{font:13px sans-serif;columns:3}figure{margin:0 0 1em;break-inside:avoid}img{max-width:100%;border:1px solid #999}</style>
+${names.map((name) => `<figure><img src="${name}" alt="${name}"><figcaption>${name}</figcaption></figure>`).join("\n")}\n`);
+console.log(`${names.length} pictures; ${join(out, "index.html")}`);
