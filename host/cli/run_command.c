@@ -212,7 +212,7 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
 {
     const struct hs_symbols_options symbols = {0};
     struct hs_found_traces found;
-    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started);
+    hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);
     char *path = found.path ? found.path : found.largest;
     const struct hs_serving serving = {.command = arguments->command,
                                        .listen = "127.0.0.1:0",

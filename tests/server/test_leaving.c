@@ -53,7 +53,9 @@ static void serve_stream(void *context, const struct hs_http_request *request, s
 }
 
 static const struct hs_http_page pages[] = {
-    {"GET", "/slow", serve_slowly, NULL}, {"GET", "/stream", serve_stream, NULL}, {NULL, NULL, NULL, NULL}};
+    {.method = "GET", .path = "/slow", .serve = serve_slowly},
+    {.method = "GET", .path = "/stream", .serve = serve_stream},
+    {.method = NULL}};
 
 static struct hs_http_server *start(void)
 {
