@@ -272,7 +272,7 @@ static bool keeps(const struct analysis *analysis, uintptr_t from, uintptr_t to,
     if (from >= to || to - from > NEAR)
         return false;
     for (; from < to; from += instruction.size) {
-        if (!decode_at(analysis, from, &context, &instruction) || instruction.flow == HS_FLOW_CALL)
+        if (!decode_at(analysis, from, &context, &instruction))
             return false;
         for (unsigned i = 0; i < instruction.count && i < HS_EFFECTS_MAX; i++)
             if (instruction.effects[i].reg == reg && instruction.effects[i].kind != HS_EFFECT_STORE)

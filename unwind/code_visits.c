@@ -2,7 +2,6 @@
 #include "unwind/code_visits.h"
 
 enum { DEPTHS_MAX = sizeof((struct hs_code_visits *)0)->depths / sizeof(struct hs_code_depth) };
-enum { SUSPECTS_MAX = sizeof((struct hs_code_visits *)0)->suspects / sizeof(size_t) };
 
 void hs_code_visits__start_round(struct hs_code_visits *visits)
 {
@@ -19,12 +18,6 @@ static bool leads_to_cfa(struct hs_code_value value)
     return value.kind == HS_VALUE_CFA || value.kind == HS_VALUE_ALIGNED;
 }
 
-// The registers that calls preserve, but for sp and fp.
-static uint64_t other_bases(const struct hs_decoder *decoder)
-{
-    return decoder->callee_saved & ~(hs_register_bit(decoder->sp) | hs_register_bit(decoder->fp));
-}
-
 static struct hs_code_value base_of(struct hs_code_value value, bool differs)
 {
     return leads_to_cfa(value) && !differs ? value : hs_value_unknown();
@@ -35,22 +28,15 @@ static struct hs_code_depth depth_of(const struct hs_decoder *decoder, const str
                                      unsigned marks)
 {
     struct hs_code_depth depth = {base_of(state->registers[decoder->sp], marks & HS_PLACE_SP_DIFFERS),
-                                  hs_value_unknown(), 0};
-    if (!leads_to_cfa(depth.sp))
+                                  hs_value_unknown()};
+    if (depth.sp.kind == HS_VALUE_UNKNOWN)
         depth.fp = base_of(state->registers[decoder->fp], marks & HS_PLACE_FP_DIFFERS);
-    if (leads_to_cfa(depth.sp) || leads_to_cfa(depth.fp) || marks & HS_PLACE_BASES_DIFFER)
-        return depth;
-    for (uint64_t left = other_bases(decoder); left; left &= left - 1) {
-        struct hs_code_value value = state->registers[__builtin_ctzll(left)];
-        if (leads_to_cfa(value))
-            depth.bases = (depth.bases + (uint32_t)value.number + value.kind) * 0x9e3779b1u;
-    }
     return depth;
 }
 
 static bool same_depth(const struct hs_code_depth *a, const struct hs_code_depth *b)
 {
-    return hs_code_value__same(a->sp, b->sp) && hs_code_value__same(a->fp, b->fp) && a->bases == b->bases;
+    return hs_code_value__same(a->sp, b->sp) && hs_code_value__same(a->fp, b->fp);
 }
 
 // The number of a depth: mostly that of the instruction before. 0: there are too many.
@@ -68,46 +54,31 @@ static uint16_t number_of(struct hs_code_visits *visits, const struct hs_code_de
     return (uint16_t)visits->depth_count;
 }
 
+// Where sp differs, nothing says that another register that calls preserve does not, but for fp, which is compared.
 static void forget(const struct hs_decoder *decoder, unsigned marks, struct hs_code_state *state)
 {
+    uint64_t lost = marks & HS_PLACE_FP_DIFFERS ? hs_register_bit(decoder->fp) : 0;
     if (marks & HS_PLACE_SP_DIFFERS)
-        state->registers[decoder->sp] = hs_value_unknown();
-    if (marks & HS_PLACE_FP_DIFFERS)
-        state->registers[decoder->fp] = hs_value_unknown();
-    for (uint64_t left = marks & HS_PLACE_BASES_DIFFER ? other_bases(decoder) : 0; left; left &= left - 1) {
-        struct hs_code_value *value = &state->registers[__builtin_ctzll(left)];
-        if (leads_to_cfa(*value))
-            *value = hs_value_unknown();
-    }
+        lost |= (decoder->callee_saved | hs_register_bit(decoder->sp)) & ~hs_register_bit(decoder->fp);
+    for (; lost; lost &= lost - 1)
+        if (leads_to_cfa(state->registers[__builtin_ctzll(lost)]))
+            state->registers[__builtin_ctzll(lost)] = hs_value_unknown();
 }
 
 // Compilers put the target of a jump behind a call that does not come back.
-static bool suspect_call(struct hs_code_visits *visits, size_t place, const struct hs_code_depth *first,
-                         const struct hs_code_depth *now)
-{
-    if (!hs_code_visits__is(visits, place, HS_PLACE_BEHIND_CALL) || visits->suspect_count == SUSPECTS_MAX ||
-        !leads_to_cfa(first->sp) || !leads_to_cfa(now->sp))
-        return false;
-    visits->suspects[visits->suspect_count++] = place;
-    hs_code_visits__mark(visits, place, HS_PLACE_NO_RETURN);
-    return true;
-}
-
 static void compare(struct hs_code_visits *visits, size_t place, const struct hs_code_depth *now)
 {
     const struct hs_code_depth *first = &visits->depths[visits->depth_at[place] - 1];
-    unsigned mark = HS_PLACE_BASES_DIFFER;
+    unsigned mark = HS_PLACE_SP_DIFFERS; // fp is compared in the next round
     if (same_depth(first, now))
         return;
-    visits->changed = true;
-    if (!hs_code_value__same(first->sp, now->sp)) {
-        if (suspect_call(visits, place, first, now))
-            return;
-        mark = HS_PLACE_SP_DIFFERS; // the others are compared in the next round
-    } else if (!hs_code_value__same(first->fp, now->fp)) {
+    if (hs_code_value__same(first->sp, now->sp))
         mark = HS_PLACE_FP_DIFFERS;
-    }
+    else if (hs_code_visits__is(visits, place, HS_PLACE_BEHIND_CALL) && leads_to_cfa(first->sp) &&
+             leads_to_cfa(now->sp))
+        mark = HS_PLACE_NO_RETURN;
     hs_code_visits__mark(visits, place, mark);
+    visits->changed = true;
 }
 
 // False: no path has come or will come, and there is no room to note this one.
@@ -139,13 +110,11 @@ bool hs_code_visits__come(struct hs_code_visits *visits, size_t place, struct hs
 
 bool hs_code_visits__settle(struct hs_code_visits *visits)
 {
-    for (uint32_t i = 0; i < visits->suspect_count; i++) {
-        size_t place = visits->suspects[i];
+    for (size_t place = 0; place < visits->places && !visits->settled; place++) {
         // Nothing else leads there: the jump is of a loop that starts behind the call.
-        if (!hs_code_visits__is(visits, place, HS_PLACE_NO_RETURN) || hs_code_visits__been_at(visits, place))
+        if (!hs_code_visits__is(visits, place, HS_PLACE_NO_RETURN) || visits->depth_at[place])
             continue;
-        visits->marks[place] &= (uint8_t)~HS_PLACE_NO_RETURN;
-        hs_code_visits__mark(visits, place, HS_PLACE_SP_DIFFERS);
+        visits->marks[place] = HS_PLACE_SP_DIFFERS;
         visits->changed = true;
     }
     visits->settled = visits->depth_count;

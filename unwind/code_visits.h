@@ -19,15 +19,13 @@ enum {
     HS_PLACE_NO_RETURN = 8,   // the call before it does not come back: jumps lead here with another frame
     HS_PLACE_SP_DIFFERS = 16,
     HS_PLACE_FP_DIFFERS = 32,
-    HS_PLACE_BASES_DIFFER = 64, // of the other registers that calls preserve
     HS_PLACE_OF_ROUND = HS_PLACE_QUEUED | HS_PLACE_BEHIND_CALL,
 };
 
-// What the place of the CFA is computed from: each where those before it do not lead there. Registers that point into
-// the frame may move with every round of a loop.
+// What the place of the CFA is computed from, as far as it leads there: fp where sp does not. Other registers that
+// point into the frame may move with every round of a loop.
 struct hs_code_depth {
     struct hs_code_value sp, fp;
-    uint32_t bases; // a sum over the other registers
 };
 
 // A place is a number: that of the unit of code in which an instruction may start.
@@ -38,10 +36,8 @@ struct hs_code_visits {
     size_t places;
     uint32_t depth_count;
     uint32_t settled; // depths up to this number belong to paths that are believed before those of now
-    uint32_t suspect_count;
-    bool changed;        // something new differs
-    bool full;           // there were too many depths to tell
-    size_t suspects[32]; // places with HS_PLACE_NO_RETURN
+    bool changed;     // something new differs
+    bool full;        // there were too many depths to tell
     struct hs_code_depth depths[1024];
 };
 

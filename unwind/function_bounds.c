@@ -505,31 +505,23 @@ static uintptr_t find_global_pointer(const struct hs_module *module, uintptr_t b
 }
 #endif
 
-// Code around a window calls into it.
-static void look_around(struct builder *builder)
+// The code that is in the text.
+static void clip_code(struct builder *builder)
 {
-    const struct text *window = builder->text;
+    const struct text *text = builder->text;
     struct text *code = &builder->code;
-    uintptr_t first = window->address - MARGIN, end = window->address + text_size(window) + MARGIN;
-    uintptr_t code_end = code->address + text_size(code);
-    first = first > code->address ? first : code->address;
-    end = end < code_end ? end : code_end;
-    if (first > end)
-        first = end = code->address;
-    code->bytes.start += first - code->address;
-    code->bytes.end = code->bytes.start + (end - first);
-    code->address = first;
+    if (code->bytes.start < text->bytes.start) {
+        code->bytes.start = text->bytes.start;
+        code->address = text->address;
+    }
+    if (code->bytes.end > text->bytes.end)
+        code->bytes.end = text->bytes.end;
+    if (code->bytes.start > code->bytes.end)
+        code->bytes.start = code->bytes.end;
 }
 
-static size_t places_size(const struct builder *builder)
+static void map_places(struct builder *builder, size_t size)
 {
-    size_t text = text_size(builder->text), code = text_size(&builder->code);
-    return hs_decoder_units(builder->decoder, text > code ? text : code) / 8 + 1;
-}
-
-static void map_places(struct builder *builder)
-{
-    size_t size = places_size(builder);
     long memory = hs_system_mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
         return;
@@ -542,20 +534,19 @@ static void map_places(struct builder *builder)
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
-    if (is_window(builder))
-        look_around(builder);
+    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
+    clip_code(builder);
     if (found)
-        map_places(builder);
+        map_places(builder, size);
     if (!is_window(builder))
         mark_pointers(builder, module);
     if (mark_in_code(builder))
         mark_behind_zeros(builder);
     if (!builder->pointed)
         return;
-    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
     for (size_t i = 0; i < size; i++)
         builder->bits[i] |= builder->pointed[i] & (uint8_t)~builder->passed[i];
-    hs_system_munmap(builder->pointed, 3 * places_size(builder));
+    hs_system_munmap(builder->pointed, 3 * size);
 }
 
 static void build(struct builder *builder, const struct hs_module *module)
@@ -589,26 +580,26 @@ struct search {
     const struct hs_module *module;
     const struct text *text;
     const uint8_t *file;
-    bool failed;
     const struct index *index;
-    struct index own; // the same, where there is no place to keep it
+    size_t start, size; // what it is asked about: its margins know less
+    bool failed;        // there was no room for one
 };
 
-static void build_index(const struct search *search, struct index *index)
+static uint8_t *build_bits(const struct search *search, const struct index *index)
 {
     struct text text = {{search->text->bytes.start + index->first, NULL}, search->text->address + index->first};
     text.bytes.end = text.bytes.start + index->size;
     size_t bytes = (hs_decoder_units(search->decoder, index->size) + 8) / 8;
     long memory = hs_system_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
-        return;
+        return NULL;
     struct builder builder = {.decoder = search->decoder,
                               .text = &text,
                               .bits = (uint8_t *)memory,
                               .code = *search->text,
                               .whole = search->text};
     build(&builder, search->module);
-    index->bits = builder.bits;
+    return builder.bits;
 }
 
 static bool is_of(const struct index *index, const struct index *key)
@@ -617,12 +608,12 @@ static bool is_of(const struct index *index, const struct index *key)
            index->decoder == key->decoder;
 }
 
-// Finds the index, or builds it in a free place. False: there is none.
-static bool find_index(struct search *search, const struct index *key)
+// Finds the index, or builds it in a free place. NULL: there is none.
+static const struct index *find_index(const struct search *search, const struct index *key)
 {
-    uint32_t place = (uint32_t)((uintptr_t)key->file / HS_PAGE_SIZE + key->first / WINDOW) * 0x9e3779b1u;
+    uint32_t place = ((uint32_t)((uintptr_t)key->file / HS_PAGE_SIZE + key->first / WINDOW) * 0x9e3779b1u) >> 16;
     for (uint32_t probe = 0; probe < INDEX_PROBES; probe++) {
-        struct index *index = *HS_FAR_AT(indexes) + (place / 16 + probe) % INDEXES;
+        struct index *index = *HS_FAR_AT(indexes) + (place + probe) % INDEXES;
         uint32_t state = INDEX_FREE;
         if (atomic_compare_exchange_strong_explicit(&index->state, &state, INDEX_BUSY, memory_order_acquire,
                                                     memory_order_acquire)) {
@@ -631,50 +622,42 @@ static bool find_index(struct search *search, const struct index *key)
             index->first = key->first;
             index->decoder = key->decoder;
             index->size = key->size;
-            index->bits = NULL;
-            build_index(search, index);
-            search->index = index->bits ? index : NULL;
-            atomic_store_explicit(&index->state, index->bits ? INDEX_COMPLETE : INDEX_FREE, memory_order_release);
-            return true;
+            index->bits = build_bits(search, index);
+            state = index->bits ? INDEX_COMPLETE : INDEX_FREE;
+            atomic_store_explicit(&index->state, state, memory_order_release);
+            return state == INDEX_COMPLETE ? index : NULL;
         }
-        if (state == INDEX_COMPLETE && is_of(index, key)) {
-            search->index = index;
-            return true;
-        }
+        if (state == INDEX_COMPLETE && is_of(index, key))
+            return index;
     }
-    return false;
+    return NULL;
 }
 
-static void release_own(struct search *search)
+// Windows lap over at both ends: code around one calls into it.
+static struct index index_for(struct search *search, size_t place)
 {
-    if (search->own.bits)
-        hs_system_munmap(search->own.bits, (hs_decoder_units(search->decoder, search->own.size) + 8) / 8);
-    search->own.bits = NULL;
-}
-
-// Goes to the index of the place in the text.
-static void go_to(struct search *search, size_t place)
-{
-    size_t all = text_size(search->text), first = all > WHOLE_TEXT_MAX ? place - place % WINDOW : 0;
-    size_t size = all > WHOLE_TEXT_MAX && all - first > WINDOW ? WINDOW : all - first;
-    release_own(search);
-    search->own = (struct index){
-        .file = search->file, .text_size = all, .first = first, .decoder = search->decoder, .size = size};
-    if (find_index(search, &search->own))
-        return;
-    build_index(search, &search->own);
-    search->index = search->own.bits ? &search->own : NULL;
+    struct index key = {.file = search->file, .text_size = text_size(search->text), .decoder = search->decoder};
+    search->size = key.size = key.text_size;
+    if (key.size <= WHOLE_TEXT_MAX)
+        return key;
+    search->start = place - place % WINDOW;
+    search->size = WINDOW;
+    key.first = search->start ? search->start - MARGIN : 0;
+    key.size -= key.first;
+    if (key.size > WINDOW + 2 * MARGIN)
+        key.size = WINDOW + 2 * MARGIN;
+    return key;
 }
 
 static bool is_start(struct search *search, size_t place)
 {
+    if (place - search->start >= search->size) {
+        struct index key = index_for(search, place);
+        search->index = find_index(search, &key);
+        search->failed = !search->index;
+    }
     if (search->failed)
-        return false;
-    if (!search->index || place - search->index->first >= search->index->size)
-        go_to(search, place);
-    search->failed = !search->index;
-    if (search->failed)
-        return false;
+        return true;
     size_t bit = hs_decoder_units(search->decoder, place - search->index->first);
     return search->index->bits[bit / 8] >> bit % 8 & 1;
 }
@@ -708,8 +691,7 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
         file.start = (const uint8_t *)module->start;
     struct search search = {.decoder = decoder, .module = module, .text = &text, .file = file.start};
     set_bounds(&search, address, code);
-    release_own(&search);
-    return true;
+    return !search.failed;
 }
 
 bool hs_function_is_entry(const struct hs_module *module, uintptr_t start, uintptr_t address)

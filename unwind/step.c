@@ -67,12 +67,6 @@ static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_
     return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
 }
 
-// Whether the walk may go on at `pc`, with a CFA below its stack pointer.
-static HS_COLD bool may_switch(struct hs_walk *walk, uintptr_t pc)
-{
-    return walk->switches++ < HS_SWITCHES_MAX && hs_call_site__at(pc, true);
-}
-
 static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     if (needs_all_registers(walk, odd))
@@ -83,12 +77,10 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
     uintptr_t pc, fp = walk->fp;
     if (!read_return_address(walk, odd, cfa, &pc) || !read_frame_pointer(walk, odd, cfa, &fp))
         return HS_END_BAD_STACK;
-    pc = hs_arch_strip(pc);
     // A leaf that was interrupted may have no frame at all.
-    bool up = cfa > walk->sp || (cfa == walk->sp && odd->ra_base == HS_BASE_LINK);
-    bool elsewhere = cfa != walk->sp && (odd->cfa_base == HS_BASE_FP || odd->cfa_deref);
-    if (!odd->signal && !up && !(elsewhere && may_switch(walk, pc)))
+    if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
         return HS_END_BAD_STACK;
+    pc = hs_arch_strip(pc);
     walk->pc = pc;
     walk->sp = cfa;
     walk->fp = fp;
@@ -153,7 +145,8 @@ static HS_COLD int step_down(struct hs_walk *walk, uint32_t rule)
     struct hs_walk next = *walk;
     next.sp = walk->fp - 1;
     if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || walk->fp % sizeof(uintptr_t) ||
-        hs_step_standard(&next, rule) != HS_STEP_MORE || !may_switch(&next, next.pc))
+        hs_step_standard(&next, rule) != HS_STEP_MORE || next.switches++ == HS_SWITCHES_MAX ||
+        !hs_call_site__at(next.pc, true))
         return HS_END_BAD_STACK;
     *walk = next;
     return HS_STEP_MORE;
@@ -198,6 +191,11 @@ HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
     return HS_END_BAD_RULE;
 }
 
+HS_COLD int hs_step_seldom(struct hs_walk *walk)
+{
+    return hs_step(walk, hs_walk_rule(walk));
+}
+
 void hs_capture_step(struct hs_registers *registers)
 {
     struct hs_full_start full;
@@ -205,6 +203,6 @@ void hs_capture_step(struct hs_registers *registers)
     full.known = false;
     hs_walk_start(&walk, registers, &full);
     hs_stack_memory_start(&walk.memory, walk.sp);
-    if (hs_step(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
+    if (hs_step_seldom(&walk) == HS_STEP_MORE)
         *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};
 }

@@ -39,6 +39,9 @@ int hs_step_signal(struct hs_walk *walk, uintptr_t context);
 // Steps by a rule that is not a standard one, or by which no step up can be made.
 int hs_step_odd(struct hs_walk *walk, uint32_t rule);
 
+// Any step, from where one is seldom made: one copy, compiled for size.
+int hs_step_seldom(struct hs_walk *walk);
+
 // Steps with all registers: starts in its own frame, or goes on where it was left, walks to the frame at walk->pc,
 // walk->sp, and steps that. Only for the calling thread's stack.
 int hs_step_full(struct hs_walk *walk);
@@ -91,16 +94,17 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-static inline int hs_step(struct hs_walk *walk, uint32_t rule)
+// Always in its caller: called, it would keep the walk in memory.
+static inline __attribute__((always_inline)) int hs_step(struct hs_walk *walk, uint32_t rule)
 {
-    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1)) {
-        int result = hs_step_standard(walk, rule);
-        if (__builtin_expect(result != HS_END_BAD_STACK, 1))
-            return result;
-    }
+    int result = HS_END_BAD_STACK;
+    if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
+        result = hs_step_standard(walk, rule);
+    if (__builtin_expect(result != HS_END_BAD_STACK, 1))
+        return result;
     // A copy: the address of `walk` does not escape, so the loops of the walkers keep it in registers.
     struct hs_walk copy = *walk;
-    int result = hs_step_odd(&copy, rule);
+    result = hs_step_odd(&copy, rule);
     *walk = copy;
     return result;
 }

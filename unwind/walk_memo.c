@@ -125,12 +125,6 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
            (!(mark & MARK_NEED) || memo->states[frame].fp == walk->fp);
 }
 
-// The step of a barrier: seldom, so that one copy does, compiled for size.
-static HS_COLD __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
-{
-    return hs_step(walk, hs_walk_rule(walk));
-}
-
 // Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
 static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
@@ -139,7 +133,7 @@ static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *
                   full_start(memo, true));
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
-    int result = step_barrier(&state);
+    int result = hs_step_seldom(&state);
     if (frame == 0)
         return result != HS_STEP_MORE ? (enum hs_end)result == memo->end : memo->end == HS_END_TOO_DEEP;
     return result == HS_STEP_MORE && joins(memo, frame - 1, &state);
@@ -206,7 +200,7 @@ static HS_COLD __attribute__((noinline)) uint32_t collect_proven(struct hs_memo 
         if (frame == last || fresh == memo->capacity)
             return fresh;
         if (mark & MARK_BARRIER)
-            step_barrier(walk);
+            hs_step_seldom(walk);
         else if (mark & MARK_SLOT)
             walk->fp = hs_stack_word((uintptr_t)(memo->slots[frame - 1] - mark_fp_below_ra(mark)));
     }

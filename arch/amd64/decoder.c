@@ -40,11 +40,8 @@ static void arithmetic(struct view *view)
 {
     const struct amd64 *code = view->code;
     enum operation operation = code->opcode >> 3;
-    if (operation == CMP) {
-        if ((code->opcode & 5) == 1 && code->wide && !code->is_memory)
-            hs_instruction__compare(view->out, dwarf(code->rm), dwarf(code->reg));
+    if (operation == CMP)
         return;
-    }
     switch (code->opcode & 7) {
     case 0:
         clobber_rm_byte(view);
@@ -428,6 +425,9 @@ static bool decode(const uint8_t *bytes, size_t length, uintptr_t address, uint3
         return false;
     }
     instruction->size = code.at;
+    bool compares = (code.opcode & 0xfd) == 0x39 && code.map == AMD64_MAP_MAIN && !code.vector;
+    if (compares && code.wide && !code.is_memory)
+        hs_instruction__compare(instruction, dwarf(code.rm), dwarf(code.reg));
     bool direct = code.opcode != 0xff || code.map != AMD64_MAP_MAIN;
     bool goes =
         instruction->flow == HS_FLOW_CALL || instruction->flow == HS_FLOW_JUMP || instruction->flow == HS_FLOW_BRANCH;
