@@ -50,7 +50,8 @@ struct hs_store_head {
 struct hs_stored_module {
     uint64_t start, end, bias, load_time, unload_time;
     uint32_t path, build_id;
-    uint32_t build_id_length, reserved;
+    uint32_t build_id_length;
+    uint32_t layout; // hash of the program headers, where there is no build id; 0: not known
 };
 
 // Nodes from `first` on were recorded at `time`, up to the next one's.
