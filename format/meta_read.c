@@ -144,6 +144,9 @@ static void read_body(struct body *body, struct hs_meta_record *record)
         record->time = get(body);
         record->text = get_bytes(body);
         break;
+    case HS_META_LAYOUT:
+        record->value = get(body);
+        break;
     default:
         record->tag = HS_META_END; // unknown: skipped
     }

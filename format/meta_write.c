@@ -103,6 +103,12 @@ bool hs_meta_module(struct hs_meta_writer *writer, uint64_t time, uint64_t start
     return finish(writer, HS_META_MODULE, put_bytes(at, writer->end, path, path_length));
 }
 
+bool hs_meta_layout(struct hs_meta_writer *writer, uint32_t hash)
+{
+    uint8_t *at = open_record(writer, varint_size(hash));
+    return finish(writer, HS_META_LAYOUT, put(at, writer->end, hash));
+}
+
 bool hs_meta_unload(struct hs_meta_writer *writer, uint64_t time, uint64_t start)
 {
     uint8_t *at = open_record(writer, varint_size(time) + varint_size(start));

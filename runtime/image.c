@@ -23,8 +23,9 @@ struct source {
     uint64_t start, length, offset; // the mapping at hand
     uint64_t origin;                // of the headers, in the file
     uint64_t bias;
-    uint64_t end;  // as the file has it, of what is loaded
-    bool has_code; // something of it
+    uint32_t layout; // hash of the segments
+    uint64_t end;    // as the file has it, of what is loaded
+    bool has_code;   // something of it
     const char *path;
     int fd;         // of the file, when it was needed; -1: not yet, -2: there is none
     bool is_opaque; // no call reads this memory
@@ -94,7 +95,10 @@ static bool find_bias(struct source *source, bool executable)
     program_header segment;
     bool found = false, sure = false;
     source->bias = source->start;
+    source->layout = 2166136261u;
     for (unsigned i = 0; segment_at(source, i, &segment); i++) {
+        for (size_t k = 0; k < sizeof segment; k++)
+            source->layout = (source->layout ^ ((const uint8_t *)&segment)[k]) * 16777619u;
         uint64_t end = segment.p_vaddr + (uint64_t)segment.p_memsz;
         if (segment.p_type != PT_LOAD)
             continue;
@@ -217,6 +221,7 @@ void hs_image__read(struct hs_image *image, const struct hs_mapped *mapped, cons
     *image = (struct hs_image){.bias = mapped->start - (has_headers ? 0 : mapped->offset), .origin = source.origin};
     if (read_header(&source) && find_bias(&source, mapped->first_executable)) {
         image->bias = source.bias;
+        image->layout = source.layout;
         look_at_segments(image, &source);
     }
     // Elsewhere than its tables.

@@ -13,6 +13,7 @@ enum { HS_BUILD_ID_LIMIT = 64, HS_IMAGE_UNREADABLE = 1 };
 
 struct hs_image {
     uint64_t bias;   // what loading added to the file's addresses
+    uint32_t layout; // hash of the program headers; 0: they were not read
     uint64_t origin; // where in the file the headers are: not 0 in an archive
     uint8_t build_id[HS_BUILD_ID_LIMIT];
     size_t build_id_length; // 0: it has none

@@ -86,6 +86,12 @@ bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void 
                      hs_meta_module(w, hs_clock__now(), start, end, bias, build_id, build_id_length, path, length));
 }
 
+bool hs_journal__layout(uint32_t hash)
+{
+    struct hs_meta_writer *w = &code.writer;
+    return APPEND_TO(&code, hs_meta_layout(w, hash));
+}
+
 bool hs_journal__unload(uint64_t start)
 {
     struct hs_meta_writer *w = &code.writer;

@@ -19,6 +19,8 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
 void hs_journal__node_ends(uint32_t id);
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path);
+// Of the module that was announced last, which has no build id.
+bool hs_journal__layout(uint32_t hash);
 bool hs_journal__unload(uint64_t start);
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
 bool hs_journal__toggle(bool on);

@@ -28,7 +28,6 @@ static struct {
     uint32_t at;                 // in `now`, of the running scan: what lies behind it was not met yet
     uint32_t nameless;           // in `now`
     uint32_t unseen;             // pages of unknown code since the last scan
-    struct hs_code recent;       // the last one met
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
@@ -46,7 +45,7 @@ static char name[PATH_LIMIT];
 
 // ---- what is known --------------------------------------------------------------------------------------------------
 
-static const struct hs_code *find(const struct hs_code *code, uint32_t count, uintptr_t address)
+static bool find(const struct hs_code *code, uint32_t count, uintptr_t address)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -59,23 +58,18 @@ static const struct hs_code *find(const struct hs_code *code, uint32_t count, ui
     // A module may lie in a hole of another one.
     for (uint32_t back = 1; back <= NESTED && back <= low; back++)
         if (address < code[low - back].end)
-            return &code[low - back];
-    return NULL;
+            return true;
+    return false;
 }
 
 bool hs_modules__hold(const struct hs_code *code, uint32_t count, uintptr_t pc)
 {
-    return find(code, count, hs_modules__call_of(pc)) != NULL;
+    return find(code, count, hs_modules__call_of(pc));
 }
 
 static bool known(uintptr_t address)
 {
-    if (address - modules.recent.start < modules.recent.end - modules.recent.start)
-        return true;
-    const struct hs_code *found = find(modules.now.code, modules.now.count, address);
-    if (found)
-        modules.recent = *found;
-    return found != NULL;
+    return find(modules.now.code, modules.now.count, address);
 }
 
 static bool reserve(struct table *table, uint32_t count)
@@ -263,6 +257,8 @@ static bool announce(void)
     if (!modules.scanned)
         hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
     hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
+    if (!image.build_id_length && image.layout)
+        hs_journal__layout(image.layout);
     code->announced = true;
     return true;
 }
@@ -293,7 +289,6 @@ static bool update(void (*unloaded)(const struct hs_code *code, uint32_t count))
         return false;
     }
     uint32_t missing = part_missing();
-    modules.recent = (struct hs_code){0};
     if (missing && unloaded) {
         unloaded(modules.now.code, missing);
         for (uint32_t i = 0; i < missing; i++)
@@ -338,6 +333,5 @@ void hs_modules__reset(void)
 {
     modules.now.count = 0;
     modules.nameless = modules.unseen = 0;
-    modules.recent = (struct hs_code){0};
     modules.last_unknown_page = 0;
 }

@@ -4,6 +4,7 @@
 #include "format/trace_format.h"
 #include "host/import/snapshot_files.h"
 #include "host/import/snapshot_words.h"
+#include "host/symbols/expand.h"
 #include "host/unwind/offline.h"
 
 #include <errno.h>
@@ -155,6 +156,8 @@ static int open_module(void *context, size_t number)
     if (*file == UNASKED) {
         int code, debug;
         hs_snapshot_files__find(&self->files, &self->modules[number], &code, &debug);
+        code = hs_expand__sections(code, NULL);
+        debug = hs_expand__sections(debug, NULL);
         *file = code < 0 ? NO_FILE : hs_offline__add_file(self->session, code, debug);
     }
     return *file;

@@ -152,6 +152,14 @@ static int add_module(struct tables *tables, const struct hs_meta_record *record
     return begin_epoch(tables, record->time);
 }
 
+static int note_layout(struct tables *tables, const struct hs_meta_record *record)
+{
+    struct hs_stored_module *modules = tables->modules.data;
+    if (tables->modules.count)
+        modules[tables->modules.count - 1].layout = (uint32_t)record->value;
+    return 0;
+}
+
 static int unload(struct tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
@@ -258,6 +266,8 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
         return add_node(tables, record);
     case HS_META_MODULE:
         return add_module(tables, record);
+    case HS_META_LAYOUT:
+        return note_layout(tables, record);
     case HS_META_UNLOAD:
         return unload(tables, record);
     case HS_META_THREAD:

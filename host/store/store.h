@@ -214,7 +214,7 @@ struct hs_module {
     const char *path;
     const uint8_t *build_id;
     uint32_t build_id_length;
-    uint32_t reserved;
+    uint32_t layout; // hash of its program headers, where it has no build id; 0: not known
 };
 
 struct hs_thread {

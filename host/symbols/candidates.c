@@ -30,6 +30,8 @@ bool hs_is_foreign(const struct hs_symbols_options *options)
     return !hs_probe__file(&self, "/proc/self/exe") && !is_of_machine(options, &self);
 }
 
+#define CLOCK_IS_SET (UINT64_C(1000000000) * 1000000000) // 2001
+
 // ---- checksums -----------------------------------------------------------------------------------------------------
 
 // CRC-32 as .gnu_debuglink has it (IEEE 802.3, reflected).
@@ -134,7 +136,7 @@ static bool is_right_build(const struct hs_search *search, const struct hs_candi
     if (candidate->trust == HS_TRUST_LAYOUT)
         return !probe->build_id_length && has_layout(module, probe) &&
                (!search->own || is_same_program(search->own, probe, fd));
-    if (candidate->trust != HS_TRUST_PATH)
+    if (candidate->trust != HS_TRUST_PATH || (module->layout && probe->layout != module->layout))
         return false;
     return !candidate->is_own || (!probe->build_id_length && has_layout(module, probe));
 }
@@ -188,6 +190,18 @@ static bool unpacks_sanely(int fd)
     return sane;
 }
 
+// Without a build id the file of that path is the one that was loaded, if it has not been written since. A copy of the
+// recorded machine's files, or one in the trace, need not be that old; some machines do not know the time.
+static bool was_changed(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
+{
+    const struct hs_symbols_module *module = search->module;
+    struct stat status;
+    if (candidate->trust != HS_TRUST_PATH || candidate->root || !candidate->path || module->build_id_length ||
+        module->recorded_ns < CLOCK_IS_SET || fstat(fd, &status))
+        return false;
+    return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec > module->recorded_ns;
+}
+
 static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
 {
     struct hs_probe probe;
@@ -195,7 +209,7 @@ static enum hs_symbols_state judge(const struct hs_search *search, const struct 
         return HS_SYMBOLS_DAMAGED;
     if (!is_of_machine(search->options, &probe))
         return HS_SYMBOLS_FOREIGN;
-    bool right = is_right_build(search, candidate, &probe, fd) &&
+    bool right = is_right_build(search, candidate, &probe, fd) && !was_changed(search, candidate, fd) &&
                  (!search->needs_debug_information || has_debug_information(fd)) &&
                  (!search->needs_code || has_code(fd));
     if (right && !unpacks_sanely(fd))
@@ -245,7 +259,7 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *candidate)
+static bool try_path(struct hs_search *search, const struct hs_candidate *candidate)
 {
     char path[PATH_MAX];
     char full[PATH_MAX];
@@ -258,6 +272,35 @@ bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *cand
     const char *name = candidate->root ? full : path;
     int fd = open_regular(name);
     return fd >= 0 && hs_candidate__try_descriptor(search, candidate, fd, name);
+}
+
+// What the kernel's maps say of a path besides it: newlines are written \\012, and whether the file was deleted, or
+// replaced by another one. False: nothing.
+static bool plain_path(const char *path, char *plain, size_t size)
+{
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(path), suffix = sizeof(deleted) - 1, used = 0;
+    bool was_deleted = length > suffix && !strcmp(path + length - suffix, deleted);
+    if (length >= size || (!was_deleted && !strstr(path, "\\012")))
+        return false;
+    length -= was_deleted ? suffix : 0;
+    for (size_t i = 0; i < length; i++) {
+        bool newline = !strncmp(path + i, "\\012", 4);
+        plain[used++] = newline ? '\n' : path[i];
+        i += newline ? 3 : 0;
+    }
+    plain[used] = 0;
+    return true;
+}
+
+bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *candidate)
+{
+    char plain[PATH_MAX];
+    struct hs_candidate other = *candidate;
+    if (try_path(search, candidate))
+        return true;
+    other.path = plain;
+    return plain_path(candidate->path, plain, sizeof(plain)) && try_path(search, &other);
 }
 
 // ---- places --------------------------------------------------------------------------------------------------------

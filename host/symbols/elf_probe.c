@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_PROGRAM_HEADERS 256
-#define LONGEST_NOTES        (64u << 10)
+#define MOST_PROGRAM_HEADERS   256
+#define HASHED_PROGRAM_HEADERS 64
+#define LONGEST_NOTES          (64u << 10)
 
 // Where the bytes come from: a descriptor, or memory when fd is -1.
 struct source {
@@ -124,6 +125,14 @@ static void note_load(struct hs_probe *probe, const struct source *source, const
             .offset = segment->offset, .address = segment->address, .end = segment->address + segment->length};
 }
 
+static void mix_layout(struct hs_probe *probe, size_t index, const uint8_t *bytes, size_t length)
+{
+    if (index == 0)
+        probe->layout = 2166136261u;
+    for (size_t i = 0; index < HASHED_PROGRAM_HEADERS && i < length; i++)
+        probe->layout = (probe->layout ^ bytes[i]) * 16777619u;
+}
+
 static void read_segments(struct hs_probe *probe, const struct source *source, const uint8_t *header)
 {
     bool wide = probe->pointer_size == 8;
@@ -141,6 +150,7 @@ static void read_segments(struct hs_probe *probe, const struct source *source, c
             probe->damaged = true;
             return;
         }
+        mix_layout(probe, i, bytes, least);
         struct segment segment;
         parse_segment(probe, bytes, &segment);
         if (segment.type == PT_INTERP)

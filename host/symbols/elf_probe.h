@@ -31,6 +31,7 @@ struct hs_probe {
     uint16_t type;                                  // ET_*
     uint16_t machine;                               // EM_*
     uint32_t flags;                                 // EF_*, of the machine
+    uint32_t layout;                                // hash of the program headers (docs/format.md, LAYOUT)
     struct hs_probe_load loads[HS_PROBE_LOADS_MAX]; // what is mapped from the file, the first ones
     size_t load_count;
     uint8_t build_id[HS_BUILD_ID_MAX];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/module.h"
 
+#include "host/symbols/expand.h"
 #include "host/symbols/locate.h"
 
 #include <elfutils/libdwelf.h>
@@ -32,9 +33,10 @@ static int find_debug_information(Dwfl_Module *module, void **userdata, const ch
         keep_text(&self->debug_file, fd >= 0 ? *found : NULL);
         // Where nothing tells the right file, libdwfl takes any of that name.
         if (fd >= 0 || (!link && !self->description.build_id_length))
-            return fd;
+            return hs_expand__sections(fd, &self->packed);
     }
-    return dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
+    int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
+    return hs_expand__sections(fd, self ? &self->packed : NULL);
 }
 
 static char *debug_search_path(const struct hs_symbols_options *options)
@@ -130,7 +132,7 @@ void hs_module_symbols__open(struct hs_module_symbols *self)
         take_build_id(self, located.fd);
     if (located.state == HS_SYMBOLS_FOUND)
         correct_bias(self, located.fd);
-    if (located.state == HS_SYMBOLS_FOUND && report_file(self, located.fd))
+    if (located.state == HS_SYMBOLS_FOUND && report_file(self, hs_expand__sections(located.fd, &self->packed)))
         self->state = HS_SYMBOLS_DAMAGED;
 }
 
@@ -161,6 +163,7 @@ static void add_supplement(struct hs_module_symbols *self, Dwarf *dwarf)
         return;
     const char *file = self->debug_file ? self->debug_file : self->file;
     int fd = hs_locate_supplement(self->options, file, name, build_id, (size_t)length);
+    fd = hs_expand__sections(fd, &self->packed);
     Dwarf *supplement = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
     if (supplement) {
         self->supplement = supplement;

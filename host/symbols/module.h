@@ -16,6 +16,7 @@ struct hs_module_symbols {
     struct hs_probe probe; // of the file, when the trace has no build id
     char *file;            // see hs_located.path
     char *debug_file;      // with the debug information, when that is another file that was found here; else NULL
+    bool packed;           // something of the debug information could not be unpacked
     char *link;            // the name that the file gives its debug information; NULL: none
     Dwfl *dwfl;
     Dwfl_Module *module;

@@ -14,6 +14,7 @@ void hs_symbols__status(struct hs_symbols *self, size_t module, struct hs_symbol
     hs_module_symbols__open(it);
     *status = (struct hs_symbols_status){.state = it->state,
                                          .has_lines = hs_module_symbols__has_lines(it),
+                                         .is_packed = it->packed,
                                          .path = it->description.path,
                                          .build_id = it->description.build_id,
                                          .build_id_length = it->description.build_id_length,
@@ -62,7 +63,16 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
         [HS_SYMBOLS_FOREIGN] = "is built for another machine than the trace",
         [HS_SYMBOLS_DAMAGED] = "is not a readable ELF file, or its sections unpack to far more than such files have",
     };
+    if (status->state == HS_SYMBOLS_FOUND && status->is_packed) {
+        snprintf(text, size, "has debug information that cannot be unpacked: it is damaged, or larger than it can be");
+        return;
+    }
     bool elsewhere = status->file && strcmp(status->file, status->path);
+    if (status->state == HS_SYMBOLS_MISMATCH && !status->build_id_length) {
+        snprintf(text, size, "%s%sis not the file that was recorded, or was written since",
+                 elsewhere ? status->file : "", elsewhere ? " " : "");
+        return;
+    }
     if (status->state == HS_SYMBOLS_MISSING)
         snprintf(text, size, "no file found");
     else

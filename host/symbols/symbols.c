@@ -127,12 +127,15 @@ static const char *short_module_name(const char *path)
 
 static const char *offset_name(struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
 {
-    char text[512];
+    char *text = NULL;
     // The vdso has no file to look an offset up in, so its offset counts from where it is mapped.
     const char *name = short_module_name(module->description.path);
     uint64_t base = *name == '[' ? module->description.start : module->description.bias;
-    snprintf(text, sizeof(text), "%s+0x%" PRIx64, *name ? name : "[main program]", address - base);
-    return hs_strings__add(self->strings, text);
+    if (asprintf(&text, "%s+0x%" PRIx64, *name ? name : "[main program]", address - base) < 0)
+        return NULL;
+    const char *kept = hs_strings__add(self->strings, text);
+    free(text);
+    return kept;
 }
 
 static const char *address_name(struct hs_symbols *self, uint64_t address)

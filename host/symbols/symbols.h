@@ -44,6 +44,8 @@ struct hs_symbols_module {
     const char *path;
     const uint8_t *build_id;
     size_t build_id_length;
+    uint32_t layout;      // without a build id: the hash of its program headers; 0: not known
+    uint64_t recorded_ns; // without a build id: since 1970, when it was loaded; 0: not known
     // A copy of the file, when the trace embeds it: gives a descriptor that the session closes, or a negative errno.
     // Tried after the files on disk. May be NULL.
     int (*open_copy)(void *context);
@@ -126,6 +128,7 @@ const char *hs_symbols__path(const struct hs_symbols *symbols, size_t module);
 struct hs_symbols_status {
     enum hs_symbols_state state;
     bool has_lines;   // debug information was found
+    bool is_packed;   // what was found could not be unpacked
     bool has_no_file; // nowhere: the vdso, anonymous code
     const char *path; // as the trace has it
     const uint8_t *build_id;

@@ -90,6 +90,12 @@ static int add_marks(struct hs_places *places)
 
 // ---- the session ---------------------------------------------------------------------------------------------------
 
+// The maps are read when its first address is met: later than it was loaded.
+static uint64_t loaded_at(const struct hs_store *store, const struct hs_module *module)
+{
+    return hs_store__summary(store)->start_realtime_ns ? hs_store__realtime_ns(store, module->load_time) : 0;
+}
+
 static int add_modules(struct hs_trace_symbols *self)
 {
     for (size_t i = 0; i < self->module_count; i++) {
@@ -101,6 +107,8 @@ static int add_modules(struct hs_trace_symbols *self)
                                                 .path = module->path,
                                                 .build_id = module->build_id,
                                                 .build_id_length = module->build_id_length,
+                                                .layout = module->layout,
+                                                .recorded_ns = loaded_at(self->store, module),
                                                 .open_copy = open_copy,
                                                 .context = &self->copies[i]};
         int result = hs_symbols__add_module(self->symbols, &description);
@@ -246,7 +254,7 @@ struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)
 
 void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most)
 {
-    char line[1024];
+    char line[4 * 4096]; // a path, and the same in other places
     size_t count = 0;
     for (size_t i = 0; i < hs_symbols__module_count(self->symbols); i++) {
         if (!hs_symbols__problem(self->symbols, i, line, sizeof(line)))

@@ -91,35 +91,35 @@ static void begin_module(struct hs_dump_facts *facts, struct hs_dump_module *mod
     module->mapped.executable |= has_code;
 }
 
-// Modules are the groups of mappings with code; the vdso is one, too. There is room for one more than there can be.
-static void group(struct hs_dump_facts *facts)
+// The path is still in facts->line. A group without code is none.
+static void end_module(struct hs_dump_facts *facts)
 {
-    struct hs_mapping mapping;
-    struct hs_dump_module *module = facts->modules;
-    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);) {
-        if (module->mapped.end && hs_mapped__add(&module->mapped, &mapping, same_path(module, &mapping), facts->line))
-            continue;
-        if (!mapping.path_length)
-            continue;
-        module += module->mapped.executable;
-        begin_module(facts, module, &mapping);
-    }
-    facts->module_count = (uint32_t)(module + module->mapped.executable - facts->modules);
+    struct hs_dump_module *module = &facts->modules[facts->module_count];
+    if (!module->mapped.executable)
+        return;
+    hs_image__read(&module->image, &module->mapped, facts->line);
+    facts->module_count++;
 }
 
+// Modules are the groups of mappings with code; the vdso is one, too. There is room for one more than there can be.
 static void find_modules(struct hs_dump_facts *facts)
 {
+    struct hs_mapping mapping;
     uint32_t limit = (uint32_t)(facts->map_length / LINE_LEAST) + 1;
     facts->module_memory = limit * sizeof *facts->modules;
     facts->modules = hs_memory__map((size_t)facts->module_memory);
     if (!facts->modules)
         return;
-    group(facts);
-    for (uint32_t i = 0; i < facts->module_count; i++) {
-        struct hs_dump_module *module = &facts->modules[i];
-        hs_mapping__copy_path(module->path, module->path_length, facts->line, sizeof facts->line);
-        hs_image__read(&module->image, &module->mapped, facts->line);
+    for (uint64_t at = 0; hs_dump_facts__next_mapping(facts, &at, &mapping);) {
+        struct hs_dump_module *module = &facts->modules[facts->module_count];
+        if (module->mapped.end && hs_mapped__add(&module->mapped, &mapping, same_path(module, &mapping), facts->line))
+            continue;
+        if (!mapping.path_length)
+            continue;
+        end_module(facts);
+        begin_module(facts, &facts->modules[facts->module_count], &mapping);
     }
+    end_module(facts);
 }
 
 const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts *facts, uint64_t address)
@@ -159,6 +159,19 @@ static void read_host(struct hs_dump_facts *facts)
         hs_text__add(&text, names.node);
 }
 
+// As the maps have its path, in one line.
+static void read_executable(struct hs_dump_facts *facts)
+{
+    struct hs_text text;
+    long length = hs_system_executable(facts->line, sizeof facts->line - 1);
+    hs_text__start(&text, facts->executable, sizeof facts->executable);
+    for (long i = 0; i < length; i++)
+        if (facts->line[i] == '\n')
+            hs_text__add(&text, "\\012");
+        else
+            hs_text__add_character(&text, facts->line[i]);
+}
+
 static uint64_t read_resident(struct hs_dump_facts *facts)
 {
     if (!hs_text__read_own("/proc/thread-self/statm", "/proc/self/statm", facts->line, sizeof facts->line))
@@ -176,8 +189,7 @@ void hs_dump_facts__gather(struct hs_dump_facts *facts)
     facts->resident_bytes = read_resident(facts);
     read_command(facts);
     read_host(facts);
-    long length = hs_system_executable(facts->executable, sizeof facts->executable - 1);
-    facts->executable[length > 0 ? length : 0] = 0;
+    read_executable(facts);
     read_map(facts);
     if (facts->map)
         find_modules(facts);

@@ -81,7 +81,7 @@ END_TEST
 static void sample(const char *program, const char *format)
 {
     shell("MALLOC_CONF=prof:true,prof_final:true,lg_prof_sample:0,prof_prefix:dump,experimental_hs_format:%s "
-          "LD_PRELOAD='" PATH_PROF "' ./%s && mv dump.*.f.heap* sampled.%s",
+          "LD_PRELOAD='" PATH_PROF "' './%s' && mv dump.*.f.heap* sampled.%s",
           format, program, format);
 }
 
@@ -148,6 +148,75 @@ START_TEST(test_same_name)
 }
 END_TEST
 
+// ---- files that were written since ---------------------------------------------------------------------------------
+
+static void expect_unknown(const char *trace)
+{
+    struct outcome outcome = run("$HEAPSONDE report --modules %s", trace);
+    ck_assert_msg(strstr(outcome.output, "is not the file that was recorded, or was written since") != NULL, "%s",
+                  outcome.output);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report %s", trace);
+    ck_assert_msg(!strstr(outcome.output, "parse_header"), "%s", outcome.output);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_replaced)
+{
+    write_program(2);
+    shell("gcc -g -O1 -fno-builtin -Wl,--build-id=none -o program program.c && "
+          "HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' ./program && cp program kept && "
+          "cp --preserve=timestamps program old");
+    expect_names("trace.dat", "-c allocated");
+    shell("rm -rf trace.dat.*");
+    // Other code in the same places.
+    if (_i == 0)
+        shell("cp kept program && touch -d '+1 hour' program");
+    // Another build, which is older.
+    if (_i == 1) {
+        write_program(300);
+        shell("gcc -g -O1 -fno-builtin -Wl,--build-id=none -o program program.c && touch -r old program");
+    }
+    expect_unknown("trace.dat");
+    // A copy of the files may be of any age, and stripped files have the same segments.
+    shell("mkdir -p root%s && cp kept root%s/program", work, work);
+    if (_i == 1) {
+        struct outcome outcome = run("$HEAPSONDE report --sysroot root trace.dat");
+        ck_assert_msg(strstr(outcome.output, "parse_header") != NULL, "%s", outcome.output);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
+// ---- paths ---------------------------------------------------------------------------------------------------------
+
+START_TEST(test_path)
+{
+    static const char *const formats[] = {"proto", "heap_v2"};
+    char path[3000] = "";
+    if (_i == 0)
+        strcpy(path, "two\nlines/");
+    else
+        for (int i = 0; i < 12; i++)
+            snprintf(path + strlen(path), sizeof(path) - strlen(path), "%0150d/", i);
+    write_program(2);
+    shell("mkdir -p '%s' && gcc -g -O1 -fno-builtin -o '%s/program' program.c", path, path);
+    shell("HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' './%s/program'", path);
+    expect_names("trace.dat", "-c allocated");
+    for (size_t i = 0; i < 2; i++) {
+        sample(text("%s/program", path), formats[i]);
+        expect_names(text("sampled.%s", formats[i]), "");
+    }
+    // Nothing that is told takes two lines, or is cut.
+    shell("mv '%s/program' moved", path);
+    struct outcome outcome = run("$HEAPSONDE report --modules trace.dat");
+    ck_assert_msg(!outcome.status && !strstr(outcome.output, "\nlines/program") &&
+                      strstr(outcome.output, "no file found"),
+                  "%s%s", outcome.output, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     const int count = 2 * sizeof(layouts) / sizeof(layouts[0]);
@@ -157,5 +226,7 @@ int main(void)
     tcase_add_loop_test(cases, test_recorded, 0, count);
     tcase_add_loop_test(cases, test_sampled, 0, count);
     tcase_add_loop_test(cases, test_same_name, 0, 2);
+    tcase_add_loop_test(cases, test_replaced, 0, 2);
+    tcase_add_loop_test(cases, test_path, 0, 2);
     return run_cases("layouts", cases);
 }

@@ -58,6 +58,13 @@ START_TEST(test_compressed)
 }
 END_TEST
 
+// The linker packs debug sections with zstd; not all of elfutils' versions read that.
+START_TEST(test_packed_with_zstd)
+{
+    compare_with_oracle("packed", "-O2 -g -Wl,--compress-debug-sections=zstd");
+}
+END_TEST
+
 START_TEST(test_fixed_address)
 {
     struct session session;
@@ -189,6 +196,40 @@ START_TEST(test_supplementary_file)
     shell("mkdir -p common && cp full one && cp full two && dwz -m common/shared.debug one two");
     const char *path = text("%s/one", work);
     compare_files(full, path, path, NULL);
+}
+END_TEST
+
+START_TEST(test_packed_elsewhere)
+{
+    const char *full = compile("full", "-O2 -g");
+    const char *place = build_id_file("debug", full);
+    shell("mkdir -p $(dirname %s) && objcopy --only-keep-debug --compress-debug-sections=zstd full %s && "
+          "objcopy --strip-all full stripped",
+          place, place);
+    const char *folder = text("%s/debug", work);
+    struct hs_symbols_options options = {.debug_dirs = &folder, .debug_dir_count = 1};
+    const char *path = text("%s/stripped", work);
+    compare_files(full, path, path, &options);
+}
+END_TEST
+
+// A section that says that it is much larger, and one that is cut.
+START_TEST(test_packed_and_damaged)
+{
+    struct session session;
+    struct hs_symbols_status status;
+    char why[4096], wanted[4096];
+    const char *path = compile("packed", "-O2 -g -Wl,--compress-debug-sections=zstd");
+    uint64_t address = symbol(path, "plain_c_name");
+    shell("offset=$(readelf -SW packed | sed -n 's/.*\\.debug_info *PROGBITS *[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p') && "
+          "printf '%%b' '%s' | dd of=packed bs=1 seek=$((0x$offset + %d)) conv=notrunc status=none",
+          _i ? "\\377\\377\\377\\377\\377" : "\\001\\002\\003\\004", _i ? 8 : 40);
+    open_session(&session, NULL, path, path, 0);
+    ck_assert_str_eq(frames_at(&session, address), "plain_c_name|?:0\n");
+    hs_symbols__status(session.symbols, 0, &status);
+    ck_assert(hs_symbols__explain(session.symbols, &status, why, sizeof(why), wanted, sizeof(wanted)));
+    ck_assert_msg(strstr(why, "cannot be unpacked") != NULL, "%s", why);
+    close_session(&session);
 }
 END_TEST
 
@@ -395,6 +436,9 @@ int main(void)
     tcase_add_test(tests, test_dwarf5);
     tcase_add_test(tests, test_dwarf4);
     tcase_add_test(tests, test_compressed);
+    tcase_add_test(tests, test_packed_with_zstd);
+    tcase_add_test(tests, test_packed_elsewhere);
+    tcase_add_loop_test(tests, test_packed_and_damaged, 0, 2);
     tcase_add_test(tests, test_fixed_address);
     tcase_add_test(tests, test_no_aranges);
     tcase_add_test(tests, test_debuglink);
