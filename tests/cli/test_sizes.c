@@ -55,7 +55,7 @@ START_TEST(test_a_huge_export_is_told_before)
     ck_assert_msg(told && failed && told < failed && strstr(told, "pprof, speedscope, collapsed and flamegraph"), "%s",
                   outcome.errors);
     free_outcome(&outcome);
-    static const char *const small[] = {"--format collapsed", "--format dhat", "--format jsonl --max-size 16"};
+    static const char *const small[] = {"--format collapsed", "--format jsonl --max-size 16"};
     for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
         outcome = run("$HEAPSONDE export %s t.dat -o small", small[i]);
         ck_assert_msg(outcome.status == 0 && !strstr(outcome.errors, "make about"), "%s: %s", small[i], outcome.errors);
@@ -80,6 +80,24 @@ START_TEST(test_estimates)
 }
 END_TEST
 
+// Also one that was read while the process ran.
+START_TEST(test_a_trace_of_nothing_is_small)
+{
+    static const char waiting[] = "#include <unistd.h>\n"
+                                  "int main(void)\n"
+                                  "{\n"
+                                  "    char byte;\n"
+                                  "    return write(1, \"\", 1) - 1 + (int)read(0, &byte, 1);\n"
+                                  "}\n";
+    write_file(text("%s/program.c", work), waiting, strlen(waiting));
+    shell("gcc -O1 -o program program.c && mkfifo in out");
+    shell(":; $HEAPSONDE run -q -o t.dat -- ./program <in >out & exec 3>in 4<out && head -c 1 <&4 >begun && "
+          "$HEAPSONDE report t.dat >before && exec 3>&- && wait && $HEAPSONDE report t.dat >after");
+    shell("grep -q 'allocations   0 ' before && grep -q 'allocations   0 ' after && ! grep warning after");
+    ck_assert_uint_le(size_of("t.dat"), 8192);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli_sizes");
@@ -88,6 +106,7 @@ int main(void)
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_a_huge_export_is_told_before);
     tcase_add_test(tests, test_estimates);
+    tcase_add_test(tests, test_a_trace_of_nothing_is_small);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

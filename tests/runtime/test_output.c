@@ -137,6 +137,29 @@ START_TEST(ordinary_trace_is_private_and_whole)
 }
 END_TEST
 
+// Slots that nothing was recorded into are not in it. What comes after all is.
+START_TEST(trace_of_nothing_is_small)
+{
+    if (_i)
+        unsetenv("HEAPSONDE_WRITER");
+    start();
+    hs_process__exit();
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_le(status.st_size, 8192);
+    struct trace trace = expect_readable(path);
+    ck_assert_uint_eq(trace.count, 0);
+    ck_assert_uint_gt(trace.infos, 0);
+    ck_assert_uint_eq(trace.header.live.state, HS_STATE_CLOSED);
+    trace_free(&trace);
+    record(20000);
+    hs_process__sync();
+    trace = expect_readable(path);
+    ck_assert_uint_eq(trace.count, 20000);
+    trace_free(&trace);
+}
+END_TEST
+
 START_TEST(names_that_cannot_be)
 {
     static const char *const names[] = {"/dev/null", "/dev/null/x", "/nowhere/at/all", "/tmp", "/dev/full"};
@@ -611,6 +634,7 @@ int main(void)
     TCase *files = tcase_create("files");
     tcase_add_checked_fixture(files, setup, teardown);
     tcase_add_test(files, ordinary_trace_is_private_and_whole);
+    tcase_add_loop_test(files, trace_of_nothing_is_small, 0, 2);
     tcase_add_loop_test(files, names_that_cannot_be, 0, 5);
     tcase_add_test(files, pipe_is_no_trace);
     tcase_add_test(files, taken_name_with_escaped_percent);
