@@ -5,9 +5,11 @@
 #include "host/cli/stream_dumps.h"
 #include "host/import/import.h"
 #include "host/report/text.h"
+#include "host/store/folder.h"
 #include "host/symbols/given_names.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -23,23 +25,34 @@ static const char *base_name(const char *path)
 
 // A name that is not taken yet: name, name.000, name.001, ... A trace may name its files as it likes: only the last
 // part counts, and nothing that is there is overwritten.
-static FILE *create(const char *folder, const char *name, char *path, size_t size)
+static FILE *create(int folder, const char *wanted, char name[NAME_MAX + 1])
 {
-    bool usable = *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    bool usable = *wanted && strcmp(wanted, ".") != 0 && strcmp(wanted, "..") != 0;
     for (unsigned i = 0; i <= 1000; i++) {
-        int length = i ? snprintf(path, size, "%s/%s.%03u", folder, usable ? name : "file", i - 1)
-                       : snprintf(path, size, "%s/%s", folder, usable ? name : "file");
-        FILE *file = length > 0 && (size_t)length < size ? fopen(path, "wxe") : NULL;
-        if (file || errno != EEXIST)
-            return file;
+        int length = i ? snprintf(name, NAME_MAX + 1, "%s.%03u", usable ? wanted : "file", i - 1)
+                       : snprintf(name, NAME_MAX + 1, "%s", usable ? wanted : "file");
+        if (length > NAME_MAX) {
+            errno = ENAMETOOLONG;
+            return NULL;
+        }
+        int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fdopen(fd, "w");
+        if (errno != EEXIST)
+            return NULL;
     }
     return NULL;
 }
 
+struct target {
+    const char *folder;
+    int fd; // of the folder
+};
+
 static int extract_file(const struct hs_arguments *arguments, const struct hs_store *store, size_t index,
-                        const struct hs_embedded *embedded, const char *folder)
+                        const struct hs_embedded *embedded, const struct target *to)
 {
-    char path[PATH_MAX];
+    char name[NAME_MAX + 1] = "";
     struct hs_error error = {.message = ""};
     void *contents = malloc(embedded->length + 1);
     if (!contents || hs_store__read_embedded(store, index, contents, &error)) {
@@ -47,16 +60,18 @@ static int extract_file(const struct hs_arguments *arguments, const struct hs_st
         free(contents);
         return HS_EXIT_FAILURE;
     }
-    FILE *file = create(folder, base_name(embedded->name), path, sizeof(path));
+    FILE *file = create(to->fd, base_name(embedded->name), name);
     bool written = file && fwrite(contents, 1, embedded->length, file) == embedded->length;
     if (file && fclose(file))
         written = false;
     free(contents);
     if (!written) {
-        hs_complain(arguments->command, "%s: %s", path, strerror(errno));
+        hs_complain(arguments->command, "%s/%s: %s", to->folder, name, strerror(errno));
         return HS_EXIT_FAILURE;
     }
-    hs_text__print(stdout, path, strlen(path));
+    hs_text__print(stdout, to->folder, strlen(to->folder));
+    putchar('/');
+    hs_text__print(stdout, name, strlen(name));
     printf(" (%" PRIu64 " bytes): ", embedded->length);
     hs_text__print(stdout, embedded->name, strlen(embedded->name));
     putchar('\n');
@@ -68,17 +83,19 @@ static int extract_all(const struct hs_arguments *arguments, const struct hs_sto
     size_t count = 0, files = 0;
     int status = 0;
     const struct hs_embedded *embedded = hs_store__embedded(store, &count);
-    if (mkdir(folder, 0777) && errno != EEXIST) {
-        hs_complain(arguments->command, "%s: %s", folder, strerror(errno));
+    const struct target to = {folder, hs_folder__open(folder, 0777)};
+    if (to.fd < 0) {
+        hs_complain(arguments->command, "%s: %s", folder, hs_folder__problem(to.fd));
         return HS_EXIT_FAILURE;
     }
     for (size_t i = 0; i < count; i++) {
         if (!strncmp(embedded[i].name, HS_GIVEN_NAMES, strlen(HS_GIVEN_NAMES)))
             continue;
-        int failed = extract_file(arguments, store, i, &embedded[i], folder);
+        int failed = extract_file(arguments, store, i, &embedded[i], &to);
         status = failed ? failed : status;
         files++;
     }
+    close(to.fd);
     if (!files)
         hs_complain(arguments->command,
                     "%s holds no files; 'heapsonde run' puts some into a trace with --embed-binaries or --include-file",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/output.h"
 
+#include "host/store/folder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,17 @@ bool hs_output__is_standard(const char *path)
     return !strcmp(path, "-");
 }
 
+static FILE *open_special(const char *path)
+{
+    int fd = hs_special_file__open(path);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd < 0)
+        errno = -fd;
+    else if (!out)
+        close(fd);
+    return out;
+}
+
 // Writes beside the target and renames, so that a failure leaves no half of a file and an old one intact. What is no
 // regular file (a pipe, a device) is written directly.
 static FILE *open_output(const char *path, mode_t mode, char **temporary)
@@ -21,7 +34,7 @@ static FILE *open_output(const char *path, mode_t mode, char **temporary)
     if (hs_output__is_standard(path))
         return stdout;
     if (!stat(path, &status) && !S_ISREG(status.st_mode))
-        return fopen(path, "we");
+        return open_special(path);
     if (asprintf(temporary, "%s.XXXXXX", path) < 0)
         return NULL;
     int fd = mkstemp(*temporary);

@@ -5,6 +5,7 @@
 #include "host/cli/command.h"
 #include "host/cli/output.h"
 #include "host/gather/dump_file.h"
+#include "host/store/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,10 +102,11 @@ int hs_stream_dumps__extract(const struct hs_command *command, const char *path,
     struct extraction extraction = {.command = command, .path = path, .folder = folder, .to = -1};
     int status = HS_EXIT_FAILURE;
     extraction.from = open(path, O_RDONLY | O_CLOEXEC);
-    if (!mkdir(folder, 0777) || errno == EEXIST)
-        extraction.to = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (extraction.from < 0 || extraction.to < 0)
-        hs_complain(command, "%s: %s", extraction.from < 0 ? path : folder, strerror(errno));
+    int problem = extraction.from < 0 ? -errno : 0;
+    if (!problem)
+        extraction.to = hs_folder__open(folder, 0777);
+    if (problem || extraction.to < 0)
+        hs_complain(command, "%s: %s", problem ? path : folder, hs_folder__problem(problem ? problem : extraction.to));
     else
         status = extract_into(&extraction);
     if (extraction.from >= 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/traces_private.h"
+#include "host/store/folder.h"
 
 #include "format/chunk.h"
 
@@ -23,11 +24,10 @@ enum { MOST_NAMES = 10, NAME_LENGTH = 40 };
 int hs_trace_files__open_directory(struct hs_traces *traces, struct hs_error *error)
 {
     const char *path = traces->options.directory;
-    if (mkdir(path, 0700) && errno != EEXIST)
-        return hs_error__set(error, errno, "the folder %s cannot be made: %s", path, strerror(errno));
-    traces->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    traces->directory = hs_folder__open(path, 0700);
     if (traces->directory < 0)
-        return hs_error__set(error, errno, "the folder %s cannot be opened: %s", path, strerror(errno));
+        return hs_error__set(error, -traces->directory, "the folder %s cannot be made or opened: %s", path,
+                             hs_folder__problem(traces->directory));
     // File systems without locks go without.
     if (flock(traces->directory, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return hs_error__set(error, EBUSY, "another heapsonde gather writes to %s; choose another folder with --dir",

@@ -9,6 +9,7 @@
 #include "host/import/trace.h"
 #include "host/query/totals_table.h"
 #include "host/store/attach.h"
+#include "host/store/folder.h"
 #include "host/store/seal.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SUFFIX ".store"
+#define SUFFIX         ".store"
+#define WORTH_FLUSHING ((off_t)32 << 20) // of the trace
 
 struct place {
     char directory[PATH_MAX];
@@ -29,6 +31,7 @@ struct place {
 // What a store has to be of.
 struct wanted {
     struct hs_store_key key;
+    uid_t owner; // of the trace
     const struct hs_symbols_options *symbols;
 };
 
@@ -37,11 +40,18 @@ static bool is_of(const char *directory, const struct hs_store_key *key, struct 
     return !hs_store__read_head(directory, head) && !memcmp(&head->key, key, sizeof *key);
 }
 
+// Whoever wrote the trace may have made its store. What anybody else made may say something else than the trace.
+static bool is_trusted(const char *directory, const struct wanted *wanted)
+{
+    struct stat status;
+    return !stat(directory, &status) && (hs_user__is_trusted(status.st_uid) || status.st_uid == wanted->owner);
+}
+
 // A store whose stacks were unwound here is of the files that they were unwound with, too.
 static bool matches(const char *directory, const struct wanted *wanted)
 {
     struct hs_store_head head;
-    return is_of(directory, &wanted->key, &head) &&
+    return is_trusted(directory, wanted) && is_of(directory, &wanted->key, &head) &&
            (!head.unwound_with || head.unwound_with == snapshots__found_files(directory, wanted->symbols));
 }
 
@@ -121,13 +131,15 @@ static bool is_whole(const char *directory)
     return whole;
 }
 
-// The store of a trace that still grows is soon replaced, and not worth waiting for the disk.
-static int seal(const char *directory)
+// A small store is made again sooner than the disk has it, and that of a trace that still grows is soon replaced.
+static int seal(const char *directory, const struct hs_trace *trace)
 {
+    struct stat status;
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int failed = hs_seal__write(fd, faccessat(fd, "resume", F_OK, 0) != 0);
+    bool large = !fstat(trace->fd, &status) && status.st_size >= WORTH_FLUSHING;
+    int failed = hs_seal__write(fd, large && faccessat(fd, "resume", F_OK, 0));
     close(fd);
     return failed;
 }
@@ -174,7 +186,7 @@ static bool is_further(const struct hs_resume *resume, const struct hs_resume *t
 static int import_rest_to(const struct hs_trace *trace, const struct hs_import_options *options, const char *earlier,
                           const struct hs_left_over *left, const char *directory)
 {
-    struct hs_resume *resume = options && options->force ? NULL : hs_resume__open(earlier, trace);
+    struct hs_resume *resume = earlier ? hs_resume__open(earlier, trace) : NULL;
     const struct hs_resume *first = is_further(left->resume, resume) ? left->resume : resume;
     const struct hs_resume *second = first == resume ? left->resume : resume;
     int failed = import_to(trace, options, first, directory);
@@ -209,11 +221,12 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
         hs_left_over__free(&left, false);
         return failed;
     }
-    failed = import_rest_to(trace, options, place->directory, &left, built);
+    const bool afresh = (options && options->force) || !is_trusted(place->directory, wanted);
+    failed = import_rest_to(trace, options, afresh ? NULL : place->directory, &left, built);
     if (!failed && options && options->force && matches(place->directory, wanted))
         hs_store__remove(place->directory);
     if (!failed)
-        failed = seal(built);
+        failed = seal(built, trace);
     if (!failed)
         failed = take_name(built, place->directory, wanted);
     if (failed)
@@ -254,7 +267,9 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
 static int find_or_make(const char *path, const struct hs_trace *trace, const struct hs_import_options *options,
                         struct hs_store **store, struct hs_error *error)
 {
-    struct wanted wanted = {.symbols = options ? options->symbols : NULL};
+    struct stat status;
+    struct wanted wanted = {.symbols = options ? options->symbols : NULL,
+                            .owner = fstat(trace->fd, &status) ? geteuid() : status.st_uid};
     struct place places[2];
     size_t count = 0;
     hs_store_key__of(trace, &wanted.key);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void hs_left_over__hold(int directory_fd)
@@ -31,7 +32,9 @@ static int lock_left_over(int parent_fd, const char *name)
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    if (!faccessat(fd, "nodes", F_OK, AT_SYMLINK_NOFOLLOW) && !flock(fd, LOCK_EX | LOCK_NB))
+    struct stat status;
+    if (!fstat(fd, &status) && status.st_uid == geteuid() && !faccessat(fd, "nodes", F_OK, AT_SYMLINK_NOFOLLOW) &&
+        !flock(fd, LOCK_EX | LOCK_NB))
         return fd;
     close(fd);
     return -1;

@@ -94,14 +94,15 @@ int hs_kept__read(int directory_fd, const struct hs_store_head *head, uint8_t **
     return failed;
 }
 
-// Two that write at once write into one file; the checksum then says whether it is worth anything.
+// Of two that write at once one may give the other's half of a file its name; the checksum then says what it is worth.
+// What is there is not written into: it may be another name of a file elsewhere.
 int hs_kept__write(int directory_fd, const struct hs_store_head *head, const void *bytes, size_t count)
 {
     if (count > MOST)
         return -EFBIG;
     const struct start start = start_for(head, bytes, count);
-    int fd = openat(directory_fd, HS_KEPT_UNDER_WAY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                    0600);
+    unlinkat(directory_fd, HS_KEPT_UNDER_WAY, 0);
+    int fd = openat(directory_fd, HS_KEPT_UNDER_WAY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     int failed = write_all(fd, &start, sizeof start);

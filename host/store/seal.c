@@ -166,6 +166,12 @@ static int put(int directory_fd, const struct seal *seal, bool flush)
     return failed;
 }
 
+static int compare_names(const void *left, const void *right)
+{
+    const struct sealed_file *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
 int hs_seal__write(int directory_fd, bool flush)
 {
     struct seal *seal = calloc(1, sizeof *seal);
@@ -176,6 +182,7 @@ int hs_seal__write(int directory_fd, bool flush)
     if (!flush)
         read_boot(seal->boot);
     int failed = describe_all(directory_fd, flush, seal);
+    qsort(seal->file, seal->count, sizeof *seal->file, compare_names);
     seal->crc = checksum(seal);
     if (!failed)
         failed = put(directory_fd, seal, flush);

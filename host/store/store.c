@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct hs_store {
@@ -389,7 +390,6 @@ void hs_store__remove(const char *directory)
         "totals",
         "stack_peaks",
         "chains",
-        "nodes",
         "node_times",
         "pools",
         "mappings",
@@ -415,12 +415,22 @@ void hs_store__remove(const char *directory)
         HS_KEPT_UNDER_WAY,
         HS_SEAL_FILE,
         HS_SEAL_UNDER_WAY,
+        "nodes", // as long as it is there, what is left can be told to be left over
     };
-    // By path: this must also work when no more files can be opened.
+    // A link would lead to files of the same names elsewhere. By path: this must also work when no more files can be
+    // opened; where others can exchange a folder for a link meanwhile, there are descriptors.
     char path[PATH_MAX];
+    struct stat status;
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && ((errno != EMFILE && errno != ENFILE) || lstat(directory, &status) || !S_ISDIR(status.st_mode)))
+        return;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (snprintf(path, sizeof path, "%s/%s", directory, names[i]) < (int)sizeof path)
+        if (fd >= 0)
+            unlinkat(fd, names[i], 0);
+        else if (snprintf(path, sizeof path, "%s/%s", directory, names[i]) < (int)sizeof path)
             unlink(path);
+    if (fd >= 0)
+        close(fd);
     rmdir(directory);
 }
 

@@ -290,6 +290,44 @@ START_TEST(test_extract)
 }
 END_TEST
 
+// ---- links ---------------------------------------------------------------------------------------------------------
+
+#define OF_OTHERS "a link that another user made, which is not followed"
+
+static void expect_refusal(const char *command, const char *words)
+{
+    struct outcome outcome = run("%s", command);
+    ck_assert_msg(outcome.status == 1 && strstr(outcome.errors, words), "%s: %d, %s", command, outcome.status,
+                  outcome.errors);
+    free_outcome(&outcome);
+}
+
+// Those of this user are followed, those of others are not; root alone can make the latter.
+START_TEST(test_planted_links)
+{
+    make_recording("packed");
+    shell(
+        "mkdir victim mine && ln -s mine own && $HEAPSONDE extract -o own packed.dat >list && test -s mine/prog && "
+        "ln -s /dev/null null && $HEAPSONDE export --format csv -o null packed.dat && $HEAPSONDE import packed.dat -o "
+        "made.dat && $HEAPSONDE report made.dat >out");
+    // What is kept with a store is not written into another name of a file.
+    shell("echo precious >precious && rm made.dat.store/digest && ln precious made.dat.store/digest.new && "
+          "$HEAPSONDE report made.dat >out && grep -qx precious precious && test -s made.dat.store/digest");
+    if (geteuid())
+        return;
+    shell("ln -s victim planted && chown -h 65534 planted && ln -s /dev/null device && chown -h 65534 device");
+    expect_refusal("$HEAPSONDE extract -o planted packed.dat", OF_OTHERS);
+    expect_refusal("$HEAPSONDE extract -o planted/ packed.dat", OF_OTHERS);
+    expect_refusal("$HEAPSONDE export --format csv -o device packed.dat", "Too many levels of symbolic links");
+    expect_refusal("timeout 20 $HEAPSONDE gather --dir planted --listen 127.0.0.1:0", OF_OTHERS);
+    shell("test -z \"$(ls victim)\"");
+    // The store of whoever wrote the trace is as good as the trace; one of a third user is not.
+    shell("chown 65534 made.dat.store && $HEAPSONDE report made.dat >out && test $(stat -c %%u made.dat.store) = 0 && "
+          "chown 65534 made.dat made.dat.store && $HEAPSONDE report made.dat >out && "
+          "test $(stat -c %%u made.dat.store) = 65534");
+}
+END_TEST
+
 // ---- strip ---------------------------------------------------------------------------------------------------------
 
 static void expect_same(const char *one, const char *other, const char *key)
@@ -414,6 +452,7 @@ int main(void)
     tcase_add_test(tests, test_recording_damage);
     tcase_add_test(tests, test_recordings_of_too_much);
     tcase_add_test(tests, test_extract);
+    tcase_add_test(tests, test_planted_links);
     tcase_add_test(tests, test_strip);
     tcase_add_test(tests, test_strip_reallocs);
     return run_cases("convert", tests);

@@ -344,9 +344,10 @@ START_TEST(a_damaged_store_is_made_again)
     ck_assert_uint_gt(count, 20);
     for (size_t i = 0; i < count; i++) {
         snprintf(file, sizeof file, "%s/%s", directory, names[i]);
-        for (int how = 0; how < HARMS; how++) {
-            harm(file, (enum harm)how);
-            expect_store(expected, names[i], how);
+        for (size_t k = 0; k < 3; k++) { // what is not tried with one file is with the next
+            enum harm how = (enum harm)((3 * i + k) % HARMS);
+            harm(file, how);
+            expect_store(expected, names[i], (int)how);
         }
     }
     // Not only this time: what is there now is whole.
