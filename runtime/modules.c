@@ -244,8 +244,6 @@ static bool announce(void)
     struct hs_code wanted = {(uintptr_t)group.mapped.start, (uintptr_t)group.mapped.end, .inode = group.mapped.inode};
     struct hs_code *code = modules.now.code + modules.at;
     const struct hs_code *end = modules.now.code + modules.now.count;
-    while (code > modules.now.code && compare(code - 1, &wanted) >= 0)
-        code--;
     while (code < end && compare(code, &wanted) < 0)
         code++;
     if (code == end || compare(code, &wanted) != 0 || code->announced)

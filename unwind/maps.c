@@ -12,13 +12,6 @@ struct stream {
     char buffer[512];
 };
 
-struct line {
-    uintptr_t start, end;
-    uint64_t offset, inode;
-    bool readable, executable;
-    char path[256];
-};
-
 // The next character, or -1 at the end.
 static int next_char(struct stream *stream)
 {
@@ -62,7 +55,7 @@ static void read_path(struct stream *stream, char *path, size_t size)
 }
 
 // start-end perms offset major:minor inode path
-static bool read_line(struct stream *stream, struct line *line)
+static bool read_line(struct stream *stream, struct hs_mapping *line)
 {
     line->start = (uintptr_t)read_number(stream, 16);
     line->end = (uintptr_t)read_number(stream, 16);
@@ -82,33 +75,24 @@ static bool read_line(struct stream *stream, struct line *line)
     return line->end > line->start;
 }
 
-static void describe(const struct line *line, uintptr_t image_start, struct hs_mapping *mapping)
+static bool find(struct stream *stream, uintptr_t address, struct hs_mapping *line)
 {
-    mapping->start = line->start;
-    mapping->end = line->end;
-    mapping->image_start = image_start;
-    mapping->inode = line->inode;
-    mapping->executable = line->executable;
-    __builtin_memcpy(mapping->path, line->path, sizeof mapping->path);
-}
-
-static bool find(struct stream *stream, uintptr_t address, struct hs_mapping *mapping)
-{
-    struct line line;
-    uintptr_t image_start = 0;
     uint64_t image_inode = 0;
-    while (read_line(stream, &line)) {
-        bool vdso = line.path[0] == '[' && line.path[1] == 'v' && line.path[2] == 'd';
-        if (!line.offset && line.readable && (line.inode || vdso)) {
-            image_start = line.start;
-            image_inode = line.inode;
+    line->image_start = 0;
+    while (read_line(stream, line)) {
+        bool has_image = line->inode || (line->path[0] == '[' && line->path[1] == 'v' && line->path[2] == 'd');
+        if (!line->offset && line->readable && has_image) {
+            if (!line->image_start || line->inode != image_inode)
+                line->image_start = line->start;
+            line->image_again = line->start;
+            image_inode = line->inode;
         }
-        if (address < line.start)
+        if (address < line->start)
             return false;
-        if (address >= line.end)
+        if (address >= line->end)
             continue;
-        bool in_image = image_start && line.inode == image_inode && (line.inode || vdso);
-        describe(&line, in_image ? image_start : 0, mapping);
+        if (!has_image || line->inode != image_inode)
+            line->image_start = 0;
         return true;
     }
     return false;

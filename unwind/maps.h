@@ -14,9 +14,12 @@
 struct hs_mapping {
     uintptr_t start;
     uintptr_t end;
-    uintptr_t image_start; // where the first page of the same file is mapped, before or at `start`; 0: nowhere
-    uint64_t inode;
-    bool executable;
+    // Where the first page of the same file is mapped, before or at `start`; 0: nowhere. It may be mapped several
+    // times, as a segment that begins in it (lld, mold, gold) or for another copy of the file: the first place and the
+    // last one.
+    uintptr_t image_start, image_again;
+    uint64_t offset, inode; // in the file, of the file
+    bool readable, executable;
     char path[256]; // empty when there is none or it is longer
 };
 

@@ -334,7 +334,9 @@ static bool find_in_maps(uintptr_t pc, const struct hs_module *part, struct hs_m
     bool mapped = hs_maps_find(pc, &mapping);
     if (mapped ? !mapping.executable : !part)
         return false;
-    if (mapped && mapping.image_start && read_module(mapping.image_start, module) && in_module(module, pc))
+    if (mapped && mapping.image_start &&
+        ((read_module(mapping.image_start, module) && in_module(module, pc)) ||
+         (read_module(mapping.image_again, module) && in_module(module, pc))))
         return true;
     *module = part ? *part : (struct hs_module){mapping.start, mapping.end, NULL, true};
     return true;

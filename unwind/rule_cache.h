@@ -62,6 +62,17 @@ static inline uintptr_t hs_rule_key(uintptr_t pc, bool exact)
     return pc + (exact ? HS_ARCH_CALL_SIZE(pc) : 0);
 }
 
+// The return address that stands for a frame among others: of one that was interrupted as far behind the instruction as
+// return addresses are behind their calls, so that all are looked up alike.
+static inline uintptr_t hs_frame_address(uintptr_t pc, bool exact)
+{
+#ifdef HS_ARCH_RETURN_DISTANCE
+    return pc + (exact ? HS_ARCH_RETURN_DISTANCE(pc) : 0);
+#else
+    return hs_rule_key(pc, exact);
+#endif
+}
+
 // An address in the instruction that the frame is at.
 static inline uintptr_t hs_rule_address(uintptr_t pc, bool exact)
 {

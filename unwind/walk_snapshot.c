@@ -64,7 +64,7 @@ void hs_memo_take_snapshot(struct hs_memo *memo, const struct hs_snapshot *snaps
     memo->end = HS_END_TOO_DEEP;
     while (memo->depth < memo->capacity) {
         uint32_t frame = memo->depth++;
-        memo->pcs[frame] = hs_rule_key(values[HS_DWARF_PC], walk.exact);
+        memo->pcs[frame] = hs_frame_address(values[HS_DWARF_PC], walk.exact);
         int result = step_snapshot(&walk);
         memo->marks[frame] = walk.guessed ? MARK_GUESS : 0;
         memo->guessed |= walk.guessed;

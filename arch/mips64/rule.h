@@ -39,6 +39,8 @@ enum {
 
 // Into the delay slot of the call.
 #define HS_ARCH_CALL_SIZE(pc) 4
+// The call itself is before its delay slot.
+#define HS_ARCH_RETURN_DISTANCE(pc) 8
 
 static inline void hs_arch_prepare(void)
 {

@@ -110,7 +110,7 @@ uint32_t hs_deferred__stack(const struct hs_snapshot *snapshot)
 {
     uint32_t number = deferred.number + 1;
     if (prepare() && number < HS_STACK_SNAPSHOT) {
-        see(hs_rule_key(snapshot->registers.values[HS_DWARF_PC], true));
+        see(hs_frame_address(snapshot->registers.values[HS_DWARF_PC], true));
         if (hs_journal__snapshot(number, deferred.bytes, encode(snapshot))) {
             deferred.number = number;
             return number | HS_STACK_SNAPSHOT;

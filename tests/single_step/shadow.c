@@ -174,14 +174,14 @@ unsigned shadow_stack(const struct shadow *shadow, const struct hs_snapshot *at,
     unsigned count = 0;
     uintptr_t pc = at->registers.values[HS_DWARF_PC];
     bool at_return = false; // the handler has returned into the code that ends it
-    frames[count++] = hs_rule_key(pc, true);
+    frames[count++] = hs_frame_address(pc, true);
     for (unsigned i = shadow->depth; i-- > 0;) {
         const struct shadow_entry *entry = &shadow->entries[i];
         at_return = i + 1 == shadow->depth && in_trampoline(entry, pc);
         if (!at_return)
             frames[count++] = entry->jumps ? return_address(at) : entry->return_address;
         if (entry->interrupted)
-            frames[count++] = hs_rule_key(entry->interrupted, true);
+            frames[count++] = hs_frame_address(entry->interrupted, true);
     }
     return count;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Which addresses are those of code, by the loader and by the own table.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // dlinfo
+#endif
 #include "unwind/maps.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
@@ -8,6 +11,8 @@
 
 #include "support.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 
 enum { LARGEST_PAGE = 65536, FAR_APART = 1 << 24 };
@@ -62,6 +67,26 @@ START_TEST(data_that_is_made_code)
 }
 END_TEST
 
+#ifdef PATH_FIRST_PAGE
+// The code of a small library that lld has linked begins in the page that has the headers.
+START_TEST(code_in_the_first_page)
+{
+    struct link_map *map;
+    void *library = dlopen(PATH_FIRST_PAGE, RTLD_NOW);
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    uintptr_t code = (uintptr_t)dlsym(library, "code_in_the_first_page");
+    ck_assert_int_eq(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+    hs_module_ignore_loader(_i);
+    hs_unwind_forget_rules();
+    ck_assert(hs_module_find(code, &module));
+    ck_assert(!module.anonymous);
+    ck_assert_uint_eq(module.start, map->l_addr);
+    ck_assert_uint_lt(code - module.start, module.end - module.start);
+    ck_assert_uint_ne(hs_rule_resolve(code + 1, false), hs_rule_odd(HS_ODD_END, HS_END_NO_RULE));
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("module");
@@ -69,6 +94,9 @@ int main(void)
     tcase_add_loop_test(cases, code_is_in_its_module, 0, 2);
     tcase_add_loop_test(cases, data_is_in_none, 0, 2);
     tcase_add_loop_test(cases, data_that_is_made_code, 0, 2);
+#ifdef PATH_FIRST_PAGE
+    tcase_add_loop_test(cases, code_in_the_first_page, 0, 2);
+#endif
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
