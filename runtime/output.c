@@ -37,9 +37,10 @@ static struct {
     int fd;
     bool open;
     bool has_file;
-    bool private_table; // fd is in the writer thread's own table
-    bool mapped;        // header and slots are mapped from the file
-    uint64_t end;       // where the next chunk goes
+    bool private_table;                 // fd is in the writer thread's own table
+    bool mapped;                        // header and slots are mapped from the file
+    uint64_t end;                       // where the next chunk goes
+    uint64_t before_block, after_block; // where it stood when the last block of slots was added
     struct hs_file_status file;
     uint32_t created; // files created by this process and its fork ancestors: %n
     uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
@@ -470,6 +471,8 @@ static bool take_block(uint64_t length, uint64_t *offset)
     bool fits = !room_for(pad + gap + length);
     if (fits)
         output.end += gap + length;
+    output.before_block = pad;
+    output.after_block = output.end;
     hs_lock__release(&output.lock);
     *offset = pad + gap;
     return fits && write_pad(pad, gap);
@@ -517,34 +520,14 @@ void hs_output__write_header_if_unmapped(void)
         hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
 }
 
-// Forwards by at least `length`.
-static bool move_bytes(uint64_t from, uint64_t to, uint64_t length)
-{
-    uint8_t bytes[512];
-    while (length) {
-        long part = hs_system_pread(output.fd, bytes, length < sizeof bytes ? (size_t)length : sizeof bytes, from);
-        if (part <= 0 || hs_system_pwrite(output.fd, bytes, (size_t)part, to) != part)
-            return false;
-        from += (uint64_t)part;
-        to += (uint64_t)part;
-        length -= (uint64_t)part;
-    }
-    return true;
-}
-
 void hs_output__drop_unused_slots(void)
 {
-    // Whoever sends a stream looks at the slots when this process has gone.
-    if (!output.mapped || output.block_count != 1 || hs_stream__is_open() || !descriptor_is_good())
-        return;
     const struct block *block = &place.blocks[0];
-    uint64_t begin = hs_slots__at(0)->file_offset, from = begin + block->length;
-    if (!begin || output.end - from > block->length || !hs_slots__withdraw())
+    // Whoever sends a stream looks at the slots when this process has gone.
+    if (output.block_count != 1 || output.end != output.after_block || hs_stream__is_open() || !hs_slots__withdraw())
         return;
-    if (move_bytes(from, HS_FILE_HEADER_SIZE, output.end - from)) {
-        output.end -= from - HS_FILE_HEADER_SIZE;
-        HS_SYSTEM2(SYS_ftruncate, output.fd, (long)output.end);
-    }
+    output.end = output.before_block;
+    HS_SYSTEM2(SYS_ftruncate, output.fd, (long)output.end);
     output.block_count = 0;
     hs_memory__unmap(block->memory, (size_t)block->length);
 }

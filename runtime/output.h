@@ -36,8 +36,8 @@ bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
 // Where the file could not be mapped, the header is written explicitly.
 void hs_output__write_header_if_unmapped(void);
 
-// Cuts the slots out of the file when there is but one block of them, and none is in use: what stands behind them moves
-// to their place. Slots that are wanted after that are added at the end. For the writer.
+// Cuts the first slots off the file when nothing stands behind them and none is in use. Slots that are wanted after
+// that are added at the end. For the writer.
 void hs_output__drop_unused_slots(void);
 
 // The live words of the header. Never NULL: words written before the file exists are copied into it.

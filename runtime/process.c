@@ -136,15 +136,20 @@ static bool open_trace(bool inline_writer, uint32_t slots)
         become_passive("nothing is recorded: cannot create ", hs_output__path(), -failed);
         return false;
     }
-    // Working memory first: the first chunk is written before the descriptor goes to the writer thread.
-    if (!hs_seal__prepare() || !hs_output__add_slots(slots)) {
+    bool ready = hs_seal__prepare();
+    if (ready) {
+        write_info();
+        hs_embed__included_files();
+        if (hs_config.events & ~HS_EVENTS_HEAP)
+            hs_embed__vdso();
+        // Behind them, so that slots that nobody wanted can be cut off; before the descriptor goes to the writer
+        // thread.
+        ready = hs_output__add_slots(slots);
+    }
+    if (!ready) {
         become_passive("nothing is recorded: out of memory", NULL, 0);
         return false;
     }
-    write_info();
-    hs_embed__included_files();
-    if (hs_config.events & ~HS_EVENTS_HEAP)
-        hs_embed__vdso();
     if (!hs_writer__start(inline_writer))
         return false;
     hs_perf__start();

@@ -235,12 +235,11 @@ void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();
     hs_seal__sums(true);
+    hs_output__drop_unused_slots();
     hs_embed__modules();
     write_clock_point();
     if (hs_output__stopped())
         return;
-    if (!live->events)
-        hs_output__drop_unused_slots();
     hs_shared_word__store(&live->end_time, hs_clock__now());
     hs_shared_word__store(&live->state, state);
     hs_output__write_header_if_unmapped();

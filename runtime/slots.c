@@ -196,22 +196,14 @@ bool hs_slots__waited_for(void)
 
 bool hs_slots__withdraw(void)
 {
-    uint32_t total = hs_slots__total(), taken = 0;
-    struct hs_slot *held = NULL;
-    for (struct hs_slot *slot; (slot = pop_free()); taken++) {
-        atomic_store_explicit(&slot->next, held ? hs_slots__index(held) + 1 : 0, memory_order_relaxed);
-        held = slot;
-    }
-    if (taken == total) {
+    uint32_t left = hs_slots__total();
+    if (hs_slots__free() != left)
+        return false;
+    while (left && pop_free())
+        left--;
+    if (!left)
         atomic_store_explicit(&slots.total, 0, memory_order_release);
-        return true;
-    }
-    for (struct hs_slot *next; held; held = next) {
-        next = hs_slots__next(held);
-        push_free(held);
-    }
-    wake_waiting(taken);
-    return false;
+    return !left;
 }
 
 void hs_slots__reset(void)

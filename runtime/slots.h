@@ -61,8 +61,8 @@ uint32_t hs_slots__free(void);
 uint32_t hs_slots__submitted(void);
 bool hs_slots__waited_for(void);
 
-// Takes all slots away when each of them is free: then the next one that is wanted is waited for. For the writer; the
-// memory is the caller's.
+// Takes all slots away when each of them is free: then the next one that is wanted is waited for. False: one is in use,
+// and those that were free may be used no more. For the writer at the end; the memory is the caller's.
 bool hs_slots__withdraw(void);
 
 // Forgets all slots. Only one thread may exist; the memory is the caller's.

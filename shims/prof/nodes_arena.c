@@ -53,12 +53,12 @@ struct arena {
 
 static struct arena new_arena = DEFAULTS; // as the next one begins
 static struct arena first = DEFAULTS;
-static struct arena made[ARENAS - 1];
+static struct arena *_Atomic made; // ARENAS - 1; mapped with the first of them
 static _Atomic uint32_t arena_count = 1;
 
 static uint32_t count_arenas(void)
 {
-    return atomic_load_explicit(&arena_count, memory_order_relaxed);
+    return atomic_load_explicit(&arena_count, memory_order_acquire);
 }
 
 // NULL where there is none, or no longer.
@@ -66,8 +66,10 @@ static struct arena *arena_at(size_t index)
 {
     if (index == 0)
         return &first;
-    struct arena *arena = &made[index - 1];
-    return index < count_arenas() && !atomic_load_explicit(&arena->destroyed, memory_order_acquire) ? arena : NULL;
+    if (index >= count_arenas())
+        return NULL;
+    struct arena *arena = atomic_load(&made) + index - 1;
+    return atomic_load_explicit(&arena->destroyed, memory_order_acquire) ? NULL : arena;
 }
 
 bool hs_node__is_arena(const struct hs_call *call, size_t index)
@@ -113,12 +115,8 @@ int hs_node__set_thread_arena(const struct hs_call *call, uint64_t value, bool c
 static int give_memory_back(const struct hs_call *call, uint64_t value, bool commit)
 {
     (void)call, (void)value, (void)commit;
-    static int (*trim)(size_t keep);
-    static bool known;
-    if (!known) {
-        *(void **)&trim = hs_real__find("malloc_trim");
-        known = true;
-    }
+    int (*trim)(size_t keep);
+    *(void **)&trim = hs_real__find("malloc_trim");
     if (trim)
         trim(0);
     return 0;
@@ -165,20 +163,14 @@ static int take_limit(uintptr_t *value)
     return 0;
 }
 
-// Milliseconds from -1.
-static int take_decay(uintptr_t value)
-{
-    return (intptr_t)value < -1 ? EFAULT : 0;
-}
-
 static int take_setting(enum setting setting, uintptr_t *value)
 {
     switch (setting) {
     case DSS:
         return take_dss(value);
     case DIRTY_DECAY:
-    case MUZZY_DECAY:
-        return take_decay(*value);
+    case MUZZY_DECAY: // milliseconds from -1
+        return (intptr_t)*value < -1 ? EFAULT : 0;
     case RETAIN_GROW_LIMIT:
         return take_limit(value);
     default:
@@ -186,20 +178,12 @@ static int take_setting(enum setting setting, uintptr_t *value)
     }
 }
 
-// Behind the last arena, and of all of them, only dss is there: that of new ones.
-static int run_setting(const struct hs_call *call, uint64_t value_, bool commit)
+static int exchange_setting(const struct hs_call *call, struct arena *arena, enum setting setting)
 {
-    (void)value_, (void)commit;
-    enum setting setting = (enum setting)(call->mib[2] - FIRST_SETTING);
-    struct arena *arena = arena_at(call->mib[1]);
-    if (!arena && setting == DSS && (call->mib[1] == count_arenas() || call->mib[1] == HS_ARENAS_ALL))
-        arena = &new_arena;
-    if (!arena)
-        return EFAULT;
     uintptr_t value = 0;
+    int error = 0;
     if (call->new && call->new_length != sizeof value)
         return EINVAL;
-    int error = 0;
     if (call->new) {
         __builtin_memcpy(&value, call->new, sizeof value);
         error = take_setting(setting, &value);
@@ -208,6 +192,36 @@ static int run_setting(const struct hs_call *call, uint64_t value_, bool commit)
         error = hs_node__give(call, &arena->set[setting], sizeof value);
     if (!error && call->new)
         arena->set[setting] = value;
+    return error;
+}
+
+// Behind the last arena, and of all of them, only dss is there: that of new ones.
+static int run_setting(const struct hs_call *call, uint64_t value, bool commit)
+{
+    (void)value, (void)commit;
+    enum setting setting = (enum setting)(call->mib[2] - FIRST_SETTING);
+    struct arena *arena = arena_at(call->mib[1]);
+    if (!arena && setting == DSS && (call->mib[1] == count_arenas() || call->mib[1] == HS_ARENAS_ALL))
+        arena = &new_arena;
+    return arena ? exchange_setting(call, arena, setting) : EFAULT;
+}
+
+static uintptr_t *decay_of(const struct hs_call *call)
+{
+    return &new_arena.set[DIRTY_DECAY + call->mib[1] - FIRST_DECAY];
+}
+
+static uint64_t read_decay(const struct hs_call *call)
+{
+    return *decay_of(call);
+}
+
+static int write_decay(const struct hs_call *call, uint64_t value, bool commit)
+{
+    uintptr_t taken = (uintptr_t)value;
+    int error = take_setting(DIRTY_DECAY, &taken);
+    if (!error && commit)
+        *decay_of(call) = taken;
     return error;
 }
 
@@ -236,28 +250,25 @@ uint64_t hs_node__page(const struct hs_call *call)
     return hs_memory__page_size();
 }
 
-static uint64_t read_decay(const struct hs_call *call)
+static struct arena *map_arenas(void)
 {
-    return new_arena.set[DIRTY_DECAY + call->mib[1] - FIRST_DECAY];
-}
-
-static int write_decay(const struct hs_call *call, uint64_t value, bool commit)
-{
-    int error = take_decay((uintptr_t)value);
-    if (!error && commit)
-        new_arena.set[DIRTY_DECAY + call->mib[1] - FIRST_DECAY] = (uintptr_t)value;
-    return error;
+    struct arena *arenas = atomic_load(&made), *known = NULL;
+    if (arenas || !(arenas = hs_memory__map(ARENAS * sizeof *arenas)))
+        return arenas;
+    if (atomic_compare_exchange_strong(&made, &known, arenas))
+        return arenas;
+    hs_memory__unmap(arenas, ARENAS * sizeof *arenas);
+    return known;
 }
 
 // A number that was used before, or the next one; 0: there are too many.
-static uint32_t find_number(void)
+static uint32_t find_number(struct arena *arenas)
 {
     uint32_t count = count_arenas();
-    for (uint32_t i = 1; i < count; i++)
-        if (atomic_load_explicit(&made[i - 1].destroyed, memory_order_relaxed) &&
-            atomic_exchange(&made[i - 1].destroyed, false))
+    for (uint32_t i = 1; arenas && i < count; i++)
+        if (atomic_exchange(&arenas[i - 1].destroyed, false))
             return i;
-    while (count < ARENAS)
+    while (arenas && count < ARENAS)
         if (atomic_compare_exchange_weak(&arena_count, &count, count + 1))
             return count;
     return 0;
@@ -271,10 +282,11 @@ static int create_arena(const struct hs_call *call, uint64_t value, bool commit)
         return EINVAL;
     if (call->new)
         __builtin_memcpy(&hooks, call->new, sizeof hooks);
-    uint32_t number = find_number();
+    struct arena *arenas = map_arenas();
+    uint32_t number = find_number(arenas);
     if (!number)
         return EAGAIN;
-    struct arena *arena = &made[number - 1];
+    struct arena *arena = &arenas[number - 1];
     __builtin_memcpy(arena->set, new_arena.set, sizeof arena->set);
     arena->set[EXTENT_HOOKS] = hooks;
     return hs_node__give(call, &number, sizeof number);
