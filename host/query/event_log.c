@@ -139,7 +139,7 @@ static int order_frees(struct writing *writing, const struct hs_steps *steps)
     for (size_t i = 0; i < steps->frees; i++)
         writing->frees[begin[steps->free[i].step + 1]++] =
             (struct hs_keyed_row){steps->free_time[i], steps->free[i].row};
-    for (size_t step = 0; step <= steps->count; step++)
+    for (size_t step = 0; steps->frees && step <= steps->count; step++) // there may be no memory for none
         sort_frees(writing->frees + begin[step], begin[step + 1] - begin[step]);
     return 0;
 }
