@@ -35,7 +35,7 @@ static FILE *create(int folder, const char *wanted, char name[NAME_MAX + 1])
             errno = ENAMETOOLONG;
             return NULL;
         }
-        int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0)
             return fdopen(fd, "w");
         if (errno != EEXIST)

@@ -352,8 +352,8 @@ static const struct hs_option options[] = {
      .argument = "WHERE",
      .variable = "STACKS",
      .help =
-         "deferred: samples take their registers and stacks into the trace, and the host unwinds them with the files "
-         "that it has; here when not given"},
+         "deferred: samples take their registers and stacks into the trace, with whatever secrets lie there, and the "
+         "host unwinds them with the files that it has; here when not given"},
     {.name = "aggregate",
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",

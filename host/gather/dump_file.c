@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,35 +89,60 @@ void hs_dump_file__name(const struct hs_watched_dump *dump, char name[HS_DUMP_FI
     snprintf(name, HS_DUMP_FILE_NAME, "%u.%c.heap", dump->number, letter_of(dump->kind));
 }
 
-// On the disk before it has its name: from then on there is no other copy.
-enum hs_dump_copied hs_dump_file__write(int folder, int from, const struct hs_watched_dump *dump)
+// Of where the dump ends in its stream: no two have the same.
+static void name_copy(const struct hs_watched_dump *dump, char name[HS_DUMP_FILE_NAME])
 {
-    char name[HS_DUMP_FILE_NAME];
+    snprintf(name, HS_DUMP_FILE_NAME, NEW_NAME "-%" PRIx64, dump->end);
+}
+
+enum hs_dump_copied hs_dump_file__copy(int folder, int from, const struct hs_watched_dump *dump)
+{
+    char name[HS_DUMP_FILE_NAME], copy[HS_DUMP_FILE_NAME];
     hs_dump_file__name(dump, name);
-    unlinkat(folder, NEW_NAME, 0);
-    int fd = openat(folder, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    name_copy(dump, copy);
+    unlinkat(folder, copy, 0);
+    int fd = openat(folder, copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return HS_DUMP_FULL;
     enum hs_dump_copied copied = copy_dump(from, dump, fd);
-    if (copied == HS_DUMP_COPIED && fdatasync(fd))
-        copied = HS_DUMP_FULL;
     close(fd);
+    if (copied != HS_DUMP_COPIED)
+        unlinkat(folder, copy, 0);
     // A hole already, of which only the journal did not get to know.
-    if (copied == HS_DUMP_DAMAGED && !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
-        unlinkat(folder, NEW_NAME, 0);
+    if (copied == HS_DUMP_DAMAGED && !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW))
         return HS_DUMP_COPIED;
-    }
-    if (copied != HS_DUMP_COPIED || (!hs_trace_files__rename(folder, NEW_NAME, name) && errno != EEXIST)) {
-        unlinkat(folder, NEW_NAME, 0);
-        return copied == HS_DUMP_COPIED ? HS_DUMP_FULL : copied;
-    }
-    unlinkat(folder, NEW_NAME, 0);
-    return HS_DUMP_COPIED;
+    return copied;
+}
+
+bool hs_dump_file__settle(int folder, const struct hs_watched_dump *dump)
+{
+    char name[HS_DUMP_FILE_NAME], copy[HS_DUMP_FILE_NAME];
+    hs_dump_file__name(dump, name);
+    name_copy(dump, copy);
+    int fd = openat(folder, copy, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT; // the file was there before, or somebody took it away
+    bool settled = !fdatasync(fd) && (hs_trace_files__rename(folder, copy, name) || errno == EEXIST);
+    close(fd);
+    if (settled)
+        unlinkat(folder, copy, 0);
+    return settled;
+}
+
+enum hs_dump_copied hs_dump_file__write(int folder, int from, const struct hs_watched_dump *dump)
+{
+    char copy[HS_DUMP_FILE_NAME];
+    enum hs_dump_copied copied = hs_dump_file__copy(folder, from, dump);
+    if (copied != HS_DUMP_COPIED || hs_dump_file__settle(folder, dump))
+        return copied;
+    name_copy(dump, copy);
+    unlinkat(folder, copy, 0);
+    return HS_DUMP_FULL;
 }
 
 bool hs_dump_file__is_one(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
     return (digits && name[digits] == '.' && name[digits + 1] && !strcmp(name + digits + 2, ".heap")) ||
-           !strcmp(name, NEW_NAME);
+           !strncmp(name, NEW_NAME, strlen(NEW_NAME));
 }

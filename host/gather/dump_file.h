@@ -17,6 +17,11 @@ enum hs_dump_copied {
     HS_DUMP_FULL     // it cannot be written; errno says why
 };
 
+// The same in two steps: the copy has a name of its own until it is settled, which waits for the disk. False: errno
+// says why, and the stream has the only copy that is safe.
+enum hs_dump_copied hs_dump_file__copy(int folder, int from, const struct hs_watched_dump *dump);
+bool hs_dump_file__settle(int folder, const struct hs_watched_dump *dump);
+
 // Copies a dump out of the stream `from` into a file in `folder`, which has its name once all of it is on the disk. A
 // file of that name that is there stays as it is, and counts as the copy. Thread-safe for different folders.
 enum hs_dump_copied hs_dump_file__write(int folder, int from, const struct hs_watched_dump *dump);

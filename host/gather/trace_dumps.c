@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The dumps of sampled processes. What comes is appended to a file of the stream, as with every trace, so that it can
-// be gone on with at any byte. When a dump is whole there it becomes a file of its own, NUMBER.KIND.heap in the
-// stream's folder, and gives its room in the stream's file back, which then has a hole there and its length still.
+// be gone on with at any byte. When a dump is whole there it is copied into a file of its own; once that is on
+// the disk the file is called NUMBER.KIND.heap, in the stream's folder, and the dump gives its room in the stream's
+// file back, which then has a hole there and its length still.
 #include "host/gather/dump_file.h"
 #include "host/gather/traces_private.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +40,7 @@ static enum hs_dump_copied store(const struct hs_traces *traces, struct hs_gathe
     int folder = open_folder(traces, trace);
     if (folder < 0)
         return HS_DUMP_FULL;
-    enum hs_dump_copied copied = hs_dump_file__write(folder, trace->fd, dump);
+    enum hs_dump_copied copied = hs_dump_file__copy(folder, trace->fd, dump);
     close(folder);
     return copied;
 }
@@ -55,9 +57,70 @@ void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump)
         return;
     trace->dumps += copied == HS_DUMP_COPIED;
     trace->walked = dump->end;
-    hs_trace_journal__dumped(details->traces, trace);
-    if (copied == HS_DUMP_COPIED)
-        hs_dump_file__give_back(trace->fd, dump);
+    struct hs_unflushed_dump *added = malloc(sizeof(*added));
+    details->dump_failed = !added;
+    if (!added)
+        return;
+    *added = (struct hs_unflushed_dump){.dump = *dump, .number = trace->dumps, .is_file = copied == HS_DUMP_COPIED};
+    if (trace->unflushed)
+        trace->last_unflushed->next = added;
+    else
+        trace->unflushed = added;
+    trace->last_unflushed = added;
+    trace->dirty = true;
+    hs_trace_writer__hurry(details->traces);
+}
+
+// ---- flushing -------------------------------------------------------------------------------------------------------
+
+static bool flush_one(int folder, const struct hs_unflushed_dump *dump)
+{
+    return folder < 0 || !dump->is_file || hs_dump_file__settle(folder, &dump->dump);
+}
+
+static void note_flushed(struct hs_traces *traces, struct hs_gathered *trace, const struct hs_unflushed_dump *dump)
+{
+    pthread_mutex_lock(&trace->mutex);
+    hs_trace_journal__dumped(traces, trace, dump->number, dump->dump.end);
+    pthread_mutex_unlock(&trace->mutex);
+    if (dump->is_file)
+        hs_dump_file__give_back(trace->fd, &dump->dump);
+}
+
+static void put_back(struct hs_gathered *trace, struct hs_unflushed_dump *list)
+{
+    struct hs_unflushed_dump *last = list;
+    while (last->next)
+        last = last->next;
+    pthread_mutex_lock(&trace->mutex);
+    last->next = trace->unflushed;
+    if (!trace->unflushed)
+        trace->last_unflushed = last;
+    trace->unflushed = list;
+    trace->dirty = true; // it is tried again
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+void hs_trace_dumps__flush(struct hs_traces *traces, struct hs_gathered *trace)
+{
+    char name[HS_TRACES_FILE_NAME];
+    pthread_mutex_lock(&trace->mutex);
+    struct hs_unflushed_dump *list = trace->unflushed;
+    trace->unflushed = trace->last_unflushed = NULL;
+    if (list)
+        hs_trace_dumps__folder(trace, name);
+    pthread_mutex_unlock(&trace->mutex);
+    int folder = list ? openat(traces->directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    while (list && flush_one(folder, list)) {
+        struct hs_unflushed_dump *flushed = list;
+        list = list->next;
+        note_flushed(traces, trace, flushed);
+        free(flushed);
+    }
+    if (folder >= 0)
+        close(folder);
+    if (list)
+        put_back(trace, list);
 }
 
 // ---- removing -------------------------------------------------------------------------------------------------------

@@ -135,11 +135,11 @@ static int ended_line(const struct hs_gathered *trace, char *line)
     return sprintf(line, "ended %s\n", id);
 }
 
-static int dumps_line(const struct hs_gathered *trace, char *line)
+static int dumps_line(const struct hs_gathered *trace, uint64_t dumps, uint64_t walked, char *line)
 {
     char id[ID_TEXT + 1];
     id_text(trace->id, id);
-    return sprintf(line, "dumps %s %" PRIu64 " %" PRIu64 "\n", id, trace->dumps, trace->walked);
+    return sprintf(line, "dumps %s %" PRIu64 " %" PRIu64 "\n", id, dumps, walked);
 }
 
 static bool write_known(struct hs_traces *traces, FILE *file)
@@ -149,7 +149,7 @@ static bool write_known(struct hs_traces *traces, FILE *file)
         for (struct hs_gathered *trace = traces->bucket[i]; trace; trace = trace->next_in_bucket) {
             if (trace->account && began_line(trace, line) > 0)
                 fputs(line, file);
-            if (trace->dumps && dumps_line(trace, line) > 0)
+            if (trace->dumps && dumps_line(trace, trace->dumps, trace->walked, line) > 0)
                 fputs(line, file);
             if (trace->ended && ended_line(trace, line) > 0)
                 fputs(line, file);
@@ -195,8 +195,9 @@ void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered 
     append(traces, line, ended_line(trace, line));
 }
 
-void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace)
+void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace, uint64_t dumps,
+                              uint64_t walked)
 {
     char line[1024];
-    append(traces, line, dumps_line(trace, line));
+    append(traces, line, dumps_line(trace, dumps, walked, line));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A thread that brings files to the disk: those that were written to once a second, one that has ended at once. It also
-// closes files that no connection holds any more. Waiting for a disk thus stops no stream.
+// A thread that brings files to the disk: those that were written to once a second, one that has ended, and dumps, at
+// once. It also closes files that no connection holds any more. Waiting for a disk thus stops no stream.
 #include "host/gather/traces_private.h"
 
 #include <errno.h>
@@ -30,13 +30,15 @@ static void sync_one(struct hs_traces *traces, struct hs_gathered *trace, bool a
 {
     pthread_mutex_lock(&trace->mutex);
     uint64_t ended_by = trace->ended_by;
-    bool sync = trace->dirty && (all || ended_by);
+    bool sync = trace->dirty && (all || ended_by || trace->unflushed);
     if (sync)
         trace->dirty = false;
     int fd = trace->fd;
     pthread_mutex_unlock(&trace->mutex);
-    if (sync)
+    if (sync) {
         fdatasync(fd);
+        hs_trace_dumps__flush(traces, trace);
+    }
     if (!ended_by)
         return;
     pthread_mutex_lock(&trace->mutex);

@@ -74,6 +74,10 @@ void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace)
 void hs_traces__free(struct hs_gathered *trace)
 {
     pthread_mutex_destroy(&trace->mutex);
+    for (struct hs_unflushed_dump *dump = trace->unflushed, *next; dump; dump = next) {
+        next = dump->next;
+        free(dump);
+    }
     free(trace->header);
     free(trace->details);
     free(trace);

@@ -37,6 +37,14 @@ struct hs_details {
     bool dump_failed; // a dump could not be written; it is tried again with the next connection
 };
 
+// A dump whose file is not known to be on the disk: the journal does not say that it is one, and the stream keeps it.
+struct hs_unflushed_dump {
+    struct hs_unflushed_dump *next;
+    struct hs_watched_dump dump;
+    uint64_t number; // of dumps that have become files, with this one
+    bool is_file;    // a damaged one is none
+};
+
 struct hs_gathered {
     struct hs_gathered *next_in_bucket;
     struct hs_gathered *next_in_run; // traces that are shown, as they came
@@ -60,11 +68,12 @@ struct hs_gathered {
     uint64_t ended_by; // claim that waits for the disk
     unsigned holders;  // connections that know it, also those whose claim is void
     bool dirty, ended, in_run, listed, finished, big_endian;
-    bool orphan;       // its file was removed: the writer closes it and frees this
-    bool header_taken; // of the quota, before there is a file
-    bool samples;      // its chunks are dumps
-    uint64_t dumps;    // that have become files
-    uint64_t walked;   // of the bytes of the stream: the dumps before have
+    bool orphan;                                          // its file was removed: the writer closes it and frees this
+    bool header_taken;                                    // of the quota, before there is a file
+    bool samples;                                         // its chunks are dumps
+    uint64_t dumps;                                       // that have become files
+    uint64_t walked;                                      // of the bytes of the stream: the dumps before have
+    struct hs_unflushed_dump *unflushed, *last_unflushed; // the oldest first
 };
 
 struct hs_traces {
@@ -116,13 +125,17 @@ void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *acco
 int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);
 void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace);
 void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace);
-void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace);
+void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace, uint64_t dumps,
+                              uint64_t walked);
 
 // ---- trace_dumps.c ----
 // The folder of a stream's dumps.
 void hs_trace_dumps__folder(const struct hs_gathered *trace, char name[HS_TRACES_FILE_NAME]);
 // `context` is the struct hs_details of the stream.
 void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump);
+// Of the thread that brings files to the disk: what it took under the mutex is brought there. Puts back what could not
+// be.
+void hs_trace_dumps__flush(struct hs_traces *traces, struct hs_gathered *trace);
 void hs_trace_dumps__remove(const struct hs_traces *traces, const struct hs_gathered *trace);
 
 // ---- trace_writer.c ----

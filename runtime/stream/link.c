@@ -278,14 +278,13 @@ static bool begin_end(struct hs_link *link)
 // False: there is nothing to say.
 static bool begin_next(struct hs_link *link)
 {
-    if (link->state == HS_LINK_HELLO || link->is_shut)
+    // Who has not proven to be a host gets nothing with which a key can be guessed.
+    if (link->state != HS_LINK_OPEN || link->is_shut)
         return false;
     if (!link->auth_told) {
         link->auth_told = true;
         return begin_frame(link, HS_WIRE_AUTH, 0);
     }
-    if (link->state != HS_LINK_OPEN)
-        return false;
     if (!link->stream_told) {
         link->stream_told = true;
         return begin_frame(link, HS_WIRE_STREAM, hs_sender__describe(PAYLOAD(link->frame)));

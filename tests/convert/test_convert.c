@@ -281,7 +281,7 @@ START_TEST(test_extract)
     make_recording("packed");
     shell("$HEAPSONDE extract -o out packed.dat >list && cmp prog out/prog && printf '1.0 2.0\\n\\n' | cmp - "
           "out/uptime && "
-          "grep -q ': /opt/prog$' list && test $(wc -l <list) -eq 2");
+          "grep -q ': /opt/prog$' list && test $(wc -l <list) -eq 2 && test $(stat -c %%a out/uptime) = 600");
     // Nothing is overwritten.
     shell("echo mine >out/uptime && $HEAPSONDE extract -o out packed.dat >list && grep -qx mine out/uptime && "
           "cmp prog out/prog.000 && test -s out/uptime.000");

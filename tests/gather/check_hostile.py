@@ -294,6 +294,33 @@ def dumps():
     gather.stop()
 
 
+def dumps_stuck():
+    """A disk that takes no dump keeps nobody else waiting, and no dump is taken for one that is on it."""
+    moves = os.path.join(work, 'moves')
+    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_STUCK_DISK'], 'TEST_DISK_MOVES': moves})
+    peers = []
+    for content in (b'first', b'second'):
+        wanted = trace_id()
+        content = make_header(wanted, content=1) + dump(1, content * 1000)
+        peer = Peer(gather.port).prove().stream(wanted)
+        peer.want()
+        peer.data(0, content)
+        peer.acknowledged(len(content))
+        peers.append((peer, len(content)))
+    with open(os.path.join(gather.folder, '.heapsonde-gather')) as journal:
+        expect('dumps ' not in journal.read(), 'the journal speaks of dumps that are not on the disk')
+    with open(moves, 'w'):
+        pass
+    for peer, length in peers:
+        peer.finish(length)
+        peer.acknowledged(length)
+        peer.leave()
+        gather.event('ended')
+    gather.stop()
+    with open(os.path.join(gather.folder, '.heapsonde-gather')) as journal:
+        expect(journal.read().count('dumps ') == 2, 'the journal does not speak of both dumps')
+
+
 def dumps_elsewhere():
     """A link where the folder should be is not followed; the stream goes on once it is gone, also while the host still has
     its file open."""
@@ -331,6 +358,9 @@ def kill_in_second_dump():
     content = make_header(wanted, content=1) + dump(1, b'first' * 9000) + dump(2, b'second' * 9000)
     cut = len(content) - 20000
     send_stream(first, wanted, content[:cut], end=False)
+    journal = os.path.join(first.folder, '.heapsonde-gather')
+    while 'dumps ' not in open(journal, encoding='ascii').read():  # on the disk
+        first.event('status')  # one a second; patience ends it
     expect(os.listdir(folder) == ['1.m.heap'], f'{os.listdir(folder)}')
     first.end(signal.SIGKILL)
     return first, wanted, folder, content, cut

@@ -51,6 +51,11 @@
 #else
     {"flock", -1},
 #endif
+#ifdef SYS_fstatfs
+    {"fstatfs", SYS_fstatfs},
+#else
+    {"fstatfs", -1},
+#endif
 #ifdef SYS_ftruncate
     {"ftruncate", SYS_ftruncate},
 #else
@@ -66,6 +71,21 @@
 #else
     {"getdents64", -1},
 #endif
+#ifdef SYS_getegid
+    {"getegid", SYS_getegid},
+#else
+    {"getegid", -1},
+#endif
+#ifdef SYS_geteuid
+    {"geteuid", SYS_geteuid},
+#else
+    {"geteuid", -1},
+#endif
+#ifdef SYS_getgid
+    {"getgid", SYS_getgid},
+#else
+    {"getgid", -1},
+#endif
 #ifdef SYS_getpid
     {"getpid", SYS_getpid},
 #else
@@ -80,6 +100,11 @@
     {"gettid", SYS_gettid},
 #else
     {"gettid", -1},
+#endif
+#ifdef SYS_getuid
+    {"getuid", SYS_getuid},
+#else
+    {"getuid", -1},
 #endif
 #ifdef SYS_lseek
     {"lseek", SYS_lseek},
@@ -171,10 +196,20 @@
 #else
     {"renameat", -1},
 #endif
+#ifdef SYS_rt_sigpending
+    {"rt_sigpending", SYS_rt_sigpending},
+#else
+    {"rt_sigpending", -1},
+#endif
 #ifdef SYS_rt_sigprocmask
     {"rt_sigprocmask", SYS_rt_sigprocmask},
 #else
     {"rt_sigprocmask", -1},
+#endif
+#ifdef SYS_rt_sigtimedwait
+    {"rt_sigtimedwait", SYS_rt_sigtimedwait},
+#else
+    {"rt_sigtimedwait", -1},
 #endif
 #ifdef SYS_sched_getaffinity
     {"sched_getaffinity", SYS_sched_getaffinity},

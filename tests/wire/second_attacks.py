@@ -70,6 +70,12 @@ class Attack:
         self.hellos()
         self.seconds = HANDSHAKE_LIMIT
 
+    def probe(self):
+        """A host that proves nothing and waits for what comes: nothing does."""
+        self.hellos()
+        if self.connection.fill(1, HANDSHAKE_LIMIT + MARGIN):
+            raise AssertionError('the device has proven itself to a stranger')
+
     def before_auth(self):
         """Something else instead of AUTH."""
         self.hellos()
