@@ -2,10 +2,11 @@
 //
 // Leaving short-lived allocations out of the trace, by option, with their statistics kept per stack.
 //
-// Filled slots are held back until they are as old as the threshold, or until too much is held. An allocation whose
-// free arrives meanwhile is struck out together with the free. A chain of reallocs goes as a whole, when it is younger
-// than the threshold from its first allocation on, or stays as a whole. Held slots stay in the mapped file, so that a
-// kill loses nothing.
+// Filled slots are held back until they are as old as the threshold, or until too much is held. Before the first of
+// them goes, all that are held are gone through in the order of time: an allocation whose free is there, of whichever
+// thread, is struck out together with the free, unless a slot that is not held yet may say something of its address in
+// between. A chain of reallocs goes as a whole, when it is younger than the threshold from its first allocation on, or
+// stays as a whole. Held slots stay in the mapped file, so that a kill loses nothing.
 //
 // Called by the writer only.
 #ifndef HEAPSONDE_RUNTIME_CULL_H
@@ -20,7 +21,7 @@
 // Whether slots go through here at all.
 bool hs_cull__is_on(void);
 
-// Takes a filled slot of events and strikes out what it frees. False when there is no memory to hold it.
+// Takes a filled slot of events. False when there is no memory to hold it.
 bool hs_cull__hold(struct hs_slot *slot);
 
 // The oldest held slot, when it is due (`all`: whichever it is), with what is left of its records: `records` is

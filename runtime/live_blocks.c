@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 // Open addressing; a removal closes the gap, so that there are no tombstones. Address 0 is empty.
-enum { CAPACITY_BITS = 20, CAPACITY = 1 << CAPACITY_BITS, CROWDED = CAPACITY / 2, FULL = CAPACITY / 8 * 7 };
+enum { CAPACITY_BITS = 20, CAPACITY = 1 << CAPACITY_BITS, FULL = CAPACITY / 8 * 7 };
 
 static struct {
     struct hs_live_block *table;
@@ -26,17 +26,18 @@ static struct hs_live_block *find(uint64_t address)
     return &blocks.table[place];
 }
 
-void hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word)
+bool hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word)
 {
     if (!blocks.table)
         blocks.table = hs_memory__map(CAPACITY * sizeof *blocks.table);
-    if (!blocks.table || blocks.count >= FULL)
-        return;
-    struct hs_live_block *entry = find(address);
+    struct hs_live_block *entry = blocks.table ? find(address) : NULL;
+    if (!entry || (!entry->address && blocks.count >= FULL))
+        return false;
     if (entry->address && entry->time > time)
-        return;
+        return true;
     blocks.count += entry->address == 0;
     *entry = (struct hs_live_block){address, time, holder, word};
+    return true;
 }
 
 static void take_out(struct hs_live_block *entry)
@@ -74,11 +75,6 @@ void hs_live_blocks__forget(uint64_t address, uint32_t holder, uint32_t word)
 uint32_t hs_live_blocks__count(void)
 {
     return blocks.count;
-}
-
-bool hs_live_blocks__is_crowded(void)
-{
-    return blocks.count > CROWDED;
 }
 
 void hs_live_blocks__reset(void)

@@ -14,8 +14,8 @@ struct hs_live_block {
     uint32_t word;   // of the record in it
 };
 
-// A block at an address that is known already replaces it when it is newer.
-void hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word);
+// A block at an address that is known already replaces it when it is newer. False when there is no room for it.
+bool hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word);
 
 // Takes out the block that a free at `time` ends. False when none is known, or only one that began later.
 bool hs_live_blocks__remove(uint64_t address, uint64_t time, struct hs_live_block *block);
@@ -24,7 +24,6 @@ bool hs_live_blocks__remove(uint64_t address, uint64_t time, struct hs_live_bloc
 void hs_live_blocks__forget(uint64_t address, uint32_t holder, uint32_t word);
 
 uint32_t hs_live_blocks__count(void);
-bool hs_live_blocks__is_crowded(void);
 
 void hs_live_blocks__reset(void);
 
