@@ -40,7 +40,8 @@ extern const struct hs_rest_parameter hs_part_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;
 // tree.c, ascii_tree.c
-hs_prepare_function hs_prepare__tree, hs_prepare__ascii_tree;
+extern const struct hs_rest_parameter hs_tree_parameters[];
+hs_prepare_function hs_prepare__tree, hs_prepare__bounded_tree, hs_prepare__ascii_tree;
 hs_answer_function hs_answer__tree, hs_answer__folded, hs_answer__ascii_tree;
 // call_tree.c
 extern const struct hs_rest_parameter hs_call_tree_parameters[], hs_sandwich_parameters[];

@@ -208,6 +208,21 @@ class Sums(TestCase):
             part = self.server.data("call_tree", least=0, nodes=nodes)
             self.assertEqual(sorted(self.sizes(part), reverse=True), whole[:nodes])
 
+    def test_the_tree_of_addresses_is_bounded(self):
+        def sizes(node):
+            for child in node["children"]:
+                yield child["size"], child["value"]["is_inline"]
+                yield from sizes(child)
+        whole = self.server.data("tree")
+        self.assertNotIn("left_out", whole)
+        count = sum(not inline for _, inline in sizes(whole))
+        for nodes in (1, 5, count - 1, count, count + 1):
+            part = self.server.data("tree", nodes=nodes)
+            kept = sorted((size for size, inline in sizes(part) if not inline), reverse=True)
+            self.assertEqual(kept, sorted((size for size, inline in sizes(whole) if not inline), reverse=True)[:nodes])
+            self.assertEqual(part.get("left_out", 0), max(0, count - nodes))
+            self.assertEqual(part["size"], whole["size"])
+
     def test_below_one_node(self):
         for what in ("call_tree", "inverted_tree"):
             tree = self.plain(self.server.data(what, least=0))
