@@ -2,7 +2,7 @@
 // The page in a browser: what it shows is what REST says, every state is an address, failures stay where they are.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -423,6 +423,38 @@ page("without JavaScript there are links", async (page) => {
   }
   assert.match(await page.locator("body").innerText(), /without it/i);
 }, { javaScriptEnabled: false });
+
+test("a trace that grows says so, and one that goes away is said to be gone", async () => {
+  execFileSync(makeTrace, ["random", inFolder("growing.dat"), program, "6", "500", "7", "growing"]);
+  copyFileSync(inFolder("random.dat"), inFolder("going.dat"));
+  const other = await serve(inFolder("growing.dat"), inFolder("going.dat"));
+  const { page, context, wrong } = await open(browser, other, { refused: [410] });
+  try {
+    const [growing, going] = await other.json("/list");
+    await page.goto(`${other.address}/${view("overview", "", growing.id)}`);
+    await settled(page);
+    assert.match(await page.locator("main .note").first().innerText(), /running|growing|killed|end/i);
+    await page.getByRole("button", { name: "Refresh" }).waitFor();
+    await page.goto(`${other.address}/${view("overview", "", going.id)}`);
+    await settled(page);
+    const peak = await page.getAttribute(".card[data-cost=peak]", "data-bytes");
+    rmSync(inFolder("going.dat"));
+    await page.locator(".rail a", { hasText: "Stacks" }).click();
+    await page.waitForSelector(".table .problem");
+    assert.match(await page.locator(".table .problem").innerText(), /going.dat: the file is gone/);
+    // What was there stays readable.
+    await page.goBack();
+    await settled(page);
+    assert.equal(await page.getAttribute(".card[data-cost=peak]", "data-bytes"), peak);
+    await page.locator("a.home").click();
+    await page.reload();
+    await page.waitForSelector("tr[data-id] .warn");
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+    await other.stop();
+  }
+});
 
 test("every export that is offered is there", async () => {
   const { page, context, wrong } = await open(browser, server);
