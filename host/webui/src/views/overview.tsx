@@ -31,7 +31,6 @@ export function OverviewView({ route, summary }: ViewProps) {
               note={share(now.temporary_count, now.allocations) + " of all blocks"} />
           </div>
           <Lost now={now} route={route} />
-          <Resident route={route} now={now} />
         </>}
       </Pane>
       <div class="tops">
@@ -39,6 +38,7 @@ export function OverviewView({ route, summary }: ViewProps) {
         <Top route={route} by="function" cost="live" title="Who still has most at the end" />
         <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
       </div>
+      {answer.data && <Resident route={route} now={answer.data} />}
       <p class="faint">{count(summary.stacks)} different stacks.</p>
     </div>
   );
