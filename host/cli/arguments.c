@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/command.h"
 
-#include "host/cli/nearest.h"
 #include "host/cli/values.h"
+#include "host/filter/nearest.h"
 #include "host/report/text.h"
 #include "host/symbols/source_map.h"
 

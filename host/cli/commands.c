@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 
-#include "host/cli/nearest.h"
+#include "host/filter/nearest.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/variables.h"
 
-#include "host/cli/nearest.h"
 #include "host/cli/values.h"
+#include "host/filter/nearest.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -40,18 +40,19 @@ extern const struct hs_rest_parameter hs_part_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;
 // tree.c, ascii_tree.c
-hs_prepare_function hs_prepare__tree, hs_prepare__ascii_tree;
+extern const struct hs_rest_parameter hs_tree_parameters[];
+hs_prepare_function hs_prepare__tree, hs_prepare__bounded_tree, hs_prepare__ascii_tree;
 hs_answer_function hs_answer__tree, hs_answer__folded, hs_answer__ascii_tree;
 // call_tree.c
 extern const struct hs_rest_parameter hs_call_tree_parameters[], hs_sandwich_parameters[];
 hs_prepare_function hs_prepare__call_tree, hs_prepare__inverted_tree, hs_prepare__sandwich;
 hs_answer_function hs_answer__call_tree, hs_answer__sandwich;
 // regions.c, mallopts.c, mappings.c, fragmentation.c, dynamic.c
-extern const struct hs_rest_parameter hs_maps_parameters[];
+extern const struct hs_rest_parameter hs_maps_parameters[], hs_address_map_parameters[];
 hs_prepare_function hs_prepare__regions, hs_prepare__mallopts, hs_prepare__mmaps, hs_prepare__maps,
     hs_prepare__fragmentation, hs_prepare__dynamic_constants, hs_prepare__dynamic_statics;
-hs_answer_function hs_answer__regions, hs_answer__mallopts, hs_answer__mmaps, hs_answer__maps, hs_answer__fragmentation,
-    hs_answer__dynamic, hs_answer__dynamic_ascii;
+hs_answer_function hs_answer__regions, hs_answer__address_map, hs_answer__mallopts, hs_answer__mmaps, hs_answer__maps,
+    hs_answer__fragmentation, hs_answer__dynamic, hs_answer__dynamic_ascii;
 // exports.c
 extern const struct hs_rest_parameter hs_export_parameters[];
 hs_prepare_function hs_prepare__export;

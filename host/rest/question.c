@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/events.h"
 #include "host/rest/ask.h"
+#include "host/rest/unknown.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -188,12 +189,14 @@ static int take_parameter(struct hs_question *question, struct hs_filter_paramet
     if (own)
         return check_value(question, own, given->value);
     if (!(question->endpoint->takes & HS_TAKES_FILTER))
-        return 0;
+        return hs_unknown__check(question->endpoint, given->name, &question->error);
     switch (hs_filter_parameters__take(filter, given->name, given->value, &question->error)) {
     case HS_PARAMETER_WRONG:
         return -EINVAL;
-    default: // unknown ones are left alone, as they always were
+    case HS_PARAMETER_TAKEN:
         return 0;
+    default:
+        return hs_unknown__check(question->endpoint, given->name, &question->error);
     }
 }
 

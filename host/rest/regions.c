@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /regions: the address ranges of blocks, those that touch or overlap as one.
+// /regions: the address ranges of blocks, those that touch or overlap as one; /address_map: how full equal pieces of
+// the address space are.
 #include "host/filter/allocator.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
@@ -188,5 +189,124 @@ int hs_answer__regions(struct hs_question *question, FILE *out)
         write_region(&json, regions->spans.at[i].start, regions->spans.at[i].end);
     hs_json__close_array(&json);
     hs_json__close_object(&json);
+    return 0;
+}
+
+// ---- /address_map ---------------------------------------------------------------------------------------------------
+
+const struct hs_rest_parameter hs_address_map_parameters[] = {
+    {.name = "width",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .most = 100000,
+     .otherwise = "1000",
+     .help = "the number of pieces, such as the pixels of a picture"},
+    {.name = "from_address",
+     .kind = HS_REST_NUMBER,
+     .help = "where the first piece begins, the main heap when not given, or where most blocks are"},
+    {.name = "to_address", .kind = HS_REST_NUMBER, .help = "where the last piece ends"},
+    {0},
+};
+
+#define FAR_APART ((uint64_t)1 << 30)
+
+// The part without large gaps in which blocks take most.
+static struct hs_span densest(const struct hs_spans *spans)
+{
+    struct hs_span best = {0}, part = {0};
+    uint64_t most = 0, used = 0;
+    for (size_t i = 0; i < spans->count; i++) {
+        const struct hs_span span = spans->at[i];
+        if (!i || span.start - part.end > FAR_APART) {
+            part = span;
+            used = 0;
+        }
+        part.end = span.end;
+        used += span.end - span.start;
+        if (used > most) {
+            most = used;
+            best = part;
+        }
+    }
+    return best;
+}
+
+struct map {
+    struct hs_span range;
+    uint64_t piece; // bytes
+    size_t count;
+    uint64_t *used; // by piece
+    uint64_t all, largest_gap, runs;
+};
+
+static void add_span(struct map *map, uint64_t start, uint64_t end)
+{
+    map->all += end - start;
+    map->runs++;
+    while (start < end) {
+        const size_t at = (start - map->range.start) / map->piece;
+        const uint64_t next = map->range.start + (at + 1) * map->piece, until = next < end ? next : end;
+        map->used[at] += until - start;
+        start = until;
+    }
+}
+
+static void fill(struct map *map, const struct hs_spans *spans)
+{
+    uint64_t before = map->range.start;
+    for (size_t i = 0; i < spans->count; i++) {
+        const uint64_t start = spans->at[i].start > map->range.start ? spans->at[i].start : map->range.start;
+        const uint64_t end = spans->at[i].end < map->range.end ? spans->at[i].end : map->range.end;
+        if (start >= end)
+            continue;
+        if (start - before > map->largest_gap)
+            map->largest_gap = start - before;
+        before = end;
+        add_span(map, start, end);
+    }
+    if (map->range.end - before > map->largest_gap)
+        map->largest_gap = map->range.end - before;
+}
+
+static void write_map(struct hs_json *json, const struct map *map, bool is_heap)
+{
+    hs_json__open_object(json, NULL);
+    hs_json__boolean(json, "is_main_heap", is_heap);
+    hs_json__number(json, "start", map->range.start);
+    hs_write__hexadecimal(json, "start_s", map->range.start);
+    hs_json__number(json, "end", map->range.end);
+    hs_write__hexadecimal(json, "end_s", map->range.end);
+    hs_json__number(json, "piece", map->piece);
+    hs_json__number(json, "used_size", map->all);
+    hs_json__number(json, "largest_gap", map->largest_gap);
+    hs_json__number(json, "runs", map->runs);
+    hs_json__open_array(json, "used");
+    for (size_t i = 0; i < map->count; i++)
+        hs_json__number(json, NULL, map->used[i]);
+    hs_json__close_array(json);
+    hs_json__close_object(json);
+}
+
+int hs_answer__address_map(struct hs_question *question, FILE *out)
+{
+    const struct regions *regions = question->work;
+    const bool is_heap = regions->heap.end && !hs_question__text(question, "from_address");
+    struct map map = {.range = regions->heap.end ? regions->heap : densest(&regions->spans)};
+    struct hs_json json;
+    map.range.start = hs_question__number(question, "from_address", map.range.start);
+    map.range.end = hs_question__number(question, "to_address", map.range.end);
+    if (map.range.end < map.range.start)
+        map.range.end = map.range.start;
+    const uint64_t length = map.range.end - map.range.start, pieces = hs_question__number(question, "width", 1000);
+    map.piece = length / pieces + (length % pieces != 0);
+    map.piece = map.piece ? map.piece : 1;
+    map.count = length / map.piece + (length % map.piece != 0);
+    map.used = calloc(map.count + 1, sizeof(*map.used));
+    if (!map.used)
+        return -ENOMEM;
+    fill(&map, &regions->spans);
+    hs_json__start(&json, out, false);
+    write_map(&json, &map, is_heap);
+    free(map.used);
     return 0;
 }

@@ -112,6 +112,59 @@ int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *stor
     return failed;
 }
 
+static int compare_bytes(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+// Parents have lower numbers than their children: of equal nodes those that come first hang together.
+static int unlink_small(struct hs_node_tree *nodes, uint64_t least, size_t equal)
+{
+    uint8_t *kept = calloc(nodes->count, 1);
+    if (!kept)
+        return -ENOMEM;
+    for (size_t at = 1; at < nodes->count; at++) {
+        const uint64_t bytes = nodes->passing[at].bytes;
+        kept[at] = bytes > least || (bytes == least && equal && equal--);
+    }
+    for (size_t at = 0; at < nodes->count; at++) {
+        uint32_t *link = &nodes->child[at];
+        for (uint32_t child = *link, next; child; child = next) {
+            next = nodes->sibling[child];
+            if (!kept[child])
+                continue;
+            *link = child;
+            link = &nodes->sibling[child];
+        }
+        *link = 0;
+    }
+    free(kept);
+    return 0;
+}
+
+int hs_stack_tree__prune(struct hs_stack_tree *tree, size_t most, size_t *left_out)
+{
+    struct hs_node_tree *nodes = &tree->nodes;
+    const size_t count = nodes->count - 1;
+    *left_out = 0;
+    if (count <= most)
+        return 0;
+    uint64_t *bytes = malloc(count * sizeof(*bytes));
+    if (!bytes)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = nodes->passing[i + 1].bytes;
+    qsort(bytes, count, sizeof(*bytes), compare_bytes);
+    const uint64_t least = bytes[most - 1];
+    size_t equal = 0;
+    while (equal < most && bytes[most - 1 - equal] == least)
+        equal++;
+    free(bytes);
+    *left_out = count - most;
+    return unlink_small(nodes, least, equal);
+}
+
 void hs_stack_tree__free(struct hs_stack_tree *tree)
 {
     hs_node_tree__free(&tree->nodes);

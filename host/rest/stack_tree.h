@@ -24,6 +24,9 @@ struct hs_stack_tree {
 // Of what was allocated. 0, or -ENOMEM.
 int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store,
                          const struct hs_stack_totals *stacks);
+// Leaves out all but the largest nodes below the root, and says how many those were; what is its own of a node is not
+// known any more. 0 or -ENOMEM.
+int hs_stack_tree__prune(struct hs_stack_tree *tree, size_t most, size_t *left_out);
 void hs_stack_tree__free(struct hs_stack_tree *tree);
 
 struct hs_stack_node hs_stack_tree__root(const struct hs_stack_tree *tree);

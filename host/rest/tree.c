@@ -10,24 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct hs_rest_parameter hs_tree_parameters[] = {
+    {.name = "nodes",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .otherwise = "100000",
+     .help = "at most so many addresses, those through which most passed"},
+    {0},
+};
+
+struct tree_work {
+    struct hs_stack_tree tree;
+    size_t left_out;
+};
+
 static void free_tree(void *work)
 {
-    hs_stack_tree__free(work);
-    free(work);
+    struct tree_work *tree = work;
+    hs_stack_tree__free(&tree->tree);
+    free(tree);
 }
 
 int hs_prepare__tree(struct hs_question *question)
 {
     struct hs_stack_totals stacks;
-    struct hs_stack_tree *tree = calloc(1, sizeof(*tree));
+    struct tree_work *tree = calloc(1, sizeof(*tree));
     if (!tree)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = tree;
     question->free_work = free_tree;
     int result = hs_question__stack_totals(question, &stacks);
-    if (!result && hs_stack_tree__build(tree, question->store, &stacks))
+    if (!result && hs_stack_tree__build(&tree->tree, question->store, &stacks))
         result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
+}
+
+int hs_prepare__bounded_tree(struct hs_question *question)
+{
+    int result = hs_prepare__tree(question);
+    struct tree_work *tree = question->work;
+    if (!result && hs_stack_tree__prune(&tree->tree, hs_question__number(question, "nodes", 100000), &tree->left_out))
+        result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+    return result;
 }
 
 // ---- /tree ----------------------------------------------------------------------------------------------------------
@@ -79,12 +103,14 @@ static int leave_node(void *context, const struct hs_stack_node *node, unsigned 
 
 int hs_answer__tree(struct hs_question *question, FILE *out)
 {
-    const struct hs_stack_tree *tree = question->work;
+    const struct tree_work *tree = question->work;
     struct writing writing = {question, out};
-    const struct hs_stack_node root = hs_stack_tree__root(tree);
+    const struct hs_stack_node root = hs_stack_tree__root(&tree->tree);
     write_numbers(out, question->store, &root);
+    if (tree->left_out)
+        fprintf(out, ",\"left_out\":%zu", tree->left_out);
     fputs(",\"children\":[", out);
-    int result = hs_stack_tree__walk(tree, enter_node, leave_node, &writing);
+    int result = hs_stack_tree__walk(&tree->tree, enter_node, leave_node, &writing);
     fputs("]}\n", out);
     return result;
 }
@@ -182,7 +208,8 @@ static int fold_node(void *context, const struct hs_stack_node *node, unsigned d
 int hs_answer__folded(struct hs_question *question, FILE *out)
 {
     struct folding folding = {.question = question, .out = out};
-    int result = hs_stack_tree__walk(question->work, fold_node, NULL, &folding);
+    const struct tree_work *tree = question->work;
+    int result = hs_stack_tree__walk(&tree->tree, fold_node, NULL, &folding);
     free(folding.path);
     free(folding.ends);
     return result;

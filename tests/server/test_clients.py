@@ -84,6 +84,20 @@ class Clients(TestCase):
     def test_unknown_parameters_are_left_alone(self):
         self.assertEqual(self.server.data("peak", colour="blue"), self.server.data("peak"))
 
+    def test_mistyped_parameters_are_refused(self):
+        for what, typed, meant in (("allocations", "sise_min", "size_min"), ("allocations", "sort_bye", "sort_by"),
+                                   ("call_tree", "dept", "depth"), ("timeline", "widht", "width"),
+                                   ("peak", "functon_regex", "function_regex"), ("maps", "readble", "readable"),
+                                   ("mallopts", "strip_template_arg", "strip_template_args")):
+            status, _, body = self.server.ask(f"/data/last/{what}", **{typed: "1"})
+            self.assertEqual(status, 400, typed)
+            self.assertIn(f"{typed}: is no parameter; did you mean {meant}?", body.decode())
+        # What others take is left alone, as is what is like nothing.
+        for what, name in (("peak", "width"), ("timeline", "depth"), ("mallopts", "size_min"), ("list", "colour"),
+                           ("peak", "x"), ("allocations", "callback"), ("allocations", "token")):
+            path = "/list" if what == "list" else f"/data/last/{what}"
+            self.assertEqual(self.server.ask(path, **{name: "1"})[0], 200, name)
+
     def test_what_is_not_there(self):
         for path in ("/data/0123456789abcdef0123456789abcdef/timeline", "/data/xyz/timeline", "/data/last/backtrace/x",
                      "/data/last/backtrace/999999999", "/data/last/backtrace/-1",

@@ -143,6 +143,26 @@ class Sums(TestCase):
         self.assertEqual(sum(series["size"][-1] for series in part["series"]) + part["rest"]["size"][-1],
                          self.server.data("timeline", **{"from": "25%", "to": "50%"}, size_min=0)["end_size"][-1])
 
+    def test_address_map(self):
+        for asked in ({}, {"lifetime": "only_leaked"}, {"at": "peak", "width": 7}):
+            regions = self.server.data("regions", **{key: value for key, value in asked.items() if key != "width"})
+            answer = self.server.data("address_map", **asked)
+            if regions["main_heap_end"]:
+                self.assertEqual((answer["start"], answer["end"], answer["is_main_heap"]),
+                                 (regions["main_heap_start"], regions["main_heap_end"], True))
+            start, end = answer["start"], answer["end"]
+            spans = [(max(start, first), min(end, last)) for first, last in regions["regions"]
+                     if first < end and last > start]
+            self.assertEqual(answer["used_size"], sum(last - first for first, last in spans))
+            self.assertEqual(answer["runs"], len(spans))
+            gaps = [b - a for a, b in zip([start] + [last for _, last in spans], [first for first, _ in spans] + [end])]
+            self.assertEqual(answer["largest_gap"], max(gaps))
+            used = [sum(max(0, min(last, begin + answer["piece"]) - max(first, begin)) for first, last in spans)
+                    for begin in range(start, end, answer["piece"])]
+            self.assertEqual(answer["used"], used)
+        part = self.server.data("address_map", from_address=start, to_address=start + 1000, width=10)
+        self.assertEqual((part["piece"], len(part["used"]), part["is_main_heap"]), (100, 10, False))
+
     # ---- trees
 
     def nested(self, columns):
@@ -187,6 +207,21 @@ class Sums(TestCase):
         for nodes in (1, 2, 10, 50, len(whole), len(whole) + 5):
             part = self.server.data("call_tree", least=0, nodes=nodes)
             self.assertEqual(sorted(self.sizes(part), reverse=True), whole[:nodes])
+
+    def test_the_tree_of_addresses_is_bounded(self):
+        def sizes(node):
+            for child in node["children"]:
+                yield child["size"], child["value"]["is_inline"]
+                yield from sizes(child)
+        whole = self.server.data("tree")
+        self.assertNotIn("left_out", whole)
+        count = sum(not inline for _, inline in sizes(whole))
+        for nodes in (1, 5, count - 1, count, count + 1):
+            part = self.server.data("tree", nodes=nodes)
+            kept = sorted((size for size, inline in sizes(part) if not inline), reverse=True)
+            self.assertEqual(kept, sorted((size for size, inline in sizes(whole) if not inline), reverse=True)[:nodes])
+            self.assertEqual(part.get("left_out", 0), max(0, count - nodes))
+            self.assertEqual(part["size"], whole["size"])
 
     def test_below_one_node(self):
         for what in ("call_tree", "inverted_tree"):

@@ -2,7 +2,7 @@
 // The page in a browser: what it shows is what REST says, every state is an address, failures stay where they are.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -142,6 +142,27 @@ page("boxes of the flame graph are functions of the tree", async (page, go) => {
   assert.ok(Number(await page.getAttribute(".flame canvas", "data-boxes")) < 6000);
 });
 
+page("collapsed recursion changes no sum, and no function is below itself", async (page, go) => {
+  await go(view("tree", "cost=allocated&ui.recursion=1&ui.open=" + ["", "0", "0.0", "0.0.0", "0.1"].join("~")));
+  const tree = await data("call_tree?cost=allocated");
+  const rows = await page.$$eval(".view-tree tbody tr", (all) => all.map((row) => [row.querySelector(".indent").textContent.length / 2, row.querySelector(".node").title]));
+  assert.equal(Number(await page.getAttribute(".view-tree table", "data-bytes")), tree.size);
+  const way = [];
+  for (const [depth, name] of rows) {
+    way.length = depth;
+    assert.ok(!way.includes(name), `${name} below itself`);
+    way.push(name);
+  }
+  // A function's outermost calls have all that its sums have.
+  const { rows: sums } = await data("totals?by=function&cost=allocated");
+  await go(view("flame", "cost=allocated&ui.recursion=1"));
+  for (const row of sums.slice(0, 3)) {
+    await page.fill(".search", "/^" + row.key.replace(/[^\w]/g, ".") + "$/");
+    await page.waitForFunction(() => Number(document.querySelector(".hits")?.dataset.hits) > 0);
+    assert.equal(Number(await page.getAttribute(".hits", "data-sum")), row.total.allocated[0], row.key);
+  }
+});
+
 page("zoom is an address: Back, Forward and reload", async (page, go) => {
   await go(view("flame", "cost=allocated"));
   await page.focus(".flame-pane");
@@ -223,7 +244,7 @@ page("functions: the table, its search, and one function between callers and cal
 });
 
 page("layers over time add up to the heap", async (page, go) => {
-  for (const by of ["library", "function", "source", "thread"]) {
+  for (const by of ["library", "function", "thread"]) {
     await go(view("timeline", "ui.layers=" + by));
     const timeline = await data("timeline?width=600");
     assert.equal(Number(await page.getAttribute(`[data-layers=${by}]`, "data-end")), timeline.end_size.at(-1));
@@ -284,7 +305,7 @@ page("a wrong filter is said in the server's words, where it is used", async (pa
 
 // Each endpoint refuses, is cut, and answers nonsense: its part of the page says so, the rest works, Retry works.
 const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview", call_tree: "flame", allocation_groups: "stacks", allocations: "blocks",
-                    recording: "recording", timeline_by: "timeline", generations: "generations", regions: "maps" };
+                    recording: "recording", timeline_by: "timeline", generations: "generations", address_map: "maps" };
 for (const [endpoint, name] of Object.entries(ENDPOINTS))
   page(`${endpoint} fails`, async (page, go) => {
     const pattern = (url) => url.pathname.endsWith("/" + endpoint);
@@ -402,6 +423,38 @@ page("without JavaScript there are links", async (page) => {
   }
   assert.match(await page.locator("body").innerText(), /without it/i);
 }, { javaScriptEnabled: false });
+
+test("a trace that grows says so, and one that goes away is said to be gone", async () => {
+  execFileSync(makeTrace, ["random", inFolder("growing.dat"), program, "6", "500", "7", "growing"]);
+  copyFileSync(inFolder("random.dat"), inFolder("going.dat"));
+  const other = await serve(inFolder("growing.dat"), inFolder("going.dat"));
+  const { page, context, wrong } = await open(browser, other, { refused: [410] });
+  try {
+    const [growing, going] = await other.json("/list");
+    await page.goto(`${other.address}/${view("overview", "", growing.id)}`);
+    await settled(page);
+    assert.match(await page.locator("main .note").first().innerText(), /running|growing|killed|end/i);
+    await page.getByRole("button", { name: "Refresh" }).waitFor();
+    await page.goto(`${other.address}/${view("overview", "", going.id)}`);
+    await settled(page);
+    const peak = await page.getAttribute(".card[data-cost=peak]", "data-bytes");
+    rmSync(inFolder("going.dat"));
+    await page.locator(".rail a", { hasText: "Stacks" }).click();
+    await page.waitForSelector(".table .problem");
+    assert.match(await page.locator(".table .problem").innerText(), /going.dat: the file is gone/);
+    // What was there stays readable.
+    await page.goBack();
+    await settled(page);
+    assert.equal(await page.getAttribute(".card[data-cost=peak]", "data-bytes"), peak);
+    await page.locator("a.home").click();
+    await page.reload();
+    await page.waitForSelector("tr[data-id] .warn");
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+    await other.stop();
+  }
+});
 
 test("every export that is offered is there", async () => {
   const { page, context, wrong } = await open(browser, server);

@@ -128,7 +128,9 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
                   onMouseLeave={() => setOver(undefined)}
                   onClick={(event) => {
                     const box = at(event);
-                    if (box)
+                    if (box && event.altKey && box.node && !box.leftOut)
+                      actions(model, box.node).find((item) => item.hides)?.run();
+                    else if (box)
                       zoomTo(box.node), select(box.node);
                   }}
                   onContextMenu={(event) => {
@@ -140,7 +142,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
         </div>
       </div>
       <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole)}</p>
-      {hits && <p class="hits" data-hits={hits.count}>
+      {hits && <p class="hits" data-hits={hits.count} data-sum={hits.bytes}>
         {hits.count ? <>{count(hits.count)} boxes match; together {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
           {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "nothing in this picture matches"}
       </p>}
@@ -175,6 +177,7 @@ function Tip({ model, box, x, y, speech, whole }: { model: Model; box: Box; x: n
           {box.leftOut ? <tr><th>left out</th><td>{speech.value(box.leftOut)}</td><td>{share(box.leftOut, whole)}</td></tr> : <>
             <tr><th>with what it calls</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
             <tr><th>itself</th><td>{speech.value(selfOf(model, node, speech.unit))}</td><td>{share(selfOf(model, node, speech.unit), whole)}</td></tr>
+            <tr><th>level</th><td>{model.depth[node]}</td><td /></tr>
             {parent >= 0 && <tr><th>of its caller</th><td /><td>{share(value, valueOf(model, parent, speech.unit))}</td></tr>}
             {leftOutOf(model, node, speech.unit) > 0 &&
               <tr><th>left out below</th><td>{speech.value(leftOutOf(model, node, speech.unit))}</td><td /></tr>}

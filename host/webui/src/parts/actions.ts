@@ -8,7 +8,7 @@ export function functionActions(route: Route, name: string): MenuItem[] {
   return [
     { name: "Its callers and callees", run: () => go(toView(route, "functions", { function: name })) },
     { name: "Only stacks through it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
-    { name: "Without stacks through it", run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Without stacks through it (Alt-click)", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
     { name: "Its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
     { name: "Copy the name", run: () => copy(name) },
   ];

@@ -33,6 +33,13 @@ export function lookedAt(route: Route, summary: Summary): Looked {
   return { events, cost, speech: { unit, value, thing: events.thing } };
 }
 
+export function Recursion({ route }: { route: Route }) {
+  return <Choice label="Recursion" now={route.parameters.get("ui.recursion") === "1" ? "1" : "0"}
+    to={(value) => address(changed(route, { "ui.recursion": value === "1" ? value : undefined, "ui.zoom": undefined, "ui.open": undefined }))}
+    choices={[{ value: "0", name: "Each call", title: "recursion as it is" },
+              { value: "1", name: "Recursion collapsed", title: "every function once on each way, also when others stand between" }]} />;
+}
+
 export function Look({ route, summary, units = true }: { route: Route; summary: Summary; units?: boolean }) {
   const { events, cost, speech } = lookedAt(route, summary);
   const to = (changes: Changes): string => address(changed(route, { "ui.zoom": undefined, ...changes }));

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
-export interface MenuItem { name: string; run: () => void }
+export interface MenuItem { name: string; run: () => void; hides?: boolean } // hides: with Alt and a click, too
 
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);

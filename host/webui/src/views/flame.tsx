@@ -2,7 +2,7 @@
 import { Flame } from "../canvas/flame";
 import { nodeAt, nameOf, pathOf, readPath, valueOf } from "../canvas/model";
 import { nodeActions } from "../parts/actions";
-import { Choice, Look, lookedAt } from "../parts/controls";
+import { Choice, Look, lookedAt, Recursion } from "../parts/controls";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
@@ -24,6 +24,7 @@ export function FlameView({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.zoom": undefined }))}
           choices={[{ value: "0", name: "Callers first", title: "from main to what allocates" }, { value: "1", name: "Allocators first", title: "from what allocates to its callers" }]} />
+        <Recursion route={route} />
         <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
           choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
         <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the picture" value={search}

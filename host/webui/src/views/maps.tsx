@@ -4,9 +4,9 @@ import { useAnswer } from "../data/ask";
 import { ns, type Time } from "../data/types";
 import { Stack } from "../parts/stack";
 import { Pane } from "../parts/pane";
-import { address, changed, go, question, toView } from "../state/route";
+import { address, changed, filterOf, go, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
-import { bytes, count, duration, exactBytes, plain } from "../text/format";
+import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
 import type { ViewProps } from "./view";
 
 interface Mapping {
@@ -15,7 +15,10 @@ interface Mapping {
   source?: { backtrace_id: number }; timestamp: Time; deallocation?: { timestamp: Time };
 }
 
-interface Regions { main_heap_start_s: string; main_heap_end_s: string; main_heap_start: number; main_heap_end: number; regions: [number, number][] }
+interface AddressMap {
+  is_main_heap: boolean; start_s: string; end_s: string; start: number; end: number; piece: number;
+  used_size: number; largest_gap: number; runs: number; used: number[];
+}
 
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
@@ -50,35 +53,27 @@ export function MapsView({ route, summary }: ViewProps) {
   );
 }
 
-const BINS = 400;
+const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
-// The main heap in equal pieces: how full each is, of the blocks that are still there at the end.
+// The main heap, or where most blocks are, in equal pieces: how full each is. A piece is a filter.
 function Heap({ route }: ViewProps) {
-  const path = question(route, "regions", { lifetime: "only_leaked" });
-  const answer = useAnswer<Regions>(path);
+  const filter = [...filterOf(route)].length > 0;
+  const path = question(route, "address_map", { width: 300, ...(filter ? {} : { lifetime: "only_leaked" }) });
+  const answer = useAnswer<AddressMap>(path);
   return (
-    <section class="heap" aria-label="The main heap">
-      <Pane answer={answer} path={path} empty={(data) => data.main_heap_end > data.main_heap_start ? undefined : <p class="empty">The trace has no main heap, as glibc calls the memory below its break.</p>}>
+    <section class="heap" aria-label="The address space">
+      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => {
-          const span = data.main_heap_end - data.main_heap_start, bins = new Float64Array(BINS);
-          let used = 0, largest = 0, before = data.main_heap_start;
-          for (const [from, to] of data.regions) {
-            if (to <= data.main_heap_start || from >= data.main_heap_end)
-              continue;
-            used += to - from;
-            largest = Math.max(largest, from - before);
-            before = Math.max(before, to);
-            const first = (from - data.main_heap_start) / span * BINS, last = (to - data.main_heap_start) / span * BINS;
-            for (let bin = Math.max(0, Math.floor(first)); bin < Math.min(BINS, last); bin++)
-              bins[bin]! += Math.min(bin + 1, last) - Math.max(bin, first);
-          }
-          largest = Math.max(largest, data.main_heap_end - before);
+          const span = data.end - data.start;
           return <>
-            <p><b>Main heap at the end</b>: spans {bytes(span)}, blocks take {bytes(used)}, the rest is {(100 * (1 - used / span)).toFixed(1)} % of it; the largest gap is {bytes(largest)}; {count(data.regions.length)} runs of blocks</p>
-            <svg class="address" viewBox={`0 0 ${BINS} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy of the main heap, ${(100 * used / span).toFixed(1)} % in all`}>
-              {[...bins].map((part, bin) => part > 0 ? <rect key={bin} x={bin} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, part)} /> : null)}
+            <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "Where most blocks are"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},
+              {" "}{share(span - data.used_size, span)} are holes; the largest is {bytes(data.largest_gap)}; {count(data.runs)} runs of blocks</p>
+            <svg class="address" viewBox={`0 0 ${data.used.length} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy, ${share(data.used_size, span)} in all`}>
+              {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
+                <title>{`0x${(data.start + i * data.piece).toString(16)}: ${bytes(used)} of ${bytes(data.piece)}`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>0x{data.main_heap_start_s.replace(/^0+/, "").toLowerCase()}</span><span>darker: fuller</span><span>0x{data.main_heap_end_s.replace(/^0+/, "").toLowerCase()}</span></p>
+            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span>darker: fuller</span><span>{hex(data.end_s)}</span></p>
+            <p><a href={address(toView(route, "blocks", { address_min: hex(data.start_s), address_max: hex(data.end_s), lifetime: filter ? undefined : "only_leaked" }))}>The blocks in it</a></p>
           </>;
         }}
       </Pane>

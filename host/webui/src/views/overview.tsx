@@ -38,8 +38,8 @@ export function OverviewView({ route, summary }: ViewProps) {
         <Top route={route} by="function" cost="live" title="Who still has most at the end" />
         <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
       </div>
-      <p class="faint">{count(summary.stacks)} different stacks. Requested sizes are what the program asked for; the allocator gives a little more (usable), and what <code>ps</code> shows
-        also has holes between blocks, the program itself and its libraries.</p>
+      {answer.data && <Resident route={route} now={answer.data} />}
+      <p class="faint">{count(summary.stacks)} different stacks.</p>
     </div>
   );
 }
@@ -59,6 +59,33 @@ function Card({ route, cost, name, size, blocks, usable, note }: {
       {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
       <span class="faint">{note}</span>
     </a>
+  );
+}
+
+interface Step { name: string; size: number; explained: string }
+
+// Why the process takes more than it asked for: each step has the one before it in it.
+function Resident({ route, now }: { route: Route; now: Summary }) {
+  const path = question({ ...route, parameters: new URLSearchParams() }, "address_map", { lifetime: "only_leaked", width: 1 });
+  const answer = useAnswer<{ is_main_heap: boolean; start: number; end: number }>(now.holds === "sums" || now.restriction ? undefined : path);
+  const heap = answer.data?.is_main_heap ? answer.data.end - answer.data.start : 0;
+  const steps: Step[] = [
+    { name: "requested", size: now.live_bytes, explained: "what the program asked for and has not freed at the end" },
+    { name: "usable", size: now.live_usable_bytes, explained: "what the allocator gave for that: sizes are rounded up" },
+    { name: "heap span", size: heap, explained: "from the first to the last address that the main heap ever had: holes between blocks stay with the process" },
+  ].filter((step) => step.size > 0);
+  const most = Math.max(1, ...steps.map((step) => step.size));
+  if (now.restriction || steps.length < 2)
+    return null;
+  return (
+    <section aria-label="Why ps shows more">
+      <h2>Why <code>ps</code> shows more</h2>
+      <table class="bar-table"><tbody>{steps.map((step) => <tr key={step.name}>
+        <th scope="row">{step.name}</th><td class="number" title={exactBytes(step.size)}>{bytes(step.size)}</td>
+        <td class="meter-cell"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * step.size / most} height="10" /></svg></td>
+        <td class="wide faint">{step.explained}</td></tr>)}</tbody></table>
+      <p class="faint">Besides, the process has its program, its libraries, stacks and other mappings.</p>
+    </section>
   );
 }
 

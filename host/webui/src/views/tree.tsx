@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import { functionActions } from "../parts/actions";
-import { Choice, Look, lookedAt } from "../parts/controls";
+import { Choice, Look, lookedAt, Recursion } from "../parts/controls";
 import { Menu } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
@@ -80,6 +80,7 @@ export function TreeView({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
+        <Recursion route={route} />
       </div>
       <Pane answer={answer} path={path}>
         {() => model && rows && <div class="scroll">

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The question for a tree of functions, and its answer as a model.
 import { useMemo } from "preact/hooks";
+import { collapseRecursion } from "../canvas/recursion";
 import { makeModel, type Model, readPath } from "../canvas/model";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, TreeColumns } from "../data/types";
@@ -22,9 +23,11 @@ export interface TreeAnswer { answer: Answer<TreeColumns>; path: string; model: 
 
 export function useTree(route: Route, summary: Summary, nodes = NODES): TreeAnswer {
   const zoom = route.parameters.get("ui.zoom");
-  const path = treeQuestion(route, summary, nodes, readPath(zoom).length ? zoom : null);
+  // What is below one node of a tree without recursion is below many of the server's.
+  const collapsed = route.parameters.get("ui.recursion") === "1";
+  const path = treeQuestion(route, summary, nodes, readPath(zoom).length && !collapsed ? zoom : null);
   const answer = useAnswer<TreeColumns>(path);
   const below = /[?&]below=([\d.]+)/.exec(answer.of ?? "");
-  const model = useMemo(() => answer.data && makeModel(answer.data, below ? readPath(below[1]!) : []), [answer.data]);
+  const model = useMemo(() => answer.data && makeModel(collapsed ? collapseRecursion(answer.data) : answer.data, below ? readPath(below[1]!) : []), [answer.data, collapsed]);
   return { answer, path, model };
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Which word somebody meant who mistyped one.
-#ifndef HEAPSONDE_HOST_CLI_NEAREST_H
-#define HEAPSONDE_HOST_CLI_NEAREST_H
+#ifndef HEAPSONDE_HOST_FILTER_NEAREST_H
+#define HEAPSONDE_HOST_FILTER_NEAREST_H
 
 #include <stddef.h>
 

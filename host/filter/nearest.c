@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/cli/nearest.h"
+#include "host/filter/nearest.h"
 
 #include <stdbool.h>
 #include <string.h>
