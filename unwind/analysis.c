@@ -269,7 +269,7 @@ static bool keeps(const struct analysis *analysis, uintptr_t from, uintptr_t to,
     enum { NEAR = 128 };
     uint32_t context = 0;
     struct hs_instruction instruction;
-    if (from >= to || to - from > NEAR)
+    if (to - from > NEAR) // or behind
         return false;
     for (; from < to; from += instruction.size) {
         if (!decode_at(analysis, from, &context, &instruction))

@@ -84,13 +84,12 @@ static bool knows_return_address(const struct hs_full_walk *walk, const struct h
 #endif
 }
 
-// As the walk of the fast steps may.
+// As the walk of the fast steps may. Tables of code that switches stacks may speak of where it leads to: a frame that
+// was interrupted there goes by its code.
 static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *row, uintptr_t ra)
 {
-    bool elsewhere =
-        row->cfa_expression || row->cfa_register != HS_DWARF_SP || (HS_DECODERS_ALIGN && row->cfa_in_memory);
-    return elsewhere && walk->switches++ < HS_SWITCHES_MAX &&
-           hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
+    return !walk->exact && row->cfa_register != HS_DWARF_SP && !row->cfa_expression &&
+           walk->switches++ < HS_SWITCHES_MAX && hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
 }
 
 static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_row *found)

@@ -17,9 +17,16 @@ struct hs_full_walk {
 // Where the full walks of one walk start: each passes the frames between its own and the one that it is for, so the
 // next goes on where the last one ended.
 struct hs_full_start {
-    bool known; // false: in the walker's own frame
+    bool known;       // false: in the walker's own frame
+    uint8_t switches; // to stacks below, that the walk has made
     struct hs_full_walk at;
 };
+
+static inline void hs_full_start__clear(struct hs_full_start *full)
+{
+    full->known = false;
+    full->switches = 0;
+}
 
 #pragma GCC visibility push(hidden)
 // Goes on to the caller. HS_STEP_MORE, or the enum hs_end that ends the walk.

@@ -145,7 +145,7 @@ static HS_COLD int step_down(struct hs_walk *walk, uint32_t rule)
     struct hs_walk next = *walk;
     next.sp = walk->fp - 1;
     if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || walk->fp % sizeof(uintptr_t) ||
-        hs_step_standard(&next, rule) != HS_STEP_MORE || next.switches++ == HS_SWITCHES_MAX ||
+        hs_step_standard(&next, rule) != HS_STEP_MORE || walk->full->switches++ >= HS_SWITCHES_MAX ||
         !hs_call_site__at(next.pc, true))
         return HS_END_BAD_STACK;
     *walk = next;
@@ -170,7 +170,7 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 
 HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 {
-    if (hs_rule_is(rule, HS_RULE_STANDARD))
+    if (hs_rule_is(rule, HS_RULE_NONE))
         return step_down(walk, rule);
     if (hs_rule_is(rule, HS_RULE_GUESSED))
         return step_by_guess(walk, rule);
@@ -191,18 +191,15 @@ HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
     return HS_END_BAD_RULE;
 }
 
-HS_COLD int hs_step_seldom(struct hs_walk *walk)
-{
-    return hs_step(walk, hs_walk_rule(walk));
-}
-
+#ifndef HS_ARCH_CAPTURE_CALLER
 void hs_capture_step(struct hs_registers *registers)
 {
     struct hs_full_start full;
     struct hs_walk walk;
-    full.known = false;
+    hs_full_start__clear(&full);
     hs_walk_start(&walk, registers, &full);
     hs_stack_memory_start(&walk.memory, walk.sp);
-    if (hs_step_seldom(&walk) == HS_STEP_MORE)
+    if (hs_step(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
         *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};
 }
+#endif

@@ -13,9 +13,8 @@ struct hs_full_start;
 // A frame on the way. Everything a step reads or changes.
 struct hs_walk {
     uintptr_t pc, sp, fp;
-    bool exact;       // pc is where the frame was interrupted, not a return address
-    bool guessed;     // a guessed rule was used
-    uint8_t switches; // to stacks below
+    bool exact;   // pc is where the frame was interrupted, not a return address
+    bool guessed; // a guessed rule was used
 #ifdef HS_ARCH_LINK_REGISTER
     uintptr_t link;    // the link register of an exact frame
     uintptr_t context; // where the kernel put all its registers, a ucontext_t; 0: not known
@@ -36,11 +35,8 @@ struct hs_walk {
 // Steps to what a signal interrupted; the kernel put the registers at `context`, a ucontext_t.
 int hs_step_signal(struct hs_walk *walk, uintptr_t context);
 
-// Steps by a rule that is not a standard one, or by which no step up can be made.
+// Steps by a rule that is not a standard one.
 int hs_step_odd(struct hs_walk *walk, uint32_t rule);
-
-// Any step, from where one is seldom made: one copy, compiled for size.
-int hs_step_seldom(struct hs_walk *walk);
 
 // Steps with all registers: starts in its own frame, or goes on where it was left, walks to the frame at walk->pc,
 // walk->sp, and steps that. Only for the calling thread's stack.
@@ -57,7 +53,6 @@ static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers
     walk->sp = start->sp;
     walk->fp = start->fp;
     walk->exact = walk->guessed = false;
-    walk->switches = 0;
 #ifdef HS_ARCH_LINK_REGISTER
     walk->link = walk->context = 0;
     walk->slot = start->sp;
@@ -67,6 +62,13 @@ static inline void hs_walk_start(struct hs_walk *walk, const struct hs_registers
 static inline uint32_t hs_walk_rule(const struct hs_walk *walk)
 {
     return hs_rule_of(walk->pc, walk->exact);
+}
+
+// After a step by a standard rule has ended with HS_END_BAD_STACK: the rule by which to try whether it leads to a stack
+// below. No cache holds it.
+static inline uint32_t hs_rule_downwards(uint32_t standard)
+{
+    return standard & ~HS_RULE_KIND_MASK;
 }
 
 static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
@@ -94,17 +96,13 @@ static inline int hs_step_standard(struct hs_walk *walk, uint32_t rule)
     return pc ? HS_STEP_MORE : HS_END_ROOT;
 }
 
-// Always in its caller: called, it would keep the walk in memory.
-static inline __attribute__((always_inline)) int hs_step(struct hs_walk *walk, uint32_t rule)
+static inline int hs_step(struct hs_walk *walk, uint32_t rule)
 {
-    int result = HS_END_BAD_STACK;
     if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
-        result = hs_step_standard(walk, rule);
-    if (__builtin_expect(result != HS_END_BAD_STACK, 1))
-        return result;
+        return hs_step_standard(walk, rule);
     // A copy: the address of `walk` does not escape, so the loops of the walkers keep it in registers.
     struct hs_walk copy = *walk;
-    result = hs_step_odd(&copy, rule);
+    int result = hs_step_odd(&copy, rule);
     *walk = copy;
     return result;
 }

@@ -125,6 +125,16 @@ static inline bool joins(const struct hs_memo *memo, uint32_t frame, const struc
            (!(mark & MARK_NEED) || memo->states[frame].fp == walk->fp);
 }
 
+// The step of a barrier: seldom, so that one copy does, compiled for size.
+static HS_COLD __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
+{
+    uint32_t rule = hs_walk_rule(walk);
+    int result;
+    while ((result = hs_step(walk, rule)) == HS_END_BAD_STACK && hs_rule_is(rule, HS_RULE_STANDARD))
+        rule = hs_rule_downwards(rule);
+    return result;
+}
+
 // Repeats the step of a barrier, whose state is proven. True: it leads to the same frame, or to the same end.
 static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *memo, uint32_t frame)
 {
@@ -133,7 +143,7 @@ static HS_COLD __attribute__((noinline)) bool repeat_step(const struct hs_memo *
                   full_start(memo, true));
     state.exact = memo->marks[frame] & MARK_EXACT;
     hs_stack_memory_start(&state.memory, state.sp);
-    int result = hs_step_seldom(&state);
+    int result = step_barrier(&state);
     if (frame == 0)
         return result != HS_STEP_MORE ? (enum hs_end)result == memo->end : memo->end == HS_END_TOO_DEEP;
     return result == HS_STEP_MORE && joins(memo, frame - 1, &state);
@@ -200,7 +210,7 @@ static HS_COLD __attribute__((noinline)) uint32_t collect_proven(struct hs_memo 
         if (frame == last || fresh == memo->capacity)
             return fresh;
         if (mark & MARK_BARRIER)
-            hs_step_seldom(walk);
+            step_barrier(walk);
         else if (mark & MARK_SLOT)
             walk->fp = hs_stack_word((uintptr_t)(memo->slots[frame - 1] - mark_fp_below_ra(mark)));
     }
@@ -282,7 +292,8 @@ uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
 {
     struct hs_walk walk;
     hs_walk_start(&walk, start, full_start(memo, false));
-    full_start(memo, false)->known = full_start(memo, true)->known = false;
+    hs_full_start__clear(full_start(memo, false));
+    hs_full_start__clear(full_start(memo, true));
     uint32_t generation = hs_rule_generation();
     if (memo->generation != generation) {
         memo->generation = generation;
@@ -312,7 +323,8 @@ uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
             rule = hs_walk_rule(&walk);
             collect(memo, fresh++, &walk, step_mark(rule));
         }
-        end = hs_step(&walk, rule);
+        while (HS_UNLIKELY((end = hs_step(&walk, rule)) == HS_END_BAD_STACK) && hs_rule_is(rule, HS_RULE_STANDARD))
+            rule = hs_rule_downwards(rule);
         if (end != HS_STEP_MORE)
             mark_end(memo, fresh, rule);
         else if (fresh == memo->capacity)
