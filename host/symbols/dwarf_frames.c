@@ -32,6 +32,7 @@ struct unit {
 struct hs_dwarf {
     Dwarf *dwarf;
     bool indexed;
+    bool lacks_units;
     struct ranges ranges;
     struct unit *units;
     size_t unit_count;
@@ -149,11 +150,19 @@ static void index_units(struct hs_dwarf *self)
         if (!units)
             break;
         self->units = units;
+        self->lacks_units |= type == DW_UT_skeleton && !split.addr;
         units[self->unit_count] = (struct unit){.die = die, .tree = split.addr ? split : die};
         add_die_ranges(&self->ranges, &die, (uint32_t)self->unit_count);
         self->unit_count++;
     }
     sort_ranges(&self->ranges);
+}
+
+bool hs_dwarf__lacks_units(struct hs_dwarf *self)
+{
+    if (!self->indexed)
+        index_units(self);
+    return self->lacks_units;
 }
 
 static bool may_hold_functions(int tag)

@@ -29,4 +29,7 @@ void hs_dwarf__destroy(struct hs_dwarf *dwarf);
 // Fills `frames` (HS_DWARF_MOST_FRAMES of them) innermost first and returns their number; 0 when nothing is known.
 uint32_t hs_dwarf__frames(struct hs_dwarf *dwarf, uint64_t address, struct hs_dwarf_frame *frames);
 
+// Whether units are split off into files (.dwo) that were not found: functions and inlined calls are in these.
+bool hs_dwarf__lacks_units(struct hs_dwarf *dwarf);
+
 #endif

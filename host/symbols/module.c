@@ -191,6 +191,12 @@ bool hs_module_symbols__has_lines(struct hs_module_symbols *self)
     return dwarf_of(self) != NULL;
 }
 
+bool hs_module_symbols__lacks_units(struct hs_module_symbols *self)
+{
+    struct hs_dwarf *dwarf = dwarf_of(self);
+    return dwarf && hs_dwarf__lacks_units(dwarf);
+}
+
 static const char *linked_name(struct hs_module_symbols *self, uint64_t address)
 {
     if (!self->table_tried) {

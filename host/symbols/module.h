@@ -38,6 +38,9 @@ void hs_module_symbols__close(struct hs_module_symbols *self);
 // Whether debug information was found; looks for it, once.
 bool hs_module_symbols__has_lines(struct hs_module_symbols *self);
 
+// Whether a part of it is in files that were not found.
+bool hs_module_symbols__lacks_units(struct hs_module_symbols *self);
+
 // Frames at an address of the file (not of the process). As hs_dwarf__frames; names are linker names.
 uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames);
 

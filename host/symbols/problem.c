@@ -15,6 +15,7 @@ void hs_symbols__status(struct hs_symbols *self, size_t module, struct hs_symbol
     *status = (struct hs_symbols_status){.state = it->state,
                                          .has_lines = hs_module_symbols__has_lines(it),
                                          .is_packed = it->packed,
+                                         .lacks_units = hs_module_symbols__lacks_units(it),
                                          .path = it->description.path,
                                          .build_id = it->description.build_id,
                                          .build_id_length = it->description.build_id_length,
@@ -30,7 +31,7 @@ const char *hs_symbols_reason(const struct hs_symbols_status *status)
         [HS_SYMBOLS_UNUSED] = "unused",         [HS_SYMBOLS_FOUND] = "no_debug_information",
         [HS_SYMBOLS_MISSING] = "no_file",       [HS_SYMBOLS_MISMATCH] = "other_build",
         [HS_SYMBOLS_FOREIGN] = "other_machine", [HS_SYMBOLS_DAMAGED] = "damaged"};
-    bool complete = status->state == HS_SYMBOLS_FOUND && status->has_lines;
+    bool complete = status->state == HS_SYMBOLS_FOUND && status->has_lines && !status->lacks_units;
     return complete || status->has_no_file ? NULL : reasons[status->state];
 }
 
@@ -65,6 +66,10 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
     };
     if (status->state == HS_SYMBOLS_FOUND && status->is_packed) {
         snprintf(text, size, "has debug information that cannot be unpacked: it is damaged, or larger than it can be");
+        return;
+    }
+    if (status->state == HS_SYMBOLS_FOUND && status->lacks_units) {
+        snprintf(text, size, "has inlined calls in .dwo files that are not here; .dwp files are not read");
         return;
     }
     bool elsewhere = status->file && strcmp(status->file, status->path);

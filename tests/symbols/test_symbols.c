@@ -241,6 +241,26 @@ START_TEST(test_split_units)
 }
 END_TEST
 
+START_TEST(test_split_units_elsewhere)
+{
+    struct session session;
+    struct hs_symbols_status status;
+    char why[4096], wanted[4096];
+    const char *path = compile("split", "-O2 -g -gdwarf-5 -gsplit-dwarf");
+    uint64_t address = symbol(path, "plain_c_name");
+    for (int missing = 0; missing < 2; missing++) {
+        open_session(&session, NULL, path, path, 0);
+        ck_assert(!strncmp(frames_at(&session, address), "plain_c_name|", 13));
+        hs_symbols__status(session.symbols, 0, &status);
+        ck_assert_int_eq(hs_symbols__explain(session.symbols, &status, why, sizeof(why), wanted, sizeof(wanted)),
+                         missing);
+        ck_assert_msg(!missing || strstr(why, ".dwo"), "%s", why);
+        close_session(&session);
+        shell("rm -f *.dwo");
+    }
+}
+END_TEST
+
 // ---- only symbols --------------------------------------------------------------------------------------------------
 
 static void expect_name(const char *path, const char *described, uint64_t address, const char *expected)
@@ -447,6 +467,7 @@ int main(void)
     tcase_add_test(tests, test_unstripped_folder);
     tcase_add_test(tests, test_supplementary_file);
     tcase_add_test(tests, test_split_units);
+    tcase_add_test(tests, test_split_units_elsewhere);
     tcase_add_test(tests, test_symbol_table);
     tcase_add_test(tests, test_dynamic_symbols);
     tcase_add_test(tests, test_no_sections);
