@@ -251,6 +251,20 @@ page("layers over time add up to the heap", async (page, go) => {
   }
 });
 
+page("a thread is chosen with one control, rows and tables are saved", async (page, go) => {
+  await go(view("functions", "cost=allocated"));
+  const { thread_list: threads } = await data("summary");
+  await page.getByLabel("Thread").selectOption(String(threads[1].thread));
+  await page.waitForFunction(() => location.hash.includes("thread="));
+  await settled(page);
+  const answer = await data(`totals?thread=${threads[1].thread}&sort_by=self.allocated.bytes&order=dsc`);
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(answer.total_count));
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save CSV" }).click()]);
+  const lines = readFileSync(await saved.path(), "utf8").trim().split("\n");
+  assert.equal(lines.length, 1 + Math.min(1000, answer.total_count));
+  assert.ok(lines[1].includes(count(answer.rows[0].self.allocated[0])), lines[1]);
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];
