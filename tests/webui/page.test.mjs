@@ -265,6 +265,14 @@ page("a thread is chosen with one control, rows and tables are saved", async (pa
   assert.ok(lines[1].includes(count(answer.rows[0].self.allocated[0])), lines[1]);
 });
 
+page("mappings are chosen by their rights", async (page, go) => {
+  await go(view("maps", "ui.writable=only_true"));
+  const maps = await data("maps?writable=only_true&count=1");
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(maps.total_count));
+  const used = await data("address_map?lifetime=only_leaked");
+  assert.equal(Number(await page.getAttribute("[data-used]", "data-used")), used.used_size);
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];
