@@ -115,6 +115,22 @@ static void write_marks(struct hs_json *json, const struct hs_store *store)
     hs_json__close_array(json);
 }
 
+// What `thread` chooses by; of very many the first.
+static void write_threads(struct hs_json *json, const struct hs_store *store)
+{
+    enum { MOST_THREADS = 500 };
+    size_t count;
+    const struct hs_thread *thread = hs_store__threads(store, &count);
+    hs_json__open_array(json, "thread_list");
+    for (size_t i = 0; i < count && i < MOST_THREADS; i++) {
+        hs_json__open_object(json, NULL);
+        hs_json__number(json, "thread", thread[i].tid);
+        hs_json__string(json, "name", thread[i].name ? thread[i].name : "");
+        hs_json__close_object(json);
+    }
+    hs_json__close_array(json);
+}
+
 int hs_answer__summary(struct hs_question *question, FILE *out)
 {
     const struct hs_subject *subject = question->work;
@@ -127,6 +143,7 @@ int hs_answer__summary(struct hs_question *question, FILE *out)
     hs_json__boolean(&json, "growing", hs_rest_state__grows(question->state));
     write_events(&json, question->store);
     write_marks(&json, question->store);
+    write_threads(&json, question->store);
     hs_json__close_object(&json);
     return 0;
 }

@@ -251,6 +251,28 @@ page("layers over time add up to the heap", async (page, go) => {
   }
 });
 
+page("a thread is chosen with one control, rows and tables are saved", async (page, go) => {
+  await go(view("functions", "cost=allocated"));
+  const { thread_list: threads } = await data("summary");
+  await page.getByLabel("Thread").selectOption(String(threads[1].thread));
+  await page.waitForFunction(() => location.hash.includes("thread="));
+  await settled(page);
+  const answer = await data(`totals?thread=${threads[1].thread}&sort_by=self.allocated.bytes&order=dsc`);
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(answer.total_count));
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save CSV" }).click()]);
+  const lines = readFileSync(await saved.path(), "utf8").trim().split("\n");
+  assert.equal(lines.length, 1 + Math.min(1000, answer.total_count));
+  assert.ok(lines[1].includes(count(answer.rows[0].self.allocated[0])), lines[1]);
+});
+
+page("mappings are chosen by their rights", async (page, go) => {
+  await go(view("maps", "ui.writable=only_true"));
+  const maps = await data("maps?writable=only_true&count=1");
+  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(maps.total_count));
+  const used = await data("address_map?lifetime=only_leaked");
+  assert.equal(Number(await page.getAttribute("[data-used]", "data-used")), used.used_size);
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];

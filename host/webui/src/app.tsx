@@ -111,7 +111,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
       </nav>
       <main id="main" tabIndex={-1} aria-label={view.title}>
         <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
-        <Chips route={route} />
+        <Chips route={route} threads={answer.data?.thread_list ?? []} />
         <Pane answer={answer} path={path}>
           {(summary) => <>
             <Strip route={route} summary={summary} />

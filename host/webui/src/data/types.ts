@@ -43,6 +43,7 @@ export interface Summary {
   truncated: Record<string, number>; dropped: Record<string, number>;
   allocator: string | null; perf: string | null;
   events: EventsKind[];
+  thread_list: { thread: number; name: string }[];
   marks: { time_ns: number; kind: string; text: string | null }[];
 }
 

@@ -2,7 +2,7 @@
 // The filter: a chip for each of its parts, which takes it away again, and the editor with everything that REST filters by.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../data/ask";
-import { address, filterOf, go, isFilter, type Route } from "../state/route";
+import { address, changed, filterOf, go, isFilter, type Route } from "../state/route";
 import { plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
 
@@ -17,7 +17,7 @@ function without(route: Route, name: string, value: string): Route {
   return { ...route, parameters };
 }
 
-export function Chips({ route }: { route: Route }) {
+export function Chips({ route, threads }: { route: Route; threads: { thread: number; name: string }[] }) {
   const [editing, edit] = useState(false);
   const chips = [...filterOf(route)];
   const nothing = (): Route => {
@@ -37,6 +37,11 @@ export function Chips({ route }: { route: Route }) {
         </a>))}
       {chips.length > 1 && <a class="chip plain" href={address(nothing())}>remove all</a>}
       <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>
+      {threads.length > 1 && <label class="threads">Thread <select value={route.parameters.getAll("thread").length === 1 ? route.parameters.get("thread")! : ""}
+        onChange={(event) => go(changed(route, { thread: event.currentTarget.value || undefined, "ui.zoom": undefined }))}>
+        <option value="">{route.parameters.getAll("thread").length > 1 ? "several" : "all together"}</option>
+        {threads.map(({ thread, name }) => <option key={thread} value={String(thread)}>{plain(name) || "thread"} {thread}</option>)}
+      </select></label>}
       {editing && <Editor route={route} close={() => edit(false)} />}
     </div>
   );

@@ -5,7 +5,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refusal } from "../data/ask";
 import { high } from "../parts/high";
+import { copy } from "../parts/menu";
 import { count } from "../text/format";
+import { line, save, textOf } from "./text";
 
 export interface Column<Row> {
   name: string;
@@ -29,7 +31,7 @@ interface Props<Row> {
   empty: ComponentChildren;
 }
 
-const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20;
+const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20, SAVED = 1000;
 
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
@@ -114,6 +116,15 @@ export function Table<Row>(props: Props<Row>) {
     event.preventDefault();
   };
 
+  const cellsOf = (row: Row, i: number): string[] => props.columns.map((column) => textOf(column.cell(row, i)));
+  const current = fresh ? pages.get(Math.floor(at / PAGE))?.[at % PAGE] : undefined;
+  const saveRows = (): void => {
+    const end = new AbortController();
+    ask<unknown>(props.ask(0, SAVED), end.signal).then((answer) => save(props.label.toLowerCase().replace(/[^a-z]+/g, "-") + ".csv", "text/csv",
+      [props.columns.map((column) => column.name), ...props.rows(answer).rows.map(cellsOf)].map((cells) => line(cells, ",")).join("")),
+      (reason: unknown) => setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason))));
+  };
+
   const list: ComponentChildren[] = [];
   for (let i = first; i < last && i < rows; i++) {
     const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
@@ -154,6 +165,9 @@ export function Table<Row>(props: Props<Row>) {
         {total === 0 && <div class="empty">{props.empty}</div>}
       </div>
       <p class="foot" role="status">{total === undefined ? "" : `row ${count(Math.min(rows, at + 1))} of ${count(rows)}`}
+        {rows > 0 && <span class="tools">
+          <button type="button" disabled={!current} title="its cells with tabs between, for tables" onClick={() => current && copy(line(cellsOf(current, at), "\t"))}>Copy row</button>
+          <button type="button" title={`the first ${count(Math.min(rows, SAVED))} rows in this order`} onClick={saveRows}>Save CSV</button></span>}
         {rows > visible && <label> Go to row <input type="number" min={1} max={rows} size={8}
           onChange={(event) => goTo(Number(event.currentTarget.value) - 1)} /></label>}</p>
     </div>

@@ -2,6 +2,7 @@
 // The address space: mappings, how long they were there, and how much of them blocks take.
 import { useAnswer } from "../data/ask";
 import { ns, type Time } from "../data/types";
+import { Choice } from "../parts/controls";
 import { Stack } from "../parts/stack";
 import { Pane } from "../parts/pane";
 import { address, changed, filterOf, go, question, toView } from "../state/route";
@@ -10,7 +11,7 @@ import { bytes, count, duration, exactBytes, plain, share } from "../text/format
 import type { ViewProps } from "./view";
 
 interface Mapping {
-  id: number; address_s: string; size: number; name: string; timestamp_relative: Time; peak_rss: number | null;
+  id: number; address_s: string; size: number; name: string; timestamp_relative: Time;
   is_readable: boolean; is_writable: boolean; is_executable: boolean; is_shared: boolean;
   source?: { backtrace_id: number }; timestamp: Time; deallocation?: { timestamp: Time };
 }
@@ -20,8 +21,11 @@ interface AddressMap {
   used_size: number; largest_gap: number; runs: number; used: number[];
 }
 
+const RIGHTS = ["readable", "writable", "executable"];
+
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
+  const rights = Object.fromEntries(RIGHTS.map((right) => [right, route.parameters.get("ui." + right) ?? undefined]));
   const chosen = route.parameters.get("ui.stack");
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
@@ -29,16 +33,20 @@ export function MapsView({ route, summary }: ViewProps) {
     { name: "Rights", cell: (row) => <code>{row.is_readable ? "r" : "-"}{row.is_writable ? "w" : "-"}{row.is_executable ? "x" : "-"}{row.is_shared ? "s" : "p"}</code> },
     { name: "From", sort: "timestamp", number: true, cell: (row) => duration(ns(row.timestamp_relative)) },
     { name: "There for", number: true, cell: (row) => row.deallocation ? duration(Math.max(0, ns(row.deallocation.timestamp) - ns(row.timestamp))) : "until the end" },
-    { name: "Most resident", number: true, title: "known where page faults were recorded", cell: (row) => row.peak_rss === null ? "" : bytes(row.peak_rss) },
     { name: "Name", wide: true, cell: (row) => plain(row.name) || "anonymous" },
     { name: "Blocks", cell: (row) => <a href={address(toView(route, "blocks", { from_map: String(row.id) }))} onClick={(event) => event.stopPropagation()}>in it</a> },
   ];
   return (
     <>
       <Heap route={route} summary={summary} />
+      <div class="bar">
+        {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
+          to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
+          choices={[{ value: "", name: "all" }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+      </div>
       <div class="with-side">
         <Table<Mapping> label="Mappings" columns={columns} sort={sort} order={order}
-          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount })}
+          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount, ...rights })}
           rows={(answer) => {
             const maps = answer as { maps: Mapping[]; total_count: number };
             return { rows: maps.maps, total: maps.total_count };

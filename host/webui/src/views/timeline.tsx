@@ -8,6 +8,7 @@ import { readTime } from "../parts/strip";
 import { Stacked } from "../parts/stacked";
 import { Pane } from "../parts/pane";
 import { filterOf, question } from "../state/route";
+import { save } from "../table/text";
 import { bytes, count, duration } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -42,11 +43,7 @@ export function TimelineView({ route, summary }: ViewProps) {
     const lines = ["time_ns,live_bytes_max,live_blocks_max,allocations,frees,bytes_allocated,bytes_freed"];
     data.allocations.forEach((_, i) => lines.push([data.start_ns + i * data.interval_ns, data.allocated_size[i], data.allocated_count[i],
       data.allocations[i], data.deallocations[i], data.bytes_in[i], data.bytes_out[i]].join(",")));
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
-    link.download = "timeline.csv";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    save("timeline.csv", "text/csv", lines.join("\n") + "\n");
   };
   return (
     <div class="scroll charts" ref={pane}>
