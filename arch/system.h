@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -121,15 +122,24 @@ static inline long hs_system_munmap(void *address, size_t length)
     return HS_SYSTEM2(SYS_munmap, address, length);
 }
 
-static inline long hs_system_getpid(void)
-{
-    return HS_SYSTEM0(SYS_getpid);
-}
+// What a filter of system calls would end the program for (runtime/filter.h). The functions of this header that make
+// such a call then do without: they fail with EPERM, or return what else tells processes and threads apart.
+enum {
+    HS_FORBIDDEN_FILES = 1,  // looking for files and reading them
+    HS_FORBIDDEN_PROBES = 2, // asking whether memory can be read
+    HS_FORBIDDEN_NAMES = 4,  // threads' names, and whether they are there
+    HS_FORBIDDEN_PID = 8,
+    HS_FORBIDDEN_TID = 16,
+    HS_FORBIDDEN_WRITING = 32, // what the writer does
+    HS_FORBIDDEN_MEMORY = 64,  // without which there is nothing
+    HS_FORBIDDEN_OTHERS = 128  // what only our own threads do
+};
+extern uint32_t hs_system_forbidden, hs_system_process; // the latter where it can no more be asked for
 
-static inline long hs_system_gettid(void)
-{
-    return HS_SYSTEM0(SYS_gettid);
-}
+bool hs_system_forbids(uint32_t what); // this thread
+
+long hs_system_getpid(void);
+long hs_system_gettid(void);
 
 long hs_system_status(int fd, struct hs_file_status *status);
 
@@ -182,46 +192,14 @@ static inline struct hs_time hs_system_time(int64_t nanoseconds)
 }
 
 // `timeout_ns` < 0: none.
-static inline long hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns)
-{
-    struct hs_time timeout = hs_system_time(timeout_ns);
-#if __SIZEOF_POINTER__ == 4
-    int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
-    long result = HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : narrow);
-    if (result != -38) // ENOSYS
-        return result;
-    return HS_SYSTEM4(HS_KERNEL_FUTEX_TIME64, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
-#else
-    return HS_SYSTEM4(HS_KERNEL_FUTEX, word, operation, value, timeout_ns < 0 ? 0 : &timeout);
-#endif
-}
+long hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns);
 
 // `files`: struct pollfd. `timeout_ns` < 0: none.
-static inline long hs_system_poll(void *files, unsigned count, int64_t timeout_ns)
-{
-    struct hs_time timeout = hs_system_time(timeout_ns);
-#if __SIZEOF_POINTER__ == 4
-    int32_t narrow[2] = {(int32_t)timeout.seconds, (int32_t)timeout.nanoseconds};
-    long result = HS_SYSTEM5(SYS_ppoll, files, count, timeout_ns < 0 ? 0 : narrow, 0, 0);
-    if (result != -38) // ENOSYS
-        return result;
-    return HS_SYSTEM5(HS_KERNEL_PPOLL_TIME64, files, count, timeout_ns < 0 ? 0 : &timeout, 0, 0);
-#else
-    return HS_SYSTEM5(SYS_ppoll, files, count, timeout_ns < 0 ? 0 : &timeout, 0, 0);
-#endif
-}
+long hs_system_poll(void *files, unsigned count, int64_t timeout_ns);
 
 // Blocks every signal of the calling thread; hs_system_restore_signals() takes back what was blocked before.
-static inline void hs_system_block_signals(struct hs_signal_set *before)
-{
-    struct hs_signal_set all;
-    __builtin_memset(&all, 0xff, sizeof all);
-    HS_SYSTEM4(SYS_rt_sigprocmask, HS_KERNEL_SIG_SETMASK, &all, before, sizeof all);
-}
+void hs_system_block_signals(struct hs_signal_set *before);
 
-static inline void hs_system_restore_signals(const struct hs_signal_set *before)
-{
-    HS_SYSTEM4(SYS_rt_sigprocmask, HS_KERNEL_SIG_SETMASK, before, 0, sizeof *before);
-}
+void hs_system_restore_signals(const struct hs_signal_set *before);
 
 #endif

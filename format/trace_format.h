@@ -28,7 +28,14 @@ enum {
     HS_STATE_EXEC = 3       // the process image was replaced by exec
 };
 
-enum { HS_STOP_NONE = 0, HS_STOP_DISK_FULL = 1, HS_STOP_FILE_LIMIT = 2, HS_STOP_WRITE_ERROR = 3, HS_STOP_INTERNAL = 4 };
+enum {
+    HS_STOP_NONE = 0,
+    HS_STOP_DISK_FULL = 1,
+    HS_STOP_FILE_LIMIT = 2,
+    HS_STOP_WRITE_ERROR = 3,
+    HS_STOP_INTERNAL = 4,
+    HS_STOP_FORBIDDEN = 5
+};
 
 // Reasons for events that are not in the trace: indices into hs_live.dropped.
 enum hs_drop {

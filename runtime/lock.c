@@ -23,7 +23,8 @@ void hs_futex__wake(_Atomic uint32_t *word, int count)
 
 bool hs_thread_is_gone(uint32_t tid)
 {
-    return HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), tid, 0) == -ESRCH && HS_SYSTEM2(SYS_tkill, tid, 0) == -ESRCH;
+    return !hs_system_forbids(HS_FORBIDDEN_NAMES) && HS_SYSTEM3(SYS_tgkill, hs_system_getpid(), tid, 0) == -ESRCH &&
+           HS_SYSTEM2(SYS_tkill, tid, 0) == -ESRCH;
 }
 
 static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)

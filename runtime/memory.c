@@ -63,6 +63,8 @@ size_t hs_memory__read(uintptr_t address, void *buffer, size_t length)
 {
     struct iovec local = {.iov_base = buffer, .iov_len = length};
     struct iovec remote = {.iov_base = (void *)address, .iov_len = length};
+    if (hs_system_forbids(HS_FORBIDDEN_PROBES))
+        return 0;
     long result = HS_SYSTEM6(SYS_process_vm_readv, hs_system_getpid(), &local, 1, &remote, 1, 0);
     return result < 0 ? 0 : (size_t)result;
 }

@@ -18,6 +18,8 @@ struct way {
 
 static long open_at(int folder, const char *name, int flags, int mode)
 {
+    if (hs_system_forbids(HS_FORBIDDEN_FILES))
+        return -EPERM;
     return HS_SYSTEM4(SYS_openat, folder, name, flags | HS_KERNEL_OPEN_FLAGS, mode);
 }
 

@@ -451,6 +451,20 @@ void hs_process__has_been_single_threaded(void)
         hs_stream__go_on();
 }
 
+// A writer's thread that has no filter goes on; threads of the program then only record.
+void hs_process__forbid(uint32_t forbidden, bool all_threads)
+{
+    if (!is_recorder())
+        return;
+    hs_process__sync();
+    if (hs_writer__thread() && !all_threads && !(forbidden & HS_FORBIDDEN_MEMORY))
+        return;
+    hs_process__be_single_threaded();
+    hs_output__stop(HS_STOP_FORBIDDEN, 0);
+    process.begun = false;
+    hs_process__give_up();
+}
+
 void hs_process__code_will_be_unloaded(void)
 {
     if (is_recorder())

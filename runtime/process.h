@@ -68,6 +68,10 @@ void hs_process__after_fork(void);
 void hs_process__be_single_threaded(void);
 void hs_process__has_been_single_threaded(void);
 
+// The program is about to forbid itself system calls (HS_FORBIDDEN_*), in this thread or in all: what is recorded until
+// now is written, and recording ends if it cannot go on.
+void hs_process__forbid(uint32_t forbidden, bool all_threads);
+
 // Creates the file of a forked child, which is put off until there is something to write. True when there is a writer.
 bool hs_process__materialize(void);
 

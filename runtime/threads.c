@@ -144,7 +144,8 @@ void hs_thread__forget_stacks(struct hs_thread *thread)
 static void read_name(char *name)
 {
     __builtin_memset(name, 0, 16);
-    HS_SYSTEM2(SYS_prctl, PR_GET_NAME, name);
+    if (!hs_system_forbids(HS_FORBIDDEN_NAMES))
+        HS_SYSTEM2(SYS_prctl, PR_GET_NAME, name);
 }
 
 struct hs_thread *hs_threads__register(void)

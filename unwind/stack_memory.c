@@ -18,6 +18,8 @@ static _Atomic uintptr_t known_pages[KNOWN_PAGES];
 
 static HS_COLD bool is_readable(uintptr_t address)
 {
+    if (hs_system_forbids(HS_FORBIDDEN_PROBES))
+        return false;
     return HS_SYSTEM4(SYS_rt_sigprocmask, IMPOSSIBLE_HOW, address, 0, HS_KERNEL_SIGSET_SIZE) == -EINVAL;
 }
 
@@ -25,6 +27,7 @@ HS_COLD bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may
 {
     struct iovec local = {to, length}, remote = {(void *)address, length};
     uintptr_t last = address + length - 1, word = sizeof(uintptr_t);
+    may_go &= !hs_system_forbids(HS_FORBIDDEN_PROBES);
     long result = may_go ? HS_SYSTEM6(SYS_process_vm_readv, hs_system_getpid(), &local, 1, &remote, 1, 0) : -ENOSYS;
     if (result != -ENOSYS)
         return result == (long)length;
@@ -83,7 +86,7 @@ static HS_COLD bool has_pages(uintptr_t count)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
     for (; count; count--)
         if (!hs_stack_memory_check(&memory, here -= HS_STACK_PAGE))
-            return false;
+            return hs_system_forbids(HS_FORBIDDEN_PROBES); // nobody knows
     return true;
 }
 

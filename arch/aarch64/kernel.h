@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define HS_KERNEL_VDSO_CLOCK    "__kernel_clock_gettime"
+#define HS_KERNEL_AUDIT_ARCH    0xc00000b7u
 #define HS_KERNEL_CLOCK_GETTIME 113
 #define HS_KERNEL_FUTEX         98
 #define HS_KERNEL_FSTAT         80

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define HS_KERNEL_VDSO_CLOCK    "__vdso_clock_gettime"
+#define HS_KERNEL_AUDIT_ARCH    0xc000003eu
 #define HS_KERNEL_CLOCK_GETTIME 228
 #define HS_KERNEL_FUTEX         202
 #define HS_KERNEL_FSTAT         5

@@ -9,6 +9,7 @@
 
 // These have 64 bits for seconds; kernels before 5.1 lack them, and newer ones may lack the others.
 #define HS_KERNEL_VDSO_CLOCK      "__vdso_clock_gettime64"
+#define HS_KERNEL_AUDIT_ARCH      0x40000028u
 #define HS_KERNEL_CLOCK_GETTIME64 403
 #define HS_KERNEL_FUTEX_TIME64    422
 #define HS_KERNEL_PPOLL_TIME64    414

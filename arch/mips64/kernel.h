@@ -7,7 +7,12 @@
 
 #include <stdint.h>
 
-#define HS_KERNEL_VDSO_CLOCK    "__vdso_clock_gettime"
+#define HS_KERNEL_VDSO_CLOCK "__vdso_clock_gettime"
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HS_KERNEL_AUDIT_ARCH 0xc0000008u
+#else
+#define HS_KERNEL_AUDIT_ARCH 0x80000008u
+#endif
 #define HS_KERNEL_CLOCK_GETTIME 5222
 #define HS_KERNEL_FUTEX         5194
 #define HS_KERNEL_FSTAT         5005

@@ -93,9 +93,12 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
 
 static void print_ending(const struct writer *to, const struct hs_summary *summary)
 {
-    static const char *const reasons[] = {"no reason given", "the disk was full",
+    static const char *const reasons[] = {"no reason given",
+                                          "the disk was full",
                                           "the limit for the size of a file was reached",
-                                          "the trace could not be written", "of an error inside the recorder"};
+                                          "the trace could not be written",
+                                          "of an error inside the recorder",
+                                          "the program has forbidden itself system calls that recording needs"};
     switch (summary->state) {
     case HS_STATE_RECORDING:
         if (summary->has_sums)
@@ -107,7 +110,8 @@ static void print_ending(const struct writer *to, const struct hs_summary *summa
         break;
     case HS_STATE_STOPPED:
         row(to, "ending", "recording ended early because %s (%s); what came later is missing",
-            summary->stop_reason < 5 ? reasons[summary->stop_reason] : "of an unknown reason",
+            summary->stop_reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[summary->stop_reason]
+                                                                        : "of an unknown reason",
             strerror((int)summary->stop_errno));
         break;
     case HS_STATE_EXEC:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/http.h"
 
-#include "host/server/peer.h"
 #include "host/server/headers.h"
 #include "host/server/login.h"
 #include "host/server/pack.h"
+#include "host/server/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -51,7 +51,7 @@ struct hs_stored_module {
     uint64_t start, end, bias, load_time, unload_time;
     uint32_t path, build_id;
     uint32_t build_id_length;
-    uint32_t below; // while importing: the one with this start that was loaded before and is still there
+    uint32_t below;  // while importing: the one with this start that was loaded before and is still there
     uint32_t layout; // hash of the program headers, where there is no build id; 0: not known
 };
 

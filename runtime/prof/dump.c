@@ -46,8 +46,16 @@ static uint32_t own_tid(void)
 }
 
 // Not in the middle of another dump, unless that one's thread has ended.
+// A filter of system calls leaves no dumps.
+static bool is_forbidden(void)
+{
+    return hs_system_forbids(HS_FORBIDDEN_FILES | HS_FORBIDDEN_WRITING);
+}
+
 static bool try_lock(uint32_t *ticket)
 {
+    if (is_forbidden())
+        return false;
     uint32_t seen = 0;
     if (!atomic_compare_exchange_strong_explicit(&dumps.lock.word, &seen, own_tid(), memory_order_acquire,
                                                  memory_order_relaxed) &&
@@ -59,6 +67,8 @@ static bool try_lock(uint32_t *ticket)
 
 static bool wait_for_lock(uint32_t *ticket)
 {
+    if (is_forbidden())
+        return false;
     uint32_t tid = own_tid();
     if (hs_streaming__is_sender()) // for whom the one who dumps may be waiting
         return try_lock(ticket);

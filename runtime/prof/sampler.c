@@ -182,7 +182,7 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
 {
     struct hs_sample sample = {.block = (uintptr_t)block, .usable = usable, .requested = requested};
     uint32_t stack = stack_of(thread, caller);
-    if (HS_UNLIKELY(hs_prof_options.sys_thread_name))
+    if (HS_UNLIKELY(hs_prof_options.sys_thread_name) && !hs_system_forbids(HS_FORBIDDEN_NAMES))
         HS_SYSTEM2(SYS_prctl, 16, thread->name); // PR_GET_NAME: 16 bytes with the NUL
     if (!hs_table__lock())
         return;

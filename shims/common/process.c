@@ -4,6 +4,7 @@
 #include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/config.h"
+#include "runtime/filter.h"
 #include "runtime/lock.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
@@ -11,9 +12,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define NEED(name)                                                                                                     \
@@ -239,6 +242,38 @@ SINGLE_THREADED(setregid, (gid_t real, gid_t effective), (int)real, (int)effecti
 SINGLE_THREADED(setresgid, (gid_t real, gid_t effective, gid_t saved), (int)real, (int)effective, (int)saved)
 SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count, (intptr_t)groups, 0)
 
+// ---- filters of system calls ----------------------------------------------------------------------------------------
+
+static void before_filter(const void *program, bool all_threads)
+{
+    uint32_t forbidden = hs_filter__forbids(program);
+    if (!forbidden)
+        return;
+    hs_shim__before_filter(forbidden, all_threads);
+    hs_filter__obey(forbidden);
+}
+
+// Both with more arguments than any call has: what a caller did not pass is passed on as it is.
+typedef long system_call(long number, long a, long b, long c, long d, long e, long f);
+HS_EXPORT system_call any_system_call __asm__("syscall");
+long any_system_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    NEED(syscall);
+    if (HS_UNLIKELY(number == SYS_seccomp) && a <= SECCOMP_SET_MODE_FILTER)
+        before_filter(a ? (const void *)c : NULL, b & SECCOMP_FILTER_FLAG_TSYNC);
+    return ((system_call *)hs_real.syscall)(number, a, b, c, d, e, f);
+}
+
+typedef int process_control(int option, long a, long b, long c, long d);
+HS_EXPORT process_control any_prctl __asm__("prctl");
+int any_prctl(int option, long a, long b, long c, long d)
+{
+    NEED(prctl);
+    if (HS_UNLIKELY(option == PR_SET_SECCOMP))
+        before_filter(a == SECCOMP_MODE_FILTER ? (const void *)b : NULL, false);
+    return ((process_control *)hs_real.prctl)(option, a, b, c, d);
+}
+
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
 
 #ifndef RTLD_DEEPBIND
@@ -250,12 +285,9 @@ SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count,
 HS_EXPORT void *dlopen(const char *file, int flags);
 HS_EXPORT void *dlopen(const char *file, int flags)
 {
-    if (HS_UNLIKELY(!hs_real.dlopen)) {
-        hs_real__resolve();
-        hs_real.dlopen = (void *(*)(const char *, int))hs_real__find("dlopen");
-        if (!hs_real.dlopen)
-            return NULL;
-    }
+    NEED(dlopen);
+    if (!hs_real.dlopen)
+        return NULL;
     return hs_real.dlopen(file, hs_config.keep_deepbind ? flags : flags & ~RTLD_DEEPBIND);
 }
 

@@ -58,6 +58,8 @@
     X(setgroups, int, (size_t, const gid_t *))                                                                         \
     X(sigaction, int, (int, const struct sigaction *, struct sigaction *))                                             \
     X(signal, hs_signal_handler, (int, hs_signal_handler))                                                             \
+    X(syscall, long, (long, ...))                                                                                      \
+    X(prctl, int, (int, ...))                                                                                          \
     X(dlopen, void *, (const char *, int))                                                                             \
     X(dlclose, int, (void *))                                                                                          \
     X(__register_frame, void, (void *))                                                                                \

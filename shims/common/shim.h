@@ -6,6 +6,7 @@
 #define HEAPSONDE_SHIMS_COMMON_SHIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 // Before _exit, _Exit and quick_exit. (What exit does, the library's destructor sees.)
 void hs_shim__process_ends(void);
@@ -22,6 +23,9 @@ void hs_shim__after_failed_exec(void);
 // namespaces): libc does not know the shim's own thread.
 void hs_shim__before_single_threaded(void);
 void hs_shim__after_single_threaded(void);
+
+// Before the program forbids itself system calls (HS_FORBIDDEN_*), in this thread or in all.
+void hs_shim__before_filter(uint32_t forbidden, bool all_threads);
 
 // Before dlclose: no other thread of the library may be looking at code that goes.
 void hs_shim__code_will_be_unloaded(void);

@@ -92,6 +92,15 @@ void hs_shim__after_single_threaded(void)
     hs_streaming__go_on();
 }
 
+void hs_shim__before_filter(uint32_t forbidden, bool all_threads)
+{
+    (void)forbidden;
+    if (all_threads) {
+        hs_control__stop();
+        hs_streaming__pause();
+    }
+}
+
 void hs_shim__code_will_be_unloaded(void)
 {
 }

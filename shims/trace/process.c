@@ -64,6 +64,11 @@ void hs_shim__after_single_threaded(void)
     hs_process__has_been_single_threaded();
 }
 
+void hs_shim__before_filter(uint32_t forbidden, bool all_threads)
+{
+    hs_process__forbid(forbidden, all_threads);
+}
+
 void hs_shim__code_will_be_unloaded(void)
 {
     hs_process__code_will_be_unloaded();

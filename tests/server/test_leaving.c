@@ -52,10 +52,9 @@ static void serve_stream(void *context, const struct hs_http_request *request, s
         .status = 200, .type = "text/plain", .writer = {write_slowly, NULL, (void *)(uintptr_t)request->cancel}};
 }
 
-static const struct hs_http_page pages[] = {
-    {.method = "GET", .path = "/slow", .serve = serve_slowly},
-    {.method = "GET", .path = "/stream", .serve = serve_stream},
-    {.method = NULL}};
+static const struct hs_http_page pages[] = {{.method = "GET", .path = "/slow", .serve = serve_slowly},
+                                            {.method = "GET", .path = "/stream", .serve = serve_stream},
+                                            {.method = NULL}};
 
 static struct hs_http_server *start(void)
 {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/filter.h"
+
+#include "arch/system.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+
+struct call {
+    uint16_t number;
+    uint8_t what;
+};
+
+static const struct call calls[] = {
+    {SYS_openat, HS_FORBIDDEN_FILES},
+    {HS_KERNEL_FSTATAT, HS_FORBIDDEN_FILES},
+    {HS_KERNEL_FSTAT, HS_FORBIDDEN_FILES | HS_FORBIDDEN_WRITING},
+    {SYS_read, HS_FORBIDDEN_FILES},
+    {SYS_pread64, HS_FORBIDDEN_FILES | HS_FORBIDDEN_WRITING},
+    {SYS_close, HS_FORBIDDEN_FILES},
+    {SYS_readlinkat, HS_FORBIDDEN_FILES},
+    {SYS_unlinkat, HS_FORBIDDEN_FILES},
+    {SYS_process_vm_readv, HS_FORBIDDEN_PROBES},
+    {SYS_rt_sigprocmask, HS_FORBIDDEN_PROBES | HS_FORBIDDEN_WRITING},
+    {SYS_prctl, HS_FORBIDDEN_NAMES},
+    {SYS_tgkill, HS_FORBIDDEN_NAMES},
+    {SYS_tkill, HS_FORBIDDEN_NAMES},
+    {SYS_getpid, HS_FORBIDDEN_PID},
+    {SYS_gettid, HS_FORBIDDEN_TID},
+    {SYS_pwritev, HS_FORBIDDEN_WRITING},
+    {SYS_pwrite64, HS_FORBIDDEN_WRITING},
+    {SYS_fallocate, HS_FORBIDDEN_WRITING},
+    {SYS_prlimit64, HS_FORBIDDEN_WRITING},
+    {HS_KERNEL_FUTEX, HS_FORBIDDEN_MEMORY},
+#ifdef SYS_mmap2
+    {SYS_mmap2, HS_FORBIDDEN_MEMORY},
+#else
+    {SYS_mmap, HS_FORBIDDEN_MEMORY},
+#endif
+    {SYS_munmap, HS_FORBIDDEN_MEMORY},
+    {SYS_ppoll, HS_FORBIDDEN_OTHERS},
+    {SYS_accept4, HS_FORBIDDEN_OTHERS},
+    {SYS_recvfrom, HS_FORBIDDEN_OTHERS},
+    {SYS_sendto, HS_FORBIDDEN_OTHERS},
+    {SYS_madvise, HS_FORBIDDEN_OTHERS},
+    {SYS_exit, HS_FORBIDDEN_OTHERS},
+};
+
+static uint32_t combine(uint32_t code, uint32_t a, uint32_t b)
+{
+    switch (code) {
+    case BPF_JEQ:
+        return a == b;
+    case BPF_JGT:
+        return a > b;
+    case BPF_JGE:
+        return a >= b;
+    default: // BPF_JSET
+        return (a & b) != 0;
+    }
+}
+
+// What the filter answers to a call whose arguments are zero. What it does beyond comparing is taken for a refusal.
+static uint32_t answer(const struct sock_fprog *program, uint32_t number)
+{
+    uint32_t a = 0;
+    for (uint32_t at = 0; at < program->len; at++) {
+        const struct sock_filter *step = &program->filter[at];
+        if (step->code == (BPF_LD | BPF_W | BPF_ABS))
+            a = step->k == offsetof(struct seccomp_data, nr)     ? number
+                : step->k == offsetof(struct seccomp_data, arch) ? HS_KERNEL_AUDIT_ARCH
+                                                                 : 0;
+        else if (step->code == (BPF_ALU | BPF_AND | BPF_K))
+            a &= step->k;
+        else if (step->code == (BPF_JMP | BPF_JA))
+            at += step->k;
+        else if ((step->code & ~0x70) == (BPF_JMP | BPF_K))
+            at += combine(step->code & 0x70, a, step->k) ? step->jt : step->jf;
+        else
+            return step->code == (BPF_RET | BPF_K) ? step->k : SECCOMP_RET_KILL;
+    }
+    return SECCOMP_RET_KILL;
+}
+
+// An error that it gives back is as good as one of the kernel's.
+static bool ends(uint32_t answer)
+{
+    uint32_t action = answer & 0xffff0000;
+    return action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_ERRNO && action != 0x7ffc0000 && // ..._RET_LOG
+           action != 0x7fc00000;                                                                 // ..._USER_NOTIF
+}
+
+uint32_t hs_filter__forbids(const void *program)
+{
+    uint32_t forbidden = 0;
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!program || ends(answer(program, calls[i].number)))
+            forbidden |= calls[i].what;
+    return forbidden;
+}
+
+void hs_filter__obey(uint32_t forbidden)
+{
+    hs_system_process = (uint32_t)hs_system_getpid();
+    __atomic_fetch_or(&hs_system_forbidden, forbidden, __ATOMIC_SEQ_CST);
+}
