@@ -18,8 +18,8 @@ let browser, server, hostile, id, hostileId;
 const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 const inFolder = (name) => join(folder, name);
 
-function record(output, ...words) {
-  execFileSync(words[0], words.slice(1), { env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: output, HEAPSONDE_GRAB_BACKTRACES_ON_FREE: "1" } });
+function record(output, words, environment = {}) {
+  execFileSync(words[0], words.slice(1), { env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: output, ...environment } });
   return output;
 }
 
@@ -31,7 +31,7 @@ function recordHostile() {
   writeFileSync(list, ["name_markup", "name_direction", "name_long"].map((old, i) => `${old} ${names[i]}\n`).join(""));
   execFileSync("objcopy", ["--strip-debug", `--redefine-syms=${list}`, object, renamed]);
   execFileSync("gcc", ["-no-pie", renamed, "-o", binary]);
-  return record(inFolder("hostile.dat"), binary, "<script>window.hacked=2</script>");
+  return record(inFolder("hostile.dat"), [binary, "<script>window.hacked=2</script>"]);
 }
 
 before(async () => {
@@ -445,6 +445,32 @@ page("without JavaScript there are links", async (page) => {
   }
   assert.match(await page.locator("body").innerText(), /without it/i);
 }, { javaScriptEnabled: false });
+
+test("a trace of sums has the views that it can have", async () => {
+  const sums = await serve(record(inFolder("sums.dat"), [inFolder("hostile")], { HEAPSONDE_MODE: "aggregate" }));
+  const { page, context, wrong } = await open(browser, sums);
+  try {
+    const [{ id: trace, holds }] = await sums.json("/list");
+    assert.equal(holds, "sums");
+    await page.goto(`${sums.address}/${view("overview", "", trace)}`);
+    await settled(page);
+    const names = await page.locator(".rail a").allInnerTexts();
+    assert.ok(names.length > 5 && names.length < VIEWS.length, names.join());
+    for (const name of names) {
+      await page.locator(".rail a", { hasText: new RegExp(`^${name}$`) }).click();
+      await settled(page);
+    }
+    const { size } = await sums.json("/data/last/call_tree?cost=live");
+    assert.ok(size >= 666666);
+    await page.goto(`${sums.address}/${view("flame", "cost=live", trace)}`);
+    await settled(page);
+    assert.equal(Number(await page.getAttribute("[data-bytes]", "data-bytes")), size);
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+    await sums.stop();
+  }
+});
 
 test("a trace that grows says so, and one that goes away is said to be gone", async () => {
   execFileSync(makeTrace, ["random", inFolder("growing.dat"), program, "6", "500", "7", "growing"]);

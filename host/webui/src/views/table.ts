@@ -33,7 +33,7 @@ export const VIEWS: View[] = [
   { name: "flame", title: "Flame graph", group: "Who", component: FlameView },
   { name: "tree", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
   { name: "functions", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
-  { name: "stacks", title: "Stacks", group: "What", component: StacksView, report: () => "--sort allocated --full-stacks" },
+  { name: "stacks", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
   { name: "blocks", title: "Blocks", group: "What", component: BlocksView, blocks: true },
   { name: "sizes", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
   { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },

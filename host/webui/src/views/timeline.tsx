@@ -36,7 +36,7 @@ export function TimelineView({ route, summary }: ViewProps) {
   }, []);
   const filter = filterOf(route), from = filter.get("from"), to = filter.get("to");
   const path = question(route, "timeline", { width: 600 });
-  const leakedPath = question(route, "timeline_leaked", { width: 600 });
+  const leakedPath = summary.holds === "sums" ? undefined : question(route, "timeline_leaked", { width: 600 });
   const answer = useAnswer<Timeline>(path), leaked = useAnswer<Timeline>(leakedPath);
   const begin = readTime(from, summary.duration_ns) ?? 0, end = readTime(to, summary.duration_ns) ?? summary.duration_ns;
   const saved = (data: Timeline): void => {
