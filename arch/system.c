@@ -3,14 +3,14 @@
 
 #include <stdbool.h>
 
-uint32_t hs_system_forbidden, hs_system_process;
+uint32_t hs_system_forbidden[2], hs_system_process;
 
-// Threads of our own, whose variables read as zero, have no filter.
+// Threads of our own, whose variables read as zero, have only the filters that are for all.
 static __thread volatile bool is_programs __attribute__((tls_model("initial-exec"))) = true;
 
 bool hs_system_forbids(uint32_t what)
 {
-    return hs_system_forbidden & what && is_programs;
+    return what & (hs_system_forbidden[1] | (is_programs ? hs_system_forbidden[0] : 0));
 }
 
 // Not the kernel's number, but nobody else's.

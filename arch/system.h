@@ -134,7 +134,8 @@ enum {
     HS_FORBIDDEN_MEMORY = 64,  // without which there is nothing
     HS_FORBIDDEN_OTHERS = 128  // what only our own threads do
 };
-extern uint32_t hs_system_forbidden, hs_system_process; // the latter where it can no more be asked for
+extern uint32_t hs_system_forbidden[2]; // to the program's threads, to all
+extern uint32_t hs_system_process;      // where it can no more be asked for
 
 bool hs_system_forbids(uint32_t what); // this thread
 

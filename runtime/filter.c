@@ -100,8 +100,8 @@ uint32_t hs_filter__forbids(const void *program)
     return forbidden;
 }
 
-void hs_filter__obey(uint32_t forbidden)
+void hs_filter__obey(uint32_t forbidden, bool all_threads)
 {
     hs_system_process = (uint32_t)hs_system_getpid();
-    __atomic_fetch_or(&hs_system_forbidden, forbidden, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&hs_system_forbidden[all_threads], forbidden, __ATOMIC_SEQ_CST);
 }

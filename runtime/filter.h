@@ -11,6 +11,6 @@
 uint32_t hs_filter__forbids(const void *program);
 
 // From here on these are not called any more.
-void hs_filter__obey(uint32_t forbidden);
+void hs_filter__obey(uint32_t forbidden, bool all_threads);
 
 #endif

@@ -457,7 +457,12 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
     if (!is_recorder())
         return;
     hs_process__sync();
-    if (hs_writer__thread() && !all_threads && !(forbidden & HS_FORBIDDEN_MEMORY))
+    uint32_t needed = HS_FORBIDDEN_MEMORY;
+    if (all_threads || !hs_writer__thread())
+        needed |= HS_FORBIDDEN_WRITING;
+    if (all_threads)
+        needed |= HS_FORBIDDEN_OTHERS;
+    if (!(forbidden & needed))
         return;
     hs_process__be_single_threaded();
     hs_output__stop(HS_STOP_FORBIDDEN, 0);

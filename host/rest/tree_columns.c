@@ -15,12 +15,15 @@ struct texts {
     size_t slots;
 };
 
+// What a node has of texts: the last tells functions of one name apart.
+enum { NAME, LIBRARY, SOURCE, DECLARED, TEXTS };
+
 struct columns {
     struct hs_question *question;
     const struct hs_function_tree *tree;
-    uint32_t *node;   // of the tree, parents before children
-    int32_t *parent;  // by the same
-    int32_t *text[3]; // names, libraries, files; -1: none
+    uint32_t *node;       // of the tree, parents before children
+    int32_t *parent;      // by the same
+    int32_t *text[TEXTS]; // -1: none
     size_t count;
     struct texts texts;
 };
@@ -54,9 +57,10 @@ static void add_node(struct columns *columns, uint32_t node, int32_t parent)
     const struct hs_frame *frame = columns->tree->at[node].frame;
     columns->node[at] = node;
     columns->parent[at] = parent;
-    columns->text[0][at] = number_of(&columns->texts, frame ? frame->function : NULL, true);
-    columns->text[1][at] = number_of(&columns->texts, frame && *frame->module ? frame->module : NULL, false);
-    columns->text[2][at] = number_of(&columns->texts, frame ? frame->file : NULL, false);
+    columns->text[NAME][at] = number_of(&columns->texts, frame ? frame->function : NULL, true);
+    columns->text[LIBRARY][at] = number_of(&columns->texts, frame && *frame->module ? frame->module : NULL, false);
+    columns->text[SOURCE][at] = number_of(&columns->texts, frame ? frame->file : NULL, false);
+    columns->text[DECLARED][at] = number_of(&columns->texts, frame ? hs_frame__declared(frame) : NULL, false);
 }
 
 static void order_nodes(struct columns *columns)
@@ -140,9 +144,10 @@ static void write_columns(const struct columns *columns, FILE *out)
     hs_json__boolean(&json, "left_out", leaves_out(columns));
     write_texts(&json, columns);
     write_numbers(&json, "parent", columns->parent, columns->count);
-    write_numbers(&json, "name", columns->text[0], columns->count);
-    write_numbers(&json, "library", columns->text[1], columns->count);
-    write_numbers(&json, "source", columns->text[2], columns->count);
+    write_numbers(&json, "name", columns->text[NAME], columns->count);
+    write_numbers(&json, "library", columns->text[LIBRARY], columns->count);
+    write_numbers(&json, "source", columns->text[SOURCE], columns->count);
+    write_numbers(&json, "declared", columns->text[DECLARED], columns->count);
     write_column(&json, "line", columns, LINE);
     write_column(&json, "size", columns, SIZE);
     write_column(&json, "count", columns, COUNT);
@@ -157,22 +162,23 @@ int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct
     struct columns columns = {.question = question, .tree = tree};
     struct texts *texts = &columns.texts;
     texts->slots = 1024;
-    while (texts->slots < 6 * count)
+    while (texts->slots < 2 * TEXTS * count)
         texts->slots *= 2;
     columns.node = malloc(count * sizeof(*columns.node));
     columns.parent = malloc(count * sizeof(*columns.parent));
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < TEXTS; i++)
         columns.text[i] = malloc(count * sizeof(*columns.text[i]));
-    texts->text = malloc(3 * count * sizeof(*texts->text));
-    texts->is_function = malloc(3 * count);
+    texts->text = malloc(TEXTS * count * sizeof(*texts->text));
+    texts->is_function = malloc(TEXTS * count);
     texts->slot = calloc(texts->slots, sizeof(*texts->slot));
-    const bool good = columns.node && columns.parent && columns.text[0] && columns.text[1] && columns.text[2] &&
-                      texts->text && texts->is_function && texts->slot;
+    bool good = columns.node && columns.parent && texts->text && texts->is_function && texts->slot;
+    for (size_t i = 0; i < TEXTS; i++)
+        good &= columns.text[i] != NULL;
     if (good) {
         order_nodes(&columns);
         write_columns(&columns, out);
     }
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < TEXTS; i++)
         free(columns.text[i]);
     free(columns.node);
     free(columns.parent);

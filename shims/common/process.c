@@ -250,7 +250,7 @@ static void before_filter(const void *program, bool all_threads)
     if (!forbidden)
         return;
     hs_shim__before_filter(forbidden, all_threads);
-    hs_filter__obey(forbidden);
+    hs_filter__obey(forbidden, all_threads);
 }
 
 // Both with more arguments than any call has: what a caller did not pass is passed on as it is.
@@ -260,7 +260,7 @@ long any_system_call(long number, long a, long b, long c, long d, long e, long f
 {
     NEED(syscall);
     if (HS_UNLIKELY(number == SYS_seccomp) && a <= SECCOMP_SET_MODE_FILTER)
-        before_filter(a ? (const void *)c : NULL, b & SECCOMP_FILTER_FLAG_TSYNC);
+        before_filter(a ? (const void *)c : NULL, (b & SECCOMP_FILTER_FLAG_TSYNC) != 0);
     return ((system_call *)hs_real.syscall)(number, a, b, c, d, e, f);
 }
 

@@ -174,6 +174,8 @@ class Sums(TestCase):
                 node["function"] = columns["strings"][columns["name"][at]]
                 library = columns["library"][at]
                 node["library"] = None if library < 0 else columns["strings"][library].rsplit("/", 1)[-1]
+                if columns["declared"][at] >= 0:
+                    node["declared"] = columns["strings"][columns["declared"][at]]
             node["children"] = []
             nodes.append(node)
             if parent >= 0:
