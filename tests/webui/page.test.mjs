@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The page in a browser: what it shows is what REST says, every state is an address, failures stay where they are.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -474,6 +475,9 @@ test("a trace of sums has the views that it can have", async () => {
 
 test("a trace that grows says so, and one that goes away is said to be gone", async () => {
   execFileSync(makeTrace, ["random", inFolder("growing.dat"), program, "6", "500", "7", "growing"]);
+  // Whoever writes a trace has locked it.
+  const writer = spawn("flock", ["-x", "-F", inFolder("growing.dat"), "sh", "-c", "echo locked; exec sleep 3000"]);
+  await once(writer.stdout, "data");
   copyFileSync(inFolder("random.dat"), inFolder("going.dat"));
   const other = await serve(inFolder("growing.dat"), inFolder("going.dat"));
   const { page, context, wrong } = await open(browser, other, { refused: [410] });
@@ -500,6 +504,7 @@ test("a trace that grows says so, and one that goes away is said to be gone", as
     assert.deepEqual(wrong, []);
   } finally {
     await context.close();
+    writer.kill();
     await other.stop();
   }
 });

@@ -45,7 +45,7 @@ function App() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <Head route={route} list={list} row={row} />
       {!route.trace ? <TracesView answer={list} />
-        : row ? <Trace route={route} row={row} key={row.id} />
+        : row ? <Trace route={{ ...route, trace: row.id }} row={row} key={row.id} />
           : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
             {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">It has {rows.length} others.</a></>}</p>}</Pane></main>}
     </>
