@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The system calls that the target half makes, on any machine; -1 where this one has none of that name.
-#ifdef SYS_brk
-{"brk", SYS_brk},
+#ifdef SYS_accept4
+{"accept4", SYS_accept4},
 #else
-{"brk", -1},
+{"accept4", -1},
+#endif
+#ifdef SYS_brk
+    {"brk", SYS_brk},
+#else
+    {"brk", -1},
 #endif
 #ifdef SYS_clone
     {"clone", SYS_clone},
@@ -191,6 +196,11 @@
 #else
     {"readlinkat", -1},
 #endif
+#ifdef SYS_recvfrom
+    {"recvfrom", SYS_recvfrom},
+#else
+    {"recvfrom", -1},
+#endif
 #ifdef SYS_renameat
     {"renameat", SYS_renameat},
 #else
@@ -220,6 +230,16 @@
     {"sched_yield", SYS_sched_yield},
 #else
     {"sched_yield", -1},
+#endif
+#ifdef SYS_seccomp
+    {"seccomp", SYS_seccomp},
+#else
+    {"seccomp", -1},
+#endif
+#ifdef SYS_sendto
+    {"sendto", SYS_sendto},
+#else
+    {"sendto", -1},
 #endif
 #ifdef SYS_setsid
     {"setsid", SYS_setsid},
