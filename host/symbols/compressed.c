@@ -26,8 +26,8 @@ static uint64_t unpacked_size(Elf_Scn *section, const GElf_Shdr *header, const c
     GElf_Chdr compression;
     if (header->sh_type == SHT_NOBITS)
         return 0;
-    if (header->sh_flags & SHF_COMPRESSED)
-        return gelf_getchdr(section, &compression) ? compression.ch_size : 0;
+    if (header->sh_flags & SHF_COMPRESSED) // what is packed with zstd is unpacked elsewhere, within limits (expand.h)
+        return gelf_getchdr(section, &compression) && compression.ch_type == ELFCOMPRESS_ZLIB ? compression.ch_size : 0;
     return name && !strncmp(name, ".zdebug", 7) ? size_in_old_form(section) : 0;
 }
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key, start_devices,
                      succeed, wire, work)
@@ -256,6 +257,19 @@ def dump(number, text, letter='m', last=True, start=0):
     return pieces + (wire.chunk(9, b'', 16, number, ord(letter), start + len(text)) if last else b'')
 
 
+def wait_until(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < until, what)
+        time.sleep(0.01)
+
+
+def dumps_in(folder):
+    """The files of a stream that has ended. A dump has its name when it is on the disk, which the stream does not wait for."""
+    wait_until(lambda: not any(name.startswith('.heapsonde-new') for name in os.listdir(folder)), 'dumps get no names')
+    return sorted(os.listdir(folder))
+
+
 def send_stream(gather, wanted, content, end=True, have=0):
     peer = Peer(gather.port).prove().stream(wanted, pairs={'executable': '/bin/../peer', 'pid': '7', 'shim': 'sampler'})
     peer.want()
@@ -282,7 +296,7 @@ def dumps():
     ended = gather.event('ended')
     expect(ended['file'] == os.path.basename(folder), f'{ended}')
     found = {}
-    for name in os.listdir(folder):
+    for name in dumps_in(folder):
         with open(os.path.join(folder, name), 'rb') as file:
             found[name] = file.read()
     expect(found == {'1.m.heap': b'first', '3.f.heap': b'third' * 20000, '4.x.heap': b'no such kind',
@@ -290,7 +304,7 @@ def dumps():
     expect(all(os.stat(os.path.join(folder, name)).st_mode & 0o777 == 0o600 for name in found), 'others may read it')
     status = os.stat(folder + '.stream')
     expect(status.st_size == len(content), 'the stream has another length')
-    expect(status.st_blocks * 512 < len(content), 'the room of dumps is not given back')
+    wait_until(lambda: os.stat(folder + '.stream').st_blocks * 512 < len(content), 'the room of dumps is not given back')
     gather.stop()
 
 
@@ -346,7 +360,7 @@ def dumps_elsewhere():
     peer.acknowledged(len(content))
     peer.leave()
     gather.event('ended')
-    expect(sorted(os.listdir(folder)) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
+    expect(dumps_in(folder) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
     gather.stop()
 
 
@@ -373,7 +387,7 @@ def dumps_resumed():
     second = Gather('--quota', str(len(content) + 2000), '--quota-remove-oldest')
     send_stream(second, wanted, content, have=cut).leave()
     expect(second.event('ended')['dumps'] == 2, 'not two')
-    expect(os.listdir(folder) == ['2.m.heap'], f'{os.listdir(folder)}')
+    expect(dumps_in(folder) == ['2.m.heap'], f'{os.listdir(folder)}')
     other = trace_id()
     send_stream(second, other, make_header(other, content=1) + dump(1, b'of another' * 5000)).leave()
     second.event('ended')
@@ -393,7 +407,7 @@ def dumps_counted():
     second = Gather()
     send_stream(second, wanted, content, have=cut).leave()
     expect(second.event('ended')['dumps'] == 2, 'not two')
-    expect(sorted(os.listdir(folder)) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
+    expect(dumps_in(folder) == ['1.m.heap', '2.m.heap'], f'{os.listdir(folder)}')
     second.stop()
 
 
