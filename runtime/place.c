@@ -23,6 +23,14 @@ static long open_at(int folder, const char *name, int flags, int mode)
     return HS_SYSTEM4(SYS_openat, folder, name, flags | HS_KERNEL_OPEN_FLAGS, mode);
 }
 
+// An emulator that looks for absolute paths in a folder of its own first (QEMU's -L) takes "/" for that folder; this
+// name it leaves to the kernel.
+static long open_root(void)
+{
+    long root = open_at(AT_FDCWD, "/proc/self/root", FOLDER, 0);
+    return root < 0 ? open_at(AT_FDCWD, "/", FOLDER, 0) : root;
+}
+
 static void leave_for(struct hs_place *place, long folder)
 {
     hs_system_close(place->folder);
@@ -76,7 +84,7 @@ static long start(struct hs_place *place, struct way *way, const char *path)
     way->at = way->text + sizeof way->text - 1 - length;
     __builtin_memcpy(way->at, path, length + 1);
     place->flags = O_NOFOLLOW;
-    place->folder = (int)open_at(AT_FDCWD, *path == '/' ? "/" : ".", FOLDER, 0);
+    place->folder = (int)(*path == '/' ? open_root() : open_at(AT_FDCWD, ".", FOLDER, 0));
     return place->folder < 0 ? place->folder : 0;
 }
 
@@ -85,7 +93,7 @@ static long step(struct hs_place *place, struct way *way, bool last, unsigned *l
 {
     struct hs_file_status status;
     if (*way->at == '/')
-        leave_for(place, open_at(AT_FDCWD, "/", FOLDER, 0));
+        leave_for(place, open_root());
     while (*way->at == '/')
         way->at++;
     if (!take_name(way, place->name))
