@@ -9,8 +9,11 @@
 static uint64_t most;
 static bool given;
 
+// A sanitizer's own memory is far beyond any limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW 1 // the sanitizer's own memory is far beyond any limit
+#define HAS_SHADOW 1
+#elif defined(__has_feature)
+#define HAS_SHADOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #define HAS_SHADOW 0
 #endif

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,11 +22,26 @@ static char folder[] = "/tmp/heapsonde-fuzz-dumps-XXXXXX";
 static struct hs_traces *traces;
 static uint64_t claims;
 
+// A dump has its name when it is on the disk, which another thread sees to.
+static bool has_unsettled(int parent, const char *name)
+{
+    bool found = false;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry && !found; entry = readdir(directory))
+        found = !strncmp(entry->d_name, ".heapsonde-new", 14);
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
 // Everything in a folder of the folder; returns the bytes that were there.
 static uint64_t empty(int parent, const char *name)
 {
     uint64_t bytes = 0;
     struct stat status;
+    while (has_unsettled(parent, name))
+        usleep(100);
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     for (struct dirent *entry = directory ? readdir(directory) : NULL; entry; entry = readdir(directory)) {
