@@ -9,15 +9,6 @@
 static uint64_t most;
 static bool given;
 
-// A sanitizer's own memory is far beyond any limit.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW 1
-#elif defined(__has_feature)
-#define HAS_SHADOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define HAS_SHADOW 0
-#endif
-
 static uint64_t of_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -29,7 +20,7 @@ void hs_memory__limit(uint64_t bytes)
     struct rlimit limit;
     given = bytes != 0;
     most = bytes ? bytes : of_machine();
-    if (!most || HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit))
+    if (!most || !HS_MEMORY_IS_LIMITED || getrlimit(RLIMIT_DATA, &limit))
         return;
     if (most < limit.rlim_cur) {
         limit.rlim_cur = most;

@@ -9,6 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// A sanitizer's own memory is far beyond any limit: commands that are built with one have none.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HS_MEMORY_IS_LIMITED 0
+#elif defined(__has_feature)
+#define HS_MEMORY_IS_LIMITED (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define HS_MEMORY_IS_LIMITED 1
+#endif
+
 // From here on the process takes at most `bytes`; 0: three quarters of what the machine has.
 void hs_memory__limit(uint64_t bytes);
 // 0: hs_memory__limit() was not called.
