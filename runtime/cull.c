@@ -5,6 +5,7 @@
 #include "runtime/config.h"
 #include "runtime/live_blocks.h"
 #include "runtime/memory.h"
+#include "runtime/shared_word.h"
 #include "runtime/slot_record.h"
 
 #include <stdatomic.h>
@@ -302,7 +303,7 @@ static void look_at_slot(const struct hs_slot *slot)
 {
     const uint64_t *records = hs_slot__records(slot);
     uint64_t clock = hs_slot__header(slot)->base_time, first;
-    for (uint32_t word = 0; word < SLOT_WORDS && (first = __atomic_load_n(&records[word], __ATOMIC_ACQUIRE));) {
+    for (uint32_t word = 0; word < SLOT_WORDS && (first = hs_shared_word__load(&records[word]));) {
         const struct hs_slot_record record = hs_slot_record__read(first, &clock);
         const uint64_t *at = records + word;
         if (record.kind == HS_RECORD_WIDE) {
