@@ -15,7 +15,7 @@ CONSOLE_LINES = 25
 
 # A guest's time is what it executes, two nanoseconds for an instruction, and real time while it idles: however long it has to wait
 # for a processor of this machine, it loses neither a tick of its timer nor the share of time that a sample stands for. On
-# MIPS QEMU loses ticks of the timer so.
+# MIPS QEMU loses ticks of the timer, with counted instructions still more.
 COUNTED = " -icount shift=1,sleep=on"
 
 # Debian's name: what QEMU is started with, and the console that the kernel writes to.
