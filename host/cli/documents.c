@@ -262,6 +262,8 @@ void hs_documents__man(FILE *out)
           "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
           "program cannot be run and with 127 when it is not found.\n"
           ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
+          ".TP\n.B HEAPSONDE_SHIMS\nThe folder of the libraries for targets, with a folder for each ABI "
+          "(\\fBheapsonde shims\\fR).\n"
           ".TP\n.B HEAPSONDE_KEY_FILE\nThe key of \\fBgather\\fR and \\fBctl\\fR where \\fB\\-\\-key\\-file\\fR is not "
           "given.\n"
           ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR and \\fBctl serve\\fR where \\fB\\-\\-token\\fR is not "

@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/library.h"
 
+#include "host/shims/shims.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define LIBRARY_NAME "libheapsonde-trace.so"
-
-#ifndef HEAPSONDE_LIBDIR
-#define HEAPSONDE_LIBDIR "/usr/local/lib/heapsonde"
-#endif
-
-static bool beside_binary(const char *folder, char *path, size_t size)
+static int find_installed(char *path, size_t size, struct hs_error *error)
 {
-    char self[PATH_MAX];
-    char full[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length <= 0)
-        return false;
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
-    snprintf(full, sizeof(full), "%s/%s/" LIBRARY_NAME, self, folder);
-    char *real = access(full, R_OK) ? NULL : realpath(full, NULL);
-    if (real)
-        snprintf(path, size, "%s", real);
-    free(real);
-    return real != NULL;
+    const struct hs_abi *abi = hs_abi__of_this_machine();
+    if (abi)
+        return hs_shim__find(abi, HS_SHIM_TRACE, path, size, error);
+    return hs_error__set(error, ENOTSUP, "there is no recording library for this machine");
 }
 
 int hs_library__find(char *path, size_t size, struct hs_error *error)
@@ -46,13 +28,10 @@ int hs_library__find(char *path, size_t size, struct hs_error *error)
         }
         snprintf(path, size, "%s", real);
         free(real);
-    } else if (!beside_binary("../lib", path, size) && !beside_binary("../lib/heapsonde", path, size)) {
-        snprintf(path, size, "%s/" LIBRARY_NAME, HEAPSONDE_LIBDIR);
-        if (access(path, R_OK))
-            return hs_error__set(error, ENOENT,
-                                 "the recording library " LIBRARY_NAME
-                                 " is neither in ../lib beside this program nor in %s; name it in HEAPSONDE_LIBRARY",
-                                 HEAPSONDE_LIBDIR);
+    } else {
+        int result = find_installed(path, size, error);
+        if (result)
+            return result;
     }
     if (!strpbrk(path, ": \t"))
         return 0;

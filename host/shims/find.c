@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/shims/shims.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[] = {
+    [HS_SHIM_TRACE] = "libheapsonde-trace.so",
+    [HS_SHIM_PROF] = "libheapsonde-prof.so",
+};
+
+const char *hs_shim_name(enum hs_shim shim)
+{
+    return names[shim];
+}
+
+// Whether that file is there and for that ABI.
+static bool is_for(const struct hs_abi *abi, const char *file, char *path, size_t size)
+{
+    struct hs_probe probe;
+    if (hs_probe__file(&probe, file) || probe.incomplete || probe.type != ET_DYN || hs_abi__of(&probe) != abi)
+        return false;
+    char *real = realpath(file, NULL);
+    bool fits = real && strlen(real) < size;
+    if (fits)
+        strcpy(path, real);
+    free(real);
+    return fits;
+}
+
+// The folder that this command is in.
+static bool own_folder(char folder[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = 0;
+    *strrchr(folder, '/') = 0;
+    return true;
+}
+
+static bool find_beside(const struct hs_abi *abi, const char *name, char *path, size_t size)
+{
+    char folder[PATH_MAX], file[2 * PATH_MAX];
+    if (!own_folder(folder))
+        return false;
+    snprintf(file, sizeof(file), "%s/" HEAPSONDE_SHIM_DIR_FROM_BINARY "/%s/%s", folder, abi->name, name);
+    if (is_for(abi, file, path, size))
+        return true;
+    snprintf(file, sizeof(file), "%s/../CMakeCache.txt", folder);
+    if (access(file, F_OK))
+        return false;
+    snprintf(file, sizeof(file), "%s/../lib/%s", folder, name);
+    if (is_for(abi, file, path, size))
+        return true;
+    snprintf(file, sizeof(file), "%s/../../%s/lib/%s", folder, abi->name, name);
+    return is_for(abi, file, path, size);
+}
+
+int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_t size, struct hs_error *error)
+{
+    char file[2 * PATH_MAX];
+    const char *name = names[shim];
+    const char *library = getenv("HEAPSONDE_LIBRARY");
+    const char *folder = getenv("HEAPSONDE_SHIMS");
+    if (shim == HS_SHIM_TRACE && library && *library && is_for(abi, library, path, size))
+        return 0;
+    if (folder && *folder) {
+        snprintf(file, sizeof(file), "%s/%s/%s", folder, abi->name, name);
+        if (is_for(abi, file, path, size))
+            return 0;
+        return hs_error__set(error, ENOENT, "there is no %s for %s in %s/%s; correct HEAPSONDE_SHIMS or unset it", name,
+                             abi->name, folder, abi->name);
+    }
+    snprintf(file, sizeof(file), HEAPSONDE_SHIM_DIR "/%s/%s", abi->name, name);
+    if (find_beside(abi, name, path, size) || is_for(abi, file, path, size))
+        return 0;
+    return hs_error__set(error, ENOENT,
+                         "%s for %s is not installed; install the libraries for targets (package heapsonde-shims), or "
+                         "name the folder that holds %s/%s in HEAPSONDE_SHIMS",
+                         name, abi->name, abi->name, name);
+}
