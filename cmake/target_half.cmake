@@ -33,6 +33,14 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/options.txt)
   list(APPEND HEAPSONDE_TARGET_COMPILE_OPTIONS ${options})
 endif()
 
+# arch/NAME/link_options.txt has the largest page of the architecture's kernels: segments are that far apart. AMD64 has one
+# size of pages, and there the code may share a page with what is only read, as elsewhere. The shims are linked without
+# RELRO (cmake/shim_link_options.txt): it would fill their files up to the next border of such a page, by up to 64 KiB, and
+# protects little in them, since the addresses of the real functions are in memory that is written anyway.
+heapsonde_lines(more ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/link_options.txt)
+list(APPEND HEAPSONDE_TARGET_LINK_OPTIONS ${more})
+heapsonde_lines(HEAPSONDE_SHIM_LINK_OPTIONS ${CMAKE_CURRENT_LIST_DIR}/shim_link_options.txt)
+
 # Where arch/NAME/fast_sources.txt is, everything that it does not name is compiled for size, by the options in
 # cmake/small_options.txt, and gcc's own in cmake/small_gcc_options.txt and, found by trial for each architecture, in
 # arch/NAME/small_gcc_options.txt. Not -Oz: gcc's tables then know nothing of the
@@ -138,5 +146,5 @@ function(heapsonde_shim name script)
   set(libraries ${ARGN})
   list(TRANSFORM libraries APPEND _shim)
   heapsonde_target_library(${name} ${script} ${libraries})
-  target_link_options(${name} PRIVATE ${HEAPSONDE_SHIM_OPTIONS} ${HEAPSONDE_LINK_TIME_OPTIONS})
+  target_link_options(${name} PRIVATE ${HEAPSONDE_SHIM_OPTIONS} ${HEAPSONDE_SHIM_LINK_OPTIONS} ${HEAPSONDE_LINK_TIME_OPTIONS})
 endfunction()
