@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is written from the table of commands: help, the man page, the completion for bash.
+// What is written from the table of commands: help, the man page, the completions for bash, zsh and fish.
 #ifndef HEAPSONDE_HOST_CLI_DOCUMENTS_H
 #define HEAPSONDE_HOST_CLI_DOCUMENTS_H
 
@@ -12,6 +12,8 @@ void hs_documents__overview(FILE *out);
 void hs_documents__help(FILE *out, const struct hs_command *command);
 void hs_documents__man(FILE *out);
 void hs_documents__completion(FILE *out);
+void hs_documents__zsh_completion(FILE *out);
+void hs_documents__fish_completion(FILE *out);
 void hs_documents__variables(FILE *out); // what docs/variables.md is
 
 #endif

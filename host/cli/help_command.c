@@ -14,6 +14,14 @@ static int help(const struct hs_arguments *arguments)
         hs_documents__completion(stdout);
         return HS_EXIT_OK;
     }
+    if (hs_arguments__flag(arguments, "zsh-completion")) {
+        hs_documents__zsh_completion(stdout);
+        return HS_EXIT_OK;
+    }
+    if (hs_arguments__flag(arguments, "fish-completion")) {
+        hs_documents__fish_completion(stdout);
+        return HS_EXIT_OK;
+    }
     if (!arguments->operand_count) {
         hs_documents__overview(stdout);
         return HS_EXIT_OK;
@@ -34,6 +42,8 @@ static int help(const struct hs_arguments *arguments)
 static const struct hs_option options[] = {
     {.name = "man", .help = "print the manual page, for 'man -l -'"},
     {.name = "completion", .help = "print the completion script for bash, to be sourced"},
+    {.name = "zsh-completion", .help = "print the one for zsh, to be saved as _heapsonde in a folder of fpath"},
+    {.name = "fish-completion", .help = "print the one for fish, to be sourced"},
     {0},
 };
 

@@ -44,6 +44,9 @@ static bool own_folder(char folder[PATH_MAX])
     return true;
 }
 
+// "%s": the ABI. The first are stripped, as they are installed; the others were built by a build without strip.
+static const char *const in_builds[] = {"../lib/heapsonde/%s", "../../%s/lib/heapsonde/%s", "../lib", "../../%s/lib"};
+
 static bool find_beside(const struct hs_abi *abi, const char *name, char *path, size_t size)
 {
     char folder[PATH_MAX], file[2 * PATH_MAX];
@@ -55,11 +58,14 @@ static bool find_beside(const struct hs_abi *abi, const char *name, char *path, 
     snprintf(file, sizeof(file), "%s/../CMakeCache.txt", folder);
     if (access(file, F_OK))
         return false;
-    snprintf(file, sizeof(file), "%s/../lib/%s", folder, name);
-    if (is_for(abi, file, path, size))
-        return true;
-    snprintf(file, sizeof(file), "%s/../../%s/lib/%s", folder, abi->name, name);
-    return is_for(abi, file, path, size);
+    for (size_t i = 0; i < sizeof(in_builds) / sizeof(in_builds[0]); i++) {
+        char place[128];
+        snprintf(place, sizeof(place), in_builds[i], abi->name, abi->name);
+        snprintf(file, sizeof(file), "%s/%s/%s", folder, place, name);
+        if (is_for(abi, file, path, size))
+            return true;
+    }
+    return false;
 }
 
 int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_t size, struct hs_error *error)

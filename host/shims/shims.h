@@ -48,7 +48,7 @@ const char *hs_shim_name(enum hs_shim shim);
 //   what HEAPSONDE_LIBRARY names (the recording library alone);
 //   ABI/ in the folder that HEAPSONDE_SHIMS names, and nowhere else when it names one;
 //   ../lib/heapsonde/ABI/ as seen from this command, the folder in which it was installed;
-//   in a build folder, also lib/ of this build and of the one beside it that has the ABI's name.
+//   in a build folder, the same folder of this build and of the one beside it that has the ABI's name, then their lib/.
 // 0, or a negative errno with the reason in `error`.
 int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_t size, struct hs_error *error);
 

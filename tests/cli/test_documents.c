@@ -159,6 +159,33 @@ START_TEST(test_formats)
 }
 END_TEST
 
+// What fish itself makes of it, and zsh with its functions of completion replaced by such that print what they are
+// given.
+START_TEST(test_other_shells)
+{
+    struct outcome outcome = run("command -v fish >/dev/null && command -v zsh >/dev/null || exit 9; "
+                                 "$HEAPSONDE help --fish-completion >complete.fish && HOME=$PWD fish --no-config -c "
+                                 "'source complete.fish; complete -C \"heapsonde shims --path mips\" | cut -f 1; "
+                                 "complete -C \"heapsonde ex\" | cut -f 1'");
+    ck_assert_str_eq(outcome.errors, "");
+    ck_assert_str_eq(outcome.output, "mips64\nmips64el\nexport\nextract\n");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE help --zsh-completion >_heapsonde && cat >try <<'END'\n"
+                  "compadd() { }\n_describe() { known=($subcommands); print -rl -- $known }\n_arguments() { print -rl "
+                  "-- \"$@\" }\n"
+                  "words=(heapsonde '') CURRENT=2\n. ./_heapsonde\n"
+                  "for name in ${known%%%%:*}; do words=(heapsonde $name '') CURRENT=3; _heapsonde; done\n"
+                  "END\nzsh -f try");
+    ck_assert_str_eq(outcome.errors, "");
+    for (size_t i = 0; hs_commands[i]; i++) {
+        expect_word("zsh's list", outcome.output, text("%s:%s\n", hs_commands[i]->name, hs_commands[i]->summary));
+        for (const struct hs_option *option = hs_commands[i]->options; option->name; option++)
+            expect_word("zsh's completion", outcome.output, text("--%s[", option->name));
+    }
+    free_outcome(&outcome);
+}
+END_TEST
+
 static void expect_completion(const char *line, const char *expected)
 {
     struct outcome outcome = run("$HEAPSONDE help --completion >completion && cat >try <<'END'\n"
@@ -203,6 +230,7 @@ int main(void)
     tcase_add_test(tests, test_every_option_is_parsed);
     tcase_add_test(tests, test_formats);
     tcase_add_test(tests, test_completion);
+    tcase_add_test(tests, test_other_shells);
     tcase_add_test(tests, test_manual_is_sound);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+include(GNUInstallDirs)
+install(FILES README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT TYPE DOC COMPONENT doc)
+install(FILES third_party/bearssl/LICENSE.txt TYPE DOC COMPONENT doc RENAME LICENSE-BearSSL)
+install(DIRECTORY docs TYPE DOC COMPONENT doc PATTERN pictures EXCLUDE PATTERN decisions EXCLUDE)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+set(HEAPSONDE_TRIPLET x86_64-linux-gnu)
+set(HEAPSONDE_DEBIAN_ARCHITECTURE amd64)
+set(HEAPSONDE_QEMU qemu-x86_64)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+include(${CMAKE_CURRENT_LIST_DIR}/gnu.cmake)
