@@ -2,6 +2,7 @@
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
 #include "host/store/memory.h"
+#include "host/webui/files.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,6 +11,10 @@
 
 #ifndef HEAPSONDE_VERSION
 #define HEAPSONDE_VERSION "unknown"
+#endif
+// A line for each library that the build did without.
+#ifndef HEAPSONDE_LOST
+#define HEAPSONDE_LOST ""
 #endif
 
 static bool reads_files(const struct hs_command *command)
@@ -60,7 +65,9 @@ int main(int argc, char **argv)
         return finish(HS_EXIT_OK);
     }
     if (!strcmp(word, "--version")) {
-        puts("heapsonde " HEAPSONDE_VERSION);
+        fputs("heapsonde " HEAPSONDE_VERSION "\n" HEAPSONDE_LOST, stdout);
+        if (!hs_webui_files[0].path)
+            puts("without the page: it was left out of the build");
         return finish(HS_EXIT_OK);
     }
     const struct hs_command *command = hs_command__find(word);

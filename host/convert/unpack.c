@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#ifdef HEAPSONDE_HAS_ZSTD
 #include <zstd.h>
 
 struct zstd_file {
@@ -45,24 +46,6 @@ static int close_zstd(void *cookie)
     return 0;
 }
 
-static ssize_t read_gzip(void *cookie, char *to, size_t size)
-{
-    int problem = Z_OK;
-    int got = gzread(cookie, to, size < (1u << 30) ? (unsigned)size : 1u << 30);
-    // At an end in the middle zlib hands out what is there, and then nothing.
-    bool cut = !got && (gzerror(cookie, &problem), problem == Z_BUF_ERROR);
-    if (got >= 0 && !cut)
-        return got;
-    errno = cut ? ENODATA : EBADMSG;
-    return -1;
-}
-
-static int close_gzip(void *cookie)
-{
-    gzclose(cookie);
-    return 0;
-}
-
 static FILE *open_zstd(FILE *file)
 {
     struct zstd_file *zstd = calloc(1, sizeof(*zstd));
@@ -79,6 +62,32 @@ static FILE *open_zstd(FILE *file)
     if (!stream)
         close_zstd(zstd);
     return stream;
+}
+#else
+static FILE *open_zstd(FILE *file)
+{
+    fclose(file);
+    errno = ENOTSUP;
+    return NULL;
+}
+#endif
+
+static ssize_t read_gzip(void *cookie, char *to, size_t size)
+{
+    int problem = Z_OK;
+    int got = gzread(cookie, to, size < (1u << 30) ? (unsigned)size : 1u << 30);
+    // At an end in the middle zlib hands out what is there, and then nothing.
+    bool cut = !got && (gzerror(cookie, &problem), problem == Z_BUF_ERROR);
+    if (got >= 0 && !cut)
+        return got;
+    errno = cut ? ENODATA : EBADMSG;
+    return -1;
+}
+
+static int close_gzip(void *cookie)
+{
+    gzclose(cookie);
+    return 0;
 }
 
 // zlib hands on what is not compressed.

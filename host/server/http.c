@@ -12,7 +12,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,33 +80,9 @@ struct upload {
     bool hostless; // or has several
 };
 
-const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name)
-{
-    return hs_uri__value(request->uri, name);
-}
-
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
-
-bool hs_http_request__knows(const struct hs_http_request *request, const char *etag)
-{
-    const char *known = hs_http_request__header(request, MHD_HTTP_HEADER_IF_NONE_MATCH);
-    return known && *etag && strstr(known, etag);
-}
-
-void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int length = vasprintf(&answer->body, format, list);
-    va_end(list);
-    if (length < 0)
-        answer->body = NULL;
-    answer->length = length < 0 ? 0 : (size_t)length;
-    answer->status = status;
-    answer->type = "text/plain";
 }
 
 // ---- connections ----------------------------------------------------------------------------------------------------

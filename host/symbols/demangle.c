@@ -2,10 +2,12 @@
 #include "host/symbols/demangle.h"
 
 #include <ctype.h>
-#include <demangle.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef HEAPSONDE_HAS_IBERTY
+#include <demangle.h>
+#endif
 
 // Longer names come from damaged files or from template metaprograms nobody can read; both can be made to take
 // exponential time to spell out.
@@ -49,6 +51,12 @@ static void drop_suffixes(char *name)
         name[shorter] = 0;
 }
 
+static bool looks_mangled(const char *name)
+{
+    return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "__Z", 3);
+}
+
+#ifdef HEAPSONDE_HAS_IBERTY
 // Copies that the demangler knows of and we do not, " [clone .avx2.0]".
 static void drop_clones(char *name)
 {
@@ -59,11 +67,6 @@ static void drop_clones(char *name)
             return;
         open[-1] = 0;
     }
-}
-
-static bool looks_mangled(const char *name)
-{
-    return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "__Z", 3);
 }
 
 static char *demangled(const char *name)
@@ -79,6 +82,13 @@ static char *demangled(const char *name)
         drop_clones(readable);
     return readable;
 }
+#else
+static char *demangled(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+#endif
 
 char *hs_demangle(const char *name, bool from_table)
 {
