@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/emulator.h"
 
-#include "host/cli/words.h"
+#include "host/board/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

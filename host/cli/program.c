@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/program.h"
 
-#include "host/cli/words.h"
+#include "host/board/words.h"
 #include "host/cli/wrappers.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"

@@ -4,6 +4,7 @@
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
+#include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
 #include "host/cli/run_wrapper.h"
 #include "host/cli/serving.h"
@@ -250,6 +251,15 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
     hs_found_traces__free(&found);
 }
 
+static int after_the_end(const struct hs_arguments *arguments, const struct hs_recording *recording)
+{
+    if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
+        hs_recording__summarize(recording);
+    if (hs_arguments__flag(arguments, "open"))
+        show_trace(arguments, recording);
+    return exit_status(recording->status);
+}
+
 static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
                        const char *pattern)
 {
@@ -277,11 +287,7 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     recording.status = child.status;
     recording.seconds = seconds_between(&began, &ended);
     recording.sysroot = program->emulator.sysroot;
-    if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
-        hs_recording__summarize(&recording);
-    if (hs_arguments__flag(arguments, "open"))
-        show_trace(arguments, &recording);
-    return exit_status(child.status);
+    return after_the_end(arguments, &recording);
 }
 
 // A process that begins when another one has ended would take the file away from it.
@@ -331,6 +337,21 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     return status;
 }
 
+static int run_on_board(const struct hs_arguments *arguments)
+{
+    char *pattern = absolute_pattern(wanted_output(arguments));
+    struct hs_recording recording = {.program = arguments->operands[0],
+                                     .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
+                                     .pattern = pattern,
+                                     .disabled = hs_arguments__flag(arguments, "disabled")};
+    int status =
+        !pattern || check_output(arguments->command, pattern) ? HS_EXIT_FAILURE : hs_run_on(arguments, &recording);
+    if (!status)
+        status = after_the_end(arguments, &recording);
+    free(pattern);
+    return status;
+}
+
 static int run(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX] = "";
@@ -343,6 +364,8 @@ static int run(const struct hs_arguments *arguments)
         return HS_EXIT_USAGE;
     if (!key_is_good(arguments))
         return HS_EXIT_FAILURE;
+    if (hs_arguments__flag(arguments, "on"))
+        return run_on_board(arguments);
     struct hs_error no_library = {.message = ""};
     if (hs_library__find(library, sizeof(library), &no_library))
         *library = 0;
@@ -359,6 +382,17 @@ static const struct hs_option options[] = {
          "the trace to write; %p is the process, %e the program, %t the time in seconds, %n a counter, %% a percent "
          "sign; " DEFAULT_OUTPUT " when not given"},
     {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
+    {.name = "on",
+     .kind = HS_OPTION_TEXT,
+     .argument = "MACHINE",
+     .help = "run the program on another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "
+             "'exec:COMMAND {}', where {} is a script for its sh; docs/boards.md tells more"},
+    {.name = "board-folder",
+     .kind = HS_OPTION_TEXT,
+     .argument = "DIR",
+     .help =
+         "with --on, the folder there that takes the recording library while the program runs; the first of $TMPDIR, "
+         "/tmp and the like that will do when not given"},
     {.name = "sysroot",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",

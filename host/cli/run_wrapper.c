@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/run_wrapper.h"
 
+#include "host/board/words.h"
 #include "host/cli/program.h"
-#include "host/cli/words.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 COMMAND = os.environ["HEAPSONDE_TEST_COMMAND"]
-SHIM = os.environ["HEAPSONDE_TEST_SHIM"]
+SHIM = os.environ.get("HEAPSONDE_TEST_SHIM")
 PROGRAMS = os.environ["HEAPSONDE_TEST_PROGRAMS"]
 ROOT = os.environ.get("HEAPSONDE_TEST_ROOT") or "/"
 
@@ -25,8 +25,9 @@ class Folder(unittest.TestCase):
         return {**kept, **self.environment, **more}
 
     def command(self, *words, stdin=subprocess.DEVNULL, **variables):
+        """In a session of its own: no terminal is asked for anything."""
         return subprocess.run([COMMAND, *words], cwd=self.folder, env=self.variables(variables), stdin=stdin,
-                              capture_output=True, text=True, timeout=300, check=False)
+                              capture_output=True, text=True, timeout=300, check=False, start_new_session=True)
 
     def report(self, trace, *words):
         done = self.command("report", trace, *words)

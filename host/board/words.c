@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/cli/words.h"
+#include "host/board/words.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

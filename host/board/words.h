@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Lines of words as a shell takes and writes them.
-#ifndef HEAPSONDE_HOST_CLI_WORDS_H
-#define HEAPSONDE_HOST_CLI_WORDS_H
+#ifndef HEAPSONDE_HOST_BOARD_WORDS_H
+#define HEAPSONDE_HOST_BOARD_WORDS_H
 
 #include <stddef.h>
 #include <stdio.h>
