@@ -59,6 +59,7 @@ static void last_words(const struct hs_board *board, char *text, size_t size)
 static int no_connection(struct hs_board *board, struct hs_error *error)
 {
     char text[512];
+    hs_session__close_input(&board->keeper);
     int status = hs_session__wait(&board->keeper);
     last_words(board, text, sizeof(text));
     if (*text)

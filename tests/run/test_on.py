@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`heapsonde run --on`: the machine here is a shell of this one, a busybox's, or another user's."""
+import json
 import os
 import shutil
 import signal
@@ -161,8 +162,27 @@ class Here(Board):
         self.assert_one_line(self.run_on(PLAIN, way="exec:sh"), 255, "has no {}")
         self.assert_one_line(self.run_on(PLAIN, way="exec:echo no such board >&2 # {}"), 255, "no such board")
         self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >&-; cat # {}"), 255, "no shell script ran")
         self.assert_one_line(self.run_on(PLAIN, way="telnet:board"), 255, "ssh://")
         self.assert_nothing_left()
+
+    def test_doctor(self):
+        def doctor(*words):
+            done = self.command("doctor", "--json", "--on", *words)
+            found = json.loads(done.stdout)
+            self.assertEqual((done.returncode, done.stderr), (0 if found["recording"] else 1, ""))
+            self.assert_nothing_left()
+            return found["recording"], {check["name"]: check["state"] for check in found["checks"]}
+
+        def all_but(**others):
+            return {**dict.fromkeys(("connection", "program", "library", "folder", "stream"), "works"), **others}
+        self.assertEqual(doctor(SHELL, "--", PLAIN), (True, all_but()))
+        self.assertEqual(doctor(SHELL), (True, all_but()))
+        self.assertEqual(doctor(SHELL, "--", "no-such-program"), (False, all_but(program="fails", library="unasked")))
+        self.assertEqual(doctor(SHELL, "--board-folder", "/no/such", "--", PLAIN),
+                         (False, all_but(folder="fails", stream="unasked")))
+        works, states = doctor("exec:false {}", "--", PLAIN)
+        self.assertEqual((works, states["connection"]), (False, "fails"))
 
     def test_no_folder(self):
         for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
