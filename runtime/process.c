@@ -319,8 +319,9 @@ void hs_process__after_fork(void)
     if (atomic_load(&process.state) != RUNNING || is_this_process())
         return;
     atomic_store(&hs_shared->mode, 0); // also where the kernel did not wipe the page
-    // Forked by a signal handler in the middle of a record, which would go on into the parent's buffer.
-    if (hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER) {
+    // Forked by a signal handler in the middle of a record, which would go on into the parent's buffer; or what is
+    // written to the descriptor is the parent's trace.
+    if ((hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER) || hs_config.output_descriptor >= 0) {
         atomic_store(&process.state, PASSIVE);
         return;
     }

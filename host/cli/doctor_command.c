@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/doctor_on.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/doctor/doctor.h"
@@ -36,8 +37,9 @@ static void write_finding(struct hs_json *json, const struct hs_doctor_check *ch
 static bool examine(const struct hs_doctor_scene *scene, struct hs_json *json)
 {
     bool works = true;
-    for (size_t i = 0; i < hs_doctor_check_count; i++) {
-        const struct hs_doctor_check *check = &hs_doctor_checks[i];
+    size_t count = scene->board ? hs_board_check_count : hs_doctor_check_count;
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_doctor_check *check = scene->board ? &hs_board_checks[i] : &hs_doctor_checks[i];
         struct hs_doctor_finding finding = {.state = HS_DOCTOR_UNASKED};
         check->look(scene, &finding);
         works = works && !(check->needed && finding.state == HS_DOCTOR_FAILS);
@@ -78,8 +80,20 @@ static const char *key_problem(const char *path, struct hs_error *error)
     return result ? error->message : NULL;
 }
 
+static int run_on(const struct hs_arguments *arguments)
+{
+    struct hs_board_scene board;
+    const struct hs_doctor_scene scene = {.board = &board};
+    hs_board_scene__look(&board, hs_arguments__text(arguments, "on", ""),
+                         arguments->operand_count ? arguments->operands[0] : NULL,
+                         hs_arguments__text(arguments, "board-folder", NULL));
+    return report(&scene, hs_arguments__flag(arguments, "json")) ? HS_EXIT_OK : HS_EXIT_FAILURE;
+}
+
 static int run(const struct hs_arguments *arguments)
 {
+    if (hs_arguments__flag(arguments, "on"))
+        return run_on(arguments);
     char library[PATH_MAX];
     struct hs_error library_error = {.message = ""}, program_error = {.message = ""}, key_error = {.message = ""};
     struct hs_program program = {0};
@@ -95,8 +109,8 @@ static int run(const struct hs_arguments *arguments)
         scene.library = library;
     scene.key_problem = key_problem(scene.key_file, &key_error);
     if (arguments->operand_count) {
-        const char *compared = scene.library ? scene.library : "";
-        if (hs_program__prepare(&program, arguments->operands, compared, &program_error))
+        const char *compared = scene.library ? scene.library : "", *const none[] = {NULL};
+        if (hs_program__prepare(&program, arguments->operands, compared, none, &program_error))
             scene.program_problem = program_error.message;
         scene.program = program.path;
     }
@@ -112,6 +126,14 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",
      .help = "the folder in which traces will be written, this one when not given"},
+    {.name = "on",
+     .kind = HS_OPTION_TEXT,
+     .argument = "MACHINE",
+     .help = "look at another machine, as run --on does before it runs a program there"},
+    {.name = "board-folder",
+     .kind = HS_OPTION_TEXT,
+     .argument = "DIR",
+     .help = "with --on, the folder there that is to take the recording library"},
     {0},
 };
 

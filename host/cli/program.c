@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/program.h"
 
+#include "host/board/words.h"
 #include "host/cli/wrappers.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
@@ -164,17 +165,41 @@ static int check_library(const char *target, const struct hs_probe *probe, const
     return HS_EXIT_CANNOT_RUN;
 }
 
+// Whether a program, named itself, is for another machine than this one, and such are recorded.
+static const struct hs_abi *foreign_abi(const struct hs_program *program, const char *path,
+                                        const struct hs_probe *probe)
+{
+    const struct hs_abi *abi = hs_abi__of(probe);
+    bool is_named = program->path && !strcmp(path, program->path);
+    return is_named && abi != hs_abi__of_this_machine() ? abi : NULL;
+}
+
+static int check_foreign(struct hs_program *program, const char *target, const struct hs_abi *abi,
+                         const struct hs_probe *probe, struct hs_error *error)
+{
+    int result = hs_emulator__find(&program->emulator, target, abi, probe, program->sysroots, error);
+    if (!probe->has_interpreter)
+        result = hs_error__set(error, ENOEXEC,
+                               "heapsonde cannot record %s: it is a statically linked program for %s, so no loader can "
+                               "add the recording library to it; link it dynamically",
+                               target, abi->what);
+    program->is_emulated = !result;
+    return result;
+}
+
 // `is_loaded`: a loader that the user named takes the file, and not the kernel.
-static int check_elf(const char *target, const char *path, const struct hs_probe *probe, bool is_loaded,
-                     const char *library, struct hs_error *error)
+static int check_elf(struct hs_program *program, const char *target, const char *path, const struct hs_probe *probe,
+                     bool is_loaded, const char *library, struct hs_error *error)
 {
     if (!is_intact(probe)) {
         hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", target);
         return HS_EXIT_CANNOT_RUN;
     }
-    int result = check_library(target, probe, library, error);
+    const struct hs_abi *foreign = is_loaded ? NULL : foreign_abi(program, path, probe);
+    int result =
+        foreign ? check_foreign(program, target, foreign, probe, error) : check_library(target, probe, library, error);
     if (result)
-        return result;
+        return HS_EXIT_CANNOT_RUN;
     if (is_loaded ? !probe->has_dynamic : !probe->has_interpreter) {
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
@@ -190,7 +215,7 @@ static int check_elf(const char *target, const char *path, const struct hs_probe
                       target, sanitizer);
         return HS_EXIT_CANNOT_RUN;
     }
-    const char *elevated = is_loaded ? NULL : elevation(path);
+    const char *elevated = is_loaded || foreign ? NULL : elevation(path);
     if (elevated) {
         hs_error__set(error, EPERM,
                       "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
@@ -244,7 +269,7 @@ static int check_loaded(struct hs_program *program, const char *library, struct 
     if (hs_probe__file(&probe, path) || probe.kind != HS_PROBE_ELF)
         return 0;
     program->recorded = strdup(path);
-    return check_elf(path, path, &probe, true, library, error);
+    return check_elf(program, path, path, &probe, true, library, error);
 }
 
 // ---- scripts -------------------------------------------------------------------------------------------------------
@@ -322,7 +347,7 @@ static int check_target(struct hs_program *program, const char *library, struct 
             char target[512];
             name_target(target, sizeof(target), program->name, path);
             program->recorded = strdup(path);
-            return check_elf(target, path, &probe, false, library, error);
+            return check_elf(program, target, path, &probe, false, library, error);
         }
         // The shell runs files without a known beginning.
         if (probe.kind == HS_PROBE_OTHER)
@@ -338,6 +363,23 @@ static int check_target(struct hs_program *program, const char *library, struct 
     hs_error__set(error, ELOOP, "%s: its #! lines lead from script to script; name the interpreter itself",
                   program->name);
     return HS_EXIT_CANNOT_RUN;
+}
+
+// QEMU takes the program's place.
+static int emulate(struct hs_program *program, struct hs_error *error)
+{
+    program->emulated_words = hs_emulator__words(&program->emulator, program->path, program->arguments, true);
+    char *path = strdup(program->emulator.path);
+    if (!path || !program->emulated_words) {
+        free(path);
+        hs_error__set(error, ENOMEM, "%s: out of memory", program->name);
+        return HS_EXIT_CANNOT_RUN;
+    }
+    free(program->path);
+    free(program->arguments);
+    program->path = path;
+    program->arguments = program->emulated_words;
+    return 0;
 }
 
 static int prepare(struct hs_program *program, char **argv, bool elsewhere, const char *library, struct hs_error *error)
@@ -357,13 +399,16 @@ static int prepare(struct hs_program *program, char **argv, bool elsewhere, cons
         return 0;
     if (!result)
         result = check_preloaded(program, error);
-    return result ? result : check_target(program, library, error);
+    if (!result)
+        result = check_target(program, library, error);
+    return !result && program->is_emulated ? emulate(program, error) : result;
 }
 
-int hs_program__prepare(struct hs_program *program, char **argv, const char *library, struct hs_error *error)
+int hs_program__prepare(struct hs_program *program, char **argv, const char *library, const char *const *sysroots,
+                        struct hs_error *error)
 {
     const struct hs_wrapped wrapped = hs_wrappers__look(argv);
-    *program = (struct hs_program){.words = argv, .wrapped = wrapped.program};
+    *program = (struct hs_program){.words = argv, .wrapped = wrapped.program, .sysroots = sysroots};
     int result = prepare(program, argv + wrapped.program, wrapped.elsewhere, library, error);
     if (!result && wrapped.program)
         result = find_program(argv[0], &program->wrapper, error);
@@ -372,10 +417,25 @@ int hs_program__prepare(struct hs_program *program, char **argv, const char *lib
     return result;
 }
 
+char **hs_program__unrecorded_words(const struct hs_program *program, char **argv)
+{
+    size_t count = hs_words__count(argv);
+    if (program->emulator.path && program->path)
+        return hs_emulator__words(&program->emulator, program->path, argv, false);
+    char **words = calloc(count + 1, sizeof(*words));
+    for (size_t i = 0; words && i < count; i++)
+        words[i] = strdup(argv[i]);
+    return words;
+}
+
 void hs_program__free(struct hs_program *program)
 {
     free(program->path);
-    free(program->arguments);
+    if (program->emulated_words)
+        hs_words__free(program->emulated_words);
+    else
+        free(program->arguments);
+    hs_emulator__free(&program->emulator);
     free(program->interpreter);
     free(program->script);
     free(program->recorded);

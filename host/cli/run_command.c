@@ -4,7 +4,9 @@
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
+#include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
+#include "host/cli/run_wrapper.h"
 #include "host/cli/serving.h"
 #include "host/cli/subject.h"
 #include "host/cli/variables.h"
@@ -190,9 +192,24 @@ static int exit_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// QEMU itself is not recorded: it is told what to preload, and hands on the rest of the environment.
+static int start_emulated(struct hs_child *child, const struct hs_program *program)
+{
+    if (!program->wrapper)
+        return hs_child__run(child, program->path, program->arguments, environ);
+    char *none[] = {NULL};
+    char **words =
+        hs_wrappers__with_variables(program->words, program->wrapped, program->env, none, program->arguments);
+    int result = words ? hs_child__run(child, program->wrapper, words, environ) : -ENOMEM;
+    free(words);
+    return result;
+}
+
 static int start(struct hs_child *child, const struct hs_program *program, const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
+    if (program->is_emulated)
+        return start_emulated(child, program);
     char *preload = preloading(library);
     preloaded_before = before ? strdup(before) : NULL;
     char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
@@ -234,6 +251,15 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
     hs_found_traces__free(&found);
 }
 
+static int after_the_end(const struct hs_arguments *arguments, const struct hs_recording *recording)
+{
+    if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
+        hs_recording__summarize(recording);
+    if (hs_arguments__flag(arguments, "open"))
+        show_trace(arguments, recording);
+    return exit_status(recording->status);
+}
+
 static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
                        const char *pattern)
 {
@@ -260,11 +286,8 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     recording.pid = child.pid;
     recording.status = child.status;
     recording.seconds = seconds_between(&began, &ended);
-    if (!hs_arguments__flag(arguments, "quiet"))
-        hs_recording__summarize(&recording);
-    if (hs_arguments__flag(arguments, "open"))
-        show_trace(arguments, &recording);
-    return exit_status(child.status);
+    recording.sysroot = program->emulator.sysroot;
+    return after_the_end(arguments, &recording);
 }
 
 // A process that begins when another one has ended would take the file away from it.
@@ -277,14 +300,31 @@ static bool names_each_process(const struct hs_arguments *arguments, const char 
     return false;
 }
 
-static int prepare_and_run(const struct hs_arguments *arguments, const char *library)
+// What cannot be recorded ends the run, but for one that stands before every test.
+static int cannot_record(const struct hs_arguments *arguments, const struct hs_program *program, int status,
+                         const char *reason)
+{
+    hs_complain(arguments->command, "%s", reason);
+    if (status == HS_EXIT_CANNOT_RUN && hs_arguments__flag(arguments, "wrapper"))
+        return hs_run_wrapper__run_unrecorded(arguments, program);
+    return status;
+}
+
+static int prepare_and_run(const struct hs_arguments *arguments, const char *library, const struct hs_error *no_library)
 {
     struct hs_program program;
     struct hs_error error = {.message = ""};
-    int status = hs_program__prepare(&program, arguments->operands, library, &error);
+    size_t count;
+    const char **sysroots = hs_arguments__texts(arguments, "sysroot", &count);
+    if (!sysroots)
+        return HS_EXIT_FAILURE;
+    int status = hs_program__prepare(&program, arguments->operands, library, sysroots, &error);
     char *pattern = status ? NULL : absolute_pattern(wanted_output(arguments));
     if (status) {
-        hs_complain(arguments->command, "%s", error.message);
+        status = cannot_record(arguments, &program, status, error.message);
+    } else if (no_library->message[0] && !program.is_emulated) {
+        status = HS_EXIT_FAILURE;
+        hs_complain(arguments->command, "%s", no_library->message);
     } else if (!pattern || check_output(arguments->command, pattern)) {
         status = HS_EXIT_FAILURE;
     } else {
@@ -293,12 +333,30 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     }
     hs_program__free(&program);
     free(pattern);
+    free((void *)(uintptr_t)sysroots);
+    return status;
+}
+
+static int run_on_board(const struct hs_arguments *arguments)
+{
+    char *pattern = absolute_pattern(wanted_output(arguments));
+    struct hs_recording recording = {.program = arguments->operands[0],
+                                     .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
+                                     .pattern = pattern,
+                                     .disabled = hs_arguments__flag(arguments, "disabled")};
+    int status =
+        !pattern || check_output(arguments->command, pattern) ? HS_EXIT_FAILURE : hs_run_on(arguments, &recording);
+    if (!status)
+        status = after_the_end(arguments, &recording);
+    free(pattern);
     return status;
 }
 
 static int run(const struct hs_arguments *arguments)
 {
-    char library[PATH_MAX];
+    char library[PATH_MAX] = "";
+    if (hs_run_wrapper__has_more(arguments))
+        return hs_run_wrapper__with_more(arguments, run);
     if (!names_each_process(arguments, wanted_output(arguments)) || !options_are_right(arguments))
         return HS_EXIT_USAGE;
     set_variables(arguments);
@@ -306,12 +364,12 @@ static int run(const struct hs_arguments *arguments)
         return HS_EXIT_USAGE;
     if (!key_is_good(arguments))
         return HS_EXIT_FAILURE;
-    struct hs_error error = {.message = ""};
-    if (hs_library__find(library, sizeof(library), &error)) {
-        hs_complain(arguments->command, "%s", error.message);
-        return HS_EXIT_FAILURE;
-    }
-    return prepare_and_run(arguments, library);
+    if (hs_arguments__flag(arguments, "on"))
+        return run_on_board(arguments);
+    struct hs_error no_library = {.message = ""};
+    if (hs_library__find(library, sizeof(library), &no_library))
+        *library = 0;
+    return prepare_and_run(arguments, library, &no_library);
 }
 
 static const struct hs_option options[] = {
@@ -324,6 +382,27 @@ static const struct hs_option options[] = {
          "the trace to write; %p is the process, %e the program, %t the time in seconds, %n a counter, %% a percent "
          "sign; " DEFAULT_OUTPUT " when not given"},
     {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
+    {.name = "on",
+     .kind = HS_OPTION_TEXT,
+     .argument = "MACHINE",
+     .help = "run the program on another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "
+             "'exec:COMMAND {}', where {} is a script for its sh; docs/boards.md tells more"},
+    {.name = "board-folder",
+     .kind = HS_OPTION_TEXT,
+     .argument = "DIR",
+     .help =
+         "with --on, the folder there that takes the recording library while the program runs; the first of $TMPDIR, "
+         "/tmp and the like that will do when not given"},
+    {.name = "sysroot",
+     .kind = HS_OPTION_DIRECTORY,
+     .argument = "DIR",
+     .help = "a copy of the root folder of the program's machine, for a program that QEMU's user mode runs because it "
+             "is for another one",
+     .repeatable = true},
+    {.name = "wrapper",
+     .help =
+         "stand before the tests of a build (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): take more options "
+         "from the variable HEAPSONDE_RUN_OPTIONS, print no summary, and run what cannot be recorded as it is"},
     {.name = "open",
      .help = "then show the trace in the browser, as 'heapsonde server --open' does, until it is interrupted"},
     {.name = "free-stacks",
@@ -488,7 +567,8 @@ const struct hs_command hs_command_run = {
     .description =
         "Runs the program with its standard streams untouched, records every allocation into a trace, and "
         "prints a few lines at the end. Where PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, taskset "
-        "or time, or a dynamic loader, the program behind it is recorded. The exit status is the program's. SIGINT, "
+        "or time, or a dynamic loader, the program behind it is recorded. A program for another machine is run by "
+        "QEMU's user mode. The exit status is the program's. SIGINT, "
         "SIGTERM, SIGQUIT, SIGHUP, "
         "SIGUSR1 and SIGUSR2 are passed on to it.",
     .operand = HS_OPERAND_PROGRAM,

@@ -134,8 +134,10 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
         add_others(stream, recording, summary, found);
         fclose(stream);
     }
-    fprintf(stderr, "heapsonde: wrote %s (%s)%s; next: heapsonde report %s\n", found->path,
-            hs_text__bytes(summary->file_size).text, note ? note : "", found->path);
+    bool sysroot = recording->sysroot != NULL;
+    fprintf(stderr, "heapsonde: wrote %s (%s)%s; next: heapsonde report %s%s%s%s\n", found->path,
+            hs_text__bytes(summary->file_size).text, note ? note : "", sysroot ? "--sysroot " : "",
+            sysroot ? recording->sysroot : "", sysroot ? " " : "", found->path);
     free(note);
 }
 
@@ -185,7 +187,9 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
     struct hs_store *store = NULL;
     struct hs_error error = {.message = ""};
     hs_progress__start(&progress, "heapsonde: reading the trace", true);
-    struct hs_import_options options = {.progress = hs_progress__update, .context = &progress};
+    const char *folders[] = {recording->sysroot};
+    const struct hs_symbols_options symbols = {.sysroots = folders, .sysroot_count = recording->sysroot != NULL};
+    struct hs_import_options options = {.symbols = &symbols, .progress = hs_progress__update, .context = &progress};
     int result = hs_import__open(found->path, &options, &store, &error);
     hs_progress__end(&progress);
     if (result) {

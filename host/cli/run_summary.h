@@ -10,6 +10,7 @@
 struct hs_recording {
     const char *program; // as the user called it
     const char *path;    // of the file that is recorded; NULL: not known
+    const char *sysroot; // with which the trace is read; NULL: none
     const char *pattern; // of the trace's path, absolute
     pid_t pid;
     int status; // as waitpid gives it

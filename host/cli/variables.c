@@ -103,6 +103,7 @@ const struct hs_variable hs_variables[] = {
     NUMBER("SPILL_SIZE", "BYTES", "how much it keeps there; 64 MiB"),
     COMMAND("LIBRARY", "FILE", "the recording library that run preloads"),
     COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so"),
+    COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, as a shell takes them"),
     COMMAND("TOKEN", "TEXT", "the token of server and ctl serve where --token is not given"),
     COMMAND("ANNOUNCE_PORT", "N", "where gather listens for the announcements of devices"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE"),

@@ -23,8 +23,11 @@ enum hs_doctor_event {
     HS_DOCTOR_KERNEL_STACKS // the task clock, with what the kernel does
 };
 
+struct hs_board_scene;
+
 // How the machine is asked. All return 0 or a negative errno.
 struct hs_doctor_scene {
+    const struct hs_board_scene *board; // of another machine, for checks of such alone; the rest is then empty
     const char *root;    // before /proc and /sys; "" on the machine itself
     const char *folder;  // in which traces will be written
     const char *library; // the recording library, NULL when there is none

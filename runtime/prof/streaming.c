@@ -55,8 +55,9 @@ void hs_streaming__after_fork(void)
     hs_dump_pieces__reset();
     hs_stream__reset();
     *live() = (struct hs_live){0};
-    // QEMU's user mode does not survive a thread that a forked child starts.
-    atomic_store(&hs_streaming_is_due, !streaming.emulated);
+    // QEMU's user mode does not survive a thread that a forked child starts. What is written to the descriptor is of
+    // the parent alone.
+    atomic_store(&hs_streaming_is_due, !streaming.emulated && hs_config.output_descriptor < 0);
 }
 
 void hs_streaming__begin_if_due(void)

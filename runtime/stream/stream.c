@@ -15,6 +15,7 @@
 #include "runtime/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -346,6 +347,9 @@ bool hs_stream__begin(const void *file_header, size_t size)
         hs_log(HS_LOG_ERROR, "nothing is streamed: out of memory", NULL, 0);
         return false;
     }
+    // The programs that this one starts are not to keep its reader waiting.
+    if (hs_config.output_descriptor >= 0)
+        HS_SYSTEM3(SYS_fcntl, hs_config.output_descriptor, F_SETFD, FD_CLOEXEC);
     hs_stream.live = &((const struct hs_file_header *)file_header)->live;
     hs_stream.header = file_header;
     hs_stream.process = (uint32_t)hs_system_getpid();

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/board/board.h"
+
+#include "host/board/stripped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { ROOM_KIB = 512, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+// ---- connecting ----------------------------------------------------------------------------------------------------
+
+static int prepare(struct hs_board *board, struct hs_error *error)
+{
+    unsigned char random[16];
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return hs_error__set(error, EIO, "there are no random numbers");
+    for (size_t i = 0; i < sizeof(random); i++)
+        snprintf(board->nonce + 2 * i, 3, "%02x", random[i]);
+    board->errors = memfd_create("errors", MFD_CLOEXEC);
+    if (board->errors >= 0 && !fcntl(board->errors, F_SETFL, O_APPEND))
+        return 0;
+    return hs_error__set(error, errno, "no temporary file can be made: %s", strerror(errno));
+}
+
+int hs_board__start(struct hs_board *board, struct hs_session *session, char *script, enum hs_session_role role,
+                    int input, int output, int errors)
+{
+    bool in_front = role == HS_SESSION_TERMINAL;
+    if (!script)
+        return -ENOMEM;
+    int result = hs_session__start(session, &board->address, script, role, input, output,
+                                   errors < 0 ? board->errors : errors, in_front);
+    free(script);
+    return result;
+}
+
+// The last line that was said on standard error.
+static void last_words(const struct hs_board *board, char *text, size_t size)
+{
+    char all[8192];
+    ssize_t length = pread(board->errors, all, sizeof(all) - 1, 0);
+    all[length > 0 ? length : 0] = 0;
+    for (size_t end = strlen(all); end && strchr("\r\n", all[end - 1]);)
+        all[--end] = 0;
+    const char *line = strrchr(all, '\n');
+    const char *advice = hs_board_address__advice(&board->address, all);
+    snprintf(text, size, "%s", *advice ? advice : line ? line + 1 : all);
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' ';
+}
+
+static int no_connection(struct hs_board *board, struct hs_error *error)
+{
+    char text[512];
+    hs_session__close_input(&board->keeper);
+    int status = hs_session__wait(&board->keeper);
+    last_words(board, text, sizeof(text));
+    if (*text)
+        return hs_error__set(error, ECONNREFUSED, "%s cannot be reached: %s", board->address.text, text);
+    return hs_error__set(error, ECONNREFUSED,
+                         "%s cannot be reached: no shell script ran there (exit status %d); try 'echo hello' the same "
+                         "way",
+                         board->address.text, status);
+}
+
+// ---- what was found ------------------------------------------------------------------------------------------------
+
+static void take(char *to, size_t size, const char *value)
+{
+    snprintf(to, size, "%s", value);
+}
+
+static int read_program(struct hs_board *board, const char *count)
+{
+    size_t size = strtoul(count, NULL, 10);
+    if (size > HS_BOARD_PROGRAM_BYTES)
+        return -EPROTO;
+    uint8_t *bytes = malloc(size + 1);
+    int result = !bytes ? -ENOMEM : fread(bytes, 1, size, board->words) != size ? -EPROTO : 0;
+    if (!result && size)
+        hs_probe__bytes(&board->probe, bytes, size);
+    free(bytes);
+    return result;
+}
+
+// 1: that was the last line.
+static int take_line(struct hs_board *board, const char *key, const char *value)
+{
+    size_t used = strlen(board->refused);
+    if (!strcmp(key, "kernel"))
+        take(board->kernel, sizeof(board->kernel), value);
+    else if (!strcmp(key, "machine"))
+        take(board->machine, sizeof(board->machine), value);
+    else if (!strcmp(key, "user"))
+        take(board->user, sizeof(board->user), value);
+    else if (!strcmp(key, "program"))
+        take(board->program, sizeof(board->program), value);
+    else if (!strcmp(key, "state"))
+        take(board->program_state, sizeof(board->program_state), value);
+    else if (!strcmp(key, "folder"))
+        take(board->folder, sizeof(board->folder), value);
+    else if (!strcmp(key, "stream"))
+        board->streams = !strcmp(value, "yes");
+    else if (!strcmp(key, "refused"))
+        snprintf(board->refused + used, sizeof(board->refused) - used, "%s%s", used ? ", " : "", value);
+    else if (!strcmp(key, "bytes"))
+        return read_program(board, value);
+    return !strcmp(key, "ready");
+}
+
+static int look(struct hs_board *board)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int result = 0;
+    bool greeted = false;
+    while (result == 0) {
+        ssize_t length = getline(&line, &room, board->words);
+        if (length <= 0) {
+            result = -EPIPE;
+            break;
+        }
+        while (length && strchr("\r\n", line[length - 1]))
+            line[--length] = 0;
+        char *value = strchr(line, ' ');
+        if (value)
+            *value++ = 0;
+        // What a login shell says of itself comes first.
+        greeted |= !strcmp(line, "heapsonde-board");
+        if (greeted)
+            result = take_line(board, line, value ? value : "");
+    }
+    free(line);
+    return result < 0 ? result : 0;
+}
+
+// A folder that is quoted for a shell there is one without anything to quote.
+static bool is_plain(const char *folder)
+{
+    return !strchr(folder, '\'') && !strchr(folder, '\n');
+}
+
+int hs_board__open(struct hs_board *board, const char *address, const char *program, const char *folder,
+                   struct hs_error *error)
+{
+    *board = (struct hs_board){.errors = -1};
+    int result = prepare(board, error);
+    if (!result)
+        result = hs_board_address__read(&board->address, address, error);
+    if (result)
+        return result;
+    const struct hs_board_wish wish = {program, folder, board->nonce, ROOM_KIB};
+    result = hs_board__start(board, &board->keeper, hs_board_script__keep(&wish), HS_SESSION_FIRST, HS_SESSION_PIPE,
+                             HS_SESSION_PIPE, -1);
+    board->words = result ? NULL : fdopen(board->keeper.output, "r");
+    if (!board->words)
+        return hs_error__set(error, ENOMEM, "%s cannot be reached: %s", address, strerror(result ? -result : errno));
+    board->keeper.output = -1;
+    return look(board) || !is_plain(board->folder) ? no_connection(board, error) : 0;
+}
+
+// ---- the program ---------------------------------------------------------------------------------------------------
+
+static int refuse_state(const struct hs_board *board, const char *name, struct hs_error *error)
+{
+    const char *state = board->program_state, *where = board->address.text;
+    if (!strcmp(state, "missing")) {
+        hs_error__set(error, ENOENT, "%s was not found on %s; check the name, which is one of that machine", name,
+                      where);
+        return EXIT_NOT_FOUND;
+    }
+    if (!strcmp(state, "folder"))
+        hs_error__set(error, EISDIR, "%s is a folder on %s; name a program in it", name, where);
+    else if (!strcmp(state, "not-executable"))
+        hs_error__set(error, EACCES, "%s is not executable by user %s on %s; 'chmod +x' it there", name, board->user,
+                      where);
+    else if (!strcmp(state, "set-uid"))
+        hs_error__set(error, EPERM,
+                      "heapsonde cannot record %s: it is set-uid, and for such programs the loader ignores LD_PRELOAD; "
+                      "log in to %s as its owner",
+                      name, where);
+    else
+        return 0;
+    return EXIT_CANNOT_RUN;
+}
+
+static int refuse_kind(const struct hs_board *board, const char *name, struct hs_error *error)
+{
+    char buffer[32];
+    const struct hs_probe *probe = &board->probe;
+    if (!strcmp(board->program_state, "unreadable") || probe->kind == HS_PROBE_OTHER)
+        return hs_error__set(error, ENOEXEC,
+                             "heapsonde cannot tell what kind of program %s on %s is; name a program that can be read "
+                             "there, or the interpreter that runs it",
+                             name, board->address.text);
+    if (probe->kind == HS_PROBE_SCRIPT)
+        return hs_error__set(error, ENOEXEC, "%s on %s is a script; name its interpreter before it, as in '%s %s'",
+                             name, board->address.text, probe->interpreter, name);
+    if (!hs_abi__of(probe))
+        return hs_error__set(error, ENOEXEC,
+                             "heapsonde cannot record %s: there is no recording library for %d-bit %s programs; "
+                             "'heapsonde shims' lists those that there are",
+                             name, probe->pointer_size * 8, hs_machine_name(probe->machine, buffer));
+    if (!probe->has_interpreter)
+        return hs_error__set(error, ENOEXEC,
+                             "heapsonde cannot record %s: it is statically linked, so no loader can add the recording "
+                             "library to it; link it dynamically, or link libheapsonde-trace.so into it",
+                             name);
+    return 0;
+}
+
+int hs_board__check_program(struct hs_board *board, const char *name, struct hs_error *error)
+{
+    struct hs_error reason = {.message = ""};
+    int status = refuse_state(board, name, error);
+    if (status)
+        return status;
+    if (refuse_kind(board, name, error))
+        return EXIT_CANNOT_RUN;
+    board->abi = hs_abi__of(&board->probe);
+    if (!hs_shim__find(board->abi, HS_SHIM_TRACE, board->library, sizeof(board->library), &reason))
+        return 0;
+    hs_error__set(error, ENOENT, "heapsonde cannot record %s: %s", name, reason.message);
+    return EXIT_CANNOT_RUN;
+}
+
+// ---- the library ---------------------------------------------------------------------------------------------------
+
+int hs_board__send_library(struct hs_board *board, struct hs_error *error)
+{
+    struct hs_session session;
+    size_t size = 0;
+    char text[512];
+    if (!*board->folder)
+        return hs_error__set(error, ENOSPC,
+                             "no folder of %s takes the recording library: %s; name one with --board-folder",
+                             board->address.text, *board->refused ? board->refused : "none is there");
+    int fd = hs_stripped__open(board->library, &size, error);
+    if (fd < 0)
+        return fd;
+    int result = hs_board__start(board, &session, hs_board_script__send(board->folder, size), HS_SESSION_OTHER, fd,
+                                 HS_SESSION_NOTHING, -1);
+    close(fd);
+    if (!result && hs_session__wait(&session) == 0)
+        return 0;
+    last_words(board, text, sizeof(text));
+    return hs_error__set(error, EIO, "the recording library does not get to %s of %s: %s", board->folder,
+                         board->address.text, *text ? text : "the connection ended");
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+static int read_status(struct hs_board *board)
+{
+    char line[64] = "";
+    while (board->words && fgets(line, sizeof(line), board->words))
+        if (!strncmp(line, "status ", 7))
+            return line[7] == 'n' ? -1 : atoi(line + 7);
+    return -2;
+}
+
+void hs_board__close(struct hs_board *board, int *status)
+{
+    hs_session__close_input(&board->keeper);
+    int found = read_status(board);
+    if (status)
+        *status = found;
+    if (board->words)
+        fclose(board->words);
+    hs_session__wait(&board->keeper);
+    if (board->errors >= 0)
+        close(board->errors);
+    hs_board_address__free(&board->address);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/board/script.h"
+
+#include "host/board/words.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- keep ----------------------------------------------------------------------------------------------------------
+
+static const char greeting[] = "LC_ALL=C; export LC_ALL; umask 077\n"
+                               "say() { printf '%s\\n' \"$*\"; }\n"
+                               "say heapsonde-board 1\n"
+                               "say kernel \"$(uname -s) $(uname -r)\"\n"
+                               "say machine \"$(uname -m)\"\n"
+                               "say user \"$(id -u)\"\n";
+
+// 'command -v' would name what the shell can do itself. A link is what it leads to: dd and test follow it.
+static const char look_at_program[] = "case $p in */*) ;; *) IFS=:; for c in $PATH; do\n"
+                                      "  if [ -f \"$c/$p\" ] && [ -x \"$c/$p\" ]; then p=$c/$p; break; fi\n"
+                                      "done; unset IFS ;; esac\n"
+                                      "case $p in */*) ;; *) p= ;; esac\n"
+                                      "say program \"$p\"\n"
+                                      "if [ ! -e \"$p\" ]; then say state missing\n"
+                                      "elif [ -d \"$p\" ]; then say state folder\n"
+                                      "elif [ ! -x \"$p\" ]; then say state not-executable\n"
+                                      "elif [ -u \"$p\" ] && [ ! -O \"$p\" ]; then say state set-uid\n"
+                                      "elif [ ! -r \"$p\" ]; then say state unreadable\n"
+                                      "else say state good; fi\n";
+
+// Whether files may be mapped as code is what a small script shows.
+static const char make_folder[] =
+    "d=\n"
+    "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
+    "for c in \"$@\"; do\n"
+    "  t=; case $c in /*) ;; *) continue ;; esac\n"
+    "  case $c in *[:\\ ]*) continue ;; esac\n"
+    "  if [ ! -d \"$c\" ]; then no \"$c\" 'is not there'; continue; fi\n"
+    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" 'cannot be written'; continue; fi\n"
+    "  t=$c/$nonce\n"
+    "  if ! { printf '#!%s\\nexit 0\\n' \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
+    "    no \"$c\" 'is full'; continue; fi\n"
+    "  chmod 700 \"$t/x\"\n"
+    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" 'holds no code (noexec)'; continue; fi\n"
+    "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf '%s' \"$f\"; })\n"
+    "  case $f in ''|*[!0-9]*) f=$need ;; esac\n"
+    "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"has only $f KiB free\"; continue; fi\n"
+    "  rm -f \"$t/x\"; d=$t; break\n"
+    "done\n"
+    "say folder \"$d\"\n"
+    "if [ -n \"$d\" ] && { mkfifo \"$d/trace\" || mknod \"$d/trace\" p; } 2>/dev/null; then say stream yes\n"
+    "else say stream no; fi\n";
+
+static const char show_program[] = "if [ -f \"$p\" ] && [ -r \"$p\" ]; then\n"
+                                   "  n=$(wc -c <\"$p\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
+                                   "  say bytes \"$n\"; dd if=\"$p\" bs=4096 count=16 2>/dev/null\n"
+                                   "else say bytes 0; fi\n";
+
+// Opening the pipe for both ends sets free who waits for the other one.
+static const char let_go[] = "say ready\n"
+                             "cat >/dev/null\n"
+                             "[ -n \"$d\" ] || { say status none; exit 0; }\n"
+                             "s=none\n"
+                             "if [ -r \"$d/status\" ]; then read -r s <\"$d/status\"\n"
+                             "elif [ -r \"$d/pid\" ]; then read -r k <\"$d/pid\"; kill -HUP \"$k\" 2>/dev/null; fi\n"
+                             "if [ -p \"$d/trace\" ]; then : <>\"$d/trace\"; fi\n"
+                             "rm -rf \"$d\"\n"
+                             "say status \"$s\"\n";
+
+char *hs_board_script__keep(const struct hs_board_wish *wish)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fputs(greeting, out);
+    fputs("p=", out);
+    hs_words__quote(out, wish->program ? wish->program : "");
+    fprintf(out, "\nneed=%u nonce=heapsonde-%s\nset -- ", wish->need_kib, wish->nonce);
+    if (wish->folder)
+        hs_words__quote(out, wish->folder);
+    else
+        fputs("\"$TMPDIR\" /tmp /var/tmp /dev/shm /run /data/local/tmp \"$HOME\"", out);
+    fputs("\n", out);
+    if (wish->program)
+        fputs(look_at_program, out);
+    fputs(make_folder, out);
+    if (wish->program)
+        fputs(show_program, out);
+    fputs(let_go, out);
+    fclose(out);
+    return text;
+}
+
+// ---- the others ----------------------------------------------------------------------------------------------------
+
+char *hs_board_script__send(const char *folder, size_t size)
+{
+    char *text = NULL;
+    int length = asprintf(
+        &text, "umask 077; cd '%s' && cat >" HS_BOARD_LIBRARY " && [ \"$(($(wc -c <" HS_BOARD_LIBRARY ")))\" -eq %zu ]",
+        folder, size);
+    return length < 0 ? NULL : text;
+}
+
+char *hs_board_script__trace(const char *folder)
+{
+    char *text = NULL;
+    int length = asprintf(&text, "cd '%s' && echo ready && { cat pid && exec cat; } <trace", folder);
+    return length < 0 ? NULL : text;
+}
+
+// Shells say on standard error which signal has ended a command. Here that is the program's.
+static char *with_quiet_shell(char *script)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = script ? open_memstream(&text, &size) : NULL;
+    if (out) {
+        fputs("exec sh -c ", out);
+        hs_words__quote(out, script);
+        fputs(" 3>&2 2>/dev/null", out);
+        fclose(out);
+    }
+    free(script);
+    return text;
+}
+
+// A shell of its own has the number that the program will have. The last line sets free who waits for a program that
+// never was.
+char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out,
+            "d='%s'\n"
+            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && shift && exec \"$@\" 2>&3 "
+            "3>&-' "
+            "\"$d\" \"$(umask)\"",
+            folder);
+    for (size_t i = 0; i < program; i++) {
+        putc(' ', out);
+        hs_words__quote(out, words[i]);
+    }
+    fputs(" env", out);
+    for (size_t i = 0; variables[i]; i++) {
+        putc(' ', out);
+        hs_words__quote(out, variables[i]);
+    }
+    fputs(" \"LD_PRELOAD=$d/" HS_BOARD_LIBRARY "${LD_PRELOAD:+:$LD_PRELOAD}\"", out);
+    for (size_t i = program; words[i]; i++) {
+        putc(' ', out);
+        hs_words__quote(out, words[i]);
+    }
+    fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\nexit $s\n", out);
+    fclose(out);
+    return with_quiet_shell(text);
+}
+
+char *hs_board_script__signal(const char *folder, int signal)
+{
+    char *text = NULL;
+    const char *name = sigabbrev_np(signal);
+    int length = asprintf(&text, "cd '%s' && [ ! -e status ] && read -r k <pid && kill -%s \"$k\"", folder,
+                          name ? name : "TERM");
+    return length < 0 ? NULL : text;
+}

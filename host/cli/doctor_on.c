@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/doctor_on.h"
+
+#include <string.h>
+
+void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder)
+{
+    // A shell is there, and is like most programs there.
+    const char *looked_at = program ? program : "sh";
+    int status = 0;
+    *scene = (struct hs_board_scene){.name = program};
+    scene->is_connected = !hs_board__open(&scene->board, address, looked_at, folder, &scene->connection);
+    if (scene->is_connected) {
+        scene->is_recordable = !hs_board__check_program(&scene->board, looked_at, &scene->program);
+        scene->is_sent = scene->is_recordable && !hs_board__send_library(&scene->board, &scene->library);
+    }
+    hs_board__close(&scene->board, &status);
+}
+
+static void look_at_connection(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
+{
+    const struct hs_board_scene *scene = all->board;
+    if (scene->is_connected)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s, %s, as user %s", scene->board.kernel, scene->board.machine,
+                       scene->board.user);
+    else
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->connection.message);
+}
+
+static void look_at_program(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
+{
+    const struct hs_board_scene *scene = all->board;
+    const struct hs_probe *probe = &scene->board.probe;
+    if (!scene->is_connected || (!scene->name && !scene->is_recordable))
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named");
+    else if (!scene->is_recordable)
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program.message);
+    else
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s, for %s, %s", scene->board.program, scene->board.abi->what,
+                       probe->interpreter);
+}
+
+static void look_at_library(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
+{
+    const struct hs_board_scene *scene = all->board;
+    if (!scene->is_recordable)
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "which one is needed is not known");
+    else if (!*scene->board.folder || scene->is_sent)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", scene->board.library);
+    else
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->library.message);
+}
+
+static void look_at_folder(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
+{
+    const struct hs_board *board = &((const struct hs_board_scene *)all->board)->board;
+    const char *end = strrchr(board->folder, '/');
+    if (!((const struct hs_board_scene *)all->board)->is_connected)
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "there is no connection");
+    else if (end)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%.*s takes the library%s%s", (int)(end - board->folder),
+                       board->folder, *board->refused ? "; " : "", board->refused);
+    else {
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", *board->refused ? board->refused : "no folder is there");
+        hs_doctor__advise(finding, "name a folder that can be written, has room and holds code with --board-folder");
+    }
+}
+
+static void look_at_stream(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
+{
+    const struct hs_board *board = &((const struct hs_board_scene *)all->board)->board;
+    if (!*board->folder)
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "there is no folder for a pipe");
+    else if (board->streams)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "the trace comes here by a pipe, and nothing of it is written there");
+    else {
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "no pipe can be made there");
+        hs_doctor__advise(finding,
+                          "name a folder on another file system with --board-folder; mkfifo or mknod is needed");
+    }
+}
+
+const struct hs_doctor_check hs_board_checks[] = {
+    {"connection", "a shell on the machine", true, look_at_connection},
+    {"program", "whether it can be recorded", true, look_at_program},
+    {"library", "the recording library for its ABI", true, look_at_library},
+    {"folder", "where the library is put while the program runs", true, look_at_folder},
+    {"stream", "how the trace comes here", true, look_at_stream},
+};
+
+const size_t hs_board_check_count = sizeof(hs_board_checks) / sizeof(hs_board_checks[0]);

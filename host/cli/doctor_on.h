@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// doctor --on: what will work on another machine, which is looked at through the connection alone.
+#ifndef HEAPSONDE_HOST_CLI_DOCTOR_ON_H
+#define HEAPSONDE_HOST_CLI_DOCTOR_ON_H
+
+#include "host/board/board.h"
+#include "host/doctor/doctor.h"
+
+struct hs_board_scene {
+    struct hs_board board;
+    const char *name; // of the program, as it was given; NULL: none
+    struct hs_error connection, program, library;
+    bool is_connected, is_recordable, is_sent;
+};
+
+// Connects, looks, sends the library to try it, and lets go of the board.
+void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder);
+
+// Checks of a scene whose `board` is filled.
+extern const struct hs_doctor_check hs_board_checks[];
+extern const size_t hs_board_check_count;
+
+#endif

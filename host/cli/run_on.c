@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/run_on.h"
+
+#include "host/board/board.h"
+#include "host/cli/program.h"
+#include "host/cli/variables.h"
+#include "host/cli/wrappers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
+
+struct run {
+    const struct hs_arguments *arguments;
+    struct hs_recording *recording;
+    struct hs_board board;
+    struct hs_session program, trace;
+    char head[MOST_HEAD]; // what the trace's session says before the trace
+    size_t head_length;
+    int file; // of the trace; -1: not yet
+    int file_problem;
+    int signals;
+    bool is_at_terminal;
+    bool is_cut;  // the connection
+    bool is_over; // nobody waits for the rest of the trace
+};
+
+// ---- what the program gets -----------------------------------------------------------------------------------------
+
+// Of an entry of the environment: whether the recorder there is to have it.
+static bool is_for_board(const char *entry)
+{
+    static const char *const prefixes[] = {"HEAPSONDE_", "MEMORY_PROFILER_"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (strncmp(entry, prefixes[i], length) != 0)
+            continue;
+        const char *name = entry + length;
+        const struct hs_variable *variable = hs_variable__find(name, strcspn(name, "="));
+        return variable && variable->reader == HS_READER_RECORDER && strcmp(variable->name, "OUTPUT") != 0;
+    }
+    return false;
+}
+
+// The trace is whole as it is here, and the program waits for the connection, unless something else is asked for.
+static char **variables_of_board(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    char **variables = calloc(count + 3, sizeof(*variables));
+    for (size_t i = 0; variables && i < count; i++)
+        if (is_for_board(environ[i]))
+            variables[kept++] = environ[i];
+    if (!variables)
+        return NULL;
+    variables[kept++] = "HEAPSONDE_OUTPUT=fd:9";
+    if (!getenv("HEAPSONDE_STREAM_POLICY") && !getenv("MEMORY_PROFILER_STREAM_POLICY"))
+        variables[kept++] = "HEAPSONDE_STREAM_POLICY=block";
+    return variables;
+}
+
+// ---- the trace -----------------------------------------------------------------------------------------------------
+
+static void expand(FILE *out, const struct run *run, char letter, unsigned number)
+{
+    const char *program = run->board.program, *slash = strrchr(program, '/');
+    if (letter == 'p')
+        fprintf(out, "%d", (int)run->recording->pid);
+    else if (letter == 'e')
+        fputs(slash ? slash + 1 : program, out);
+    else if (letter == 't')
+        fprintf(out, "%lld", (long long)run->recording->started.tv_sec);
+    else if (letter == 'n')
+        fprintf(out, "%u", number);
+    else
+        putc('%', out);
+}
+
+static char *path_of_trace(const struct run *run, unsigned number)
+{
+    char *path = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&path, &size);
+    for (const char *at = run->recording->pattern; out && *at; at++) {
+        if (*at == '%' && at[1] && strchr("petn%", at[1]))
+            expand(out, run, *++at, number);
+        else
+            putc(*at, out);
+    }
+    if (out)
+        fclose(out);
+    return path;
+}
+
+static int open_trace(struct run *run)
+{
+    bool counts = strstr(run->recording->pattern, "%n") != NULL;
+    for (unsigned number = 0;; number++) {
+        char *path = path_of_trace(run, number);
+        int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (counts ? O_EXCL : O_TRUNC), 0600) : -1;
+        int problem = path ? errno : ENOMEM;
+        free(path);
+        if (fd >= 0)
+            return fd;
+        if (!counts || problem != EEXIST)
+            return -problem;
+    }
+}
+
+static void write_trace(struct run *run, const char *bytes, size_t size)
+{
+    while (size && !run->file_problem) {
+        ssize_t written = write(run->file, bytes, size);
+        if (written < 0 && errno != EINTR)
+            run->file_problem = errno;
+        bytes += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+}
+
+// "ready", the process number, then the trace. Returns how much of the bytes was of the lines.
+static size_t take_head(struct run *run, const char *bytes, size_t size)
+{
+    size_t used = 0;
+    while (used < size && run->head_length + 1 < MOST_HEAD && !run->recording->pid) {
+        run->head[run->head_length++] = bytes[used++];
+        char *line = run->head_length > 6 && !strncmp(run->head, "ready\n", 6) ? run->head + 6 : NULL;
+        if (line && memchr(line, '\n', run->head_length - 6))
+            run->recording->pid = atoi(line);
+    }
+    return used;
+}
+
+static void take_trace(struct run *run)
+{
+    char bytes[65536];
+    ssize_t size = read(run->trace.output, bytes, sizeof(bytes));
+    if (size < 0 && errno == EINTR)
+        return;
+    if (size <= 0) {
+        hs_session__close_output(&run->trace);
+        return;
+    }
+    size_t used = take_head(run, bytes, (size_t)size);
+    if (run->file < 0 && !run->file_problem && (size_t)size > used) {
+        run->file = open_trace(run);
+        run->file_problem = run->file < 0 ? -run->file : 0;
+    }
+    write_trace(run, bytes + used, (size_t)size - used);
+}
+
+// ---- while it runs -------------------------------------------------------------------------------------------------
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
+
+static sigset_t watched(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(&set, passed_on[i]);
+    return set;
+}
+
+// A terminal there sends what is typed to the program itself.
+static void pass_on(struct run *run, int signal, bool is_typed)
+{
+    struct hs_session session;
+    if (run->program.pid <= 0)
+        run->is_over = true;
+    else if (!(is_typed && run->is_at_terminal) &&
+             !hs_board__start(&run->board, &session, hs_board_script__signal(run->board.folder, signal),
+                              HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1))
+        hs_session__wait(&session);
+}
+
+static void take_signal(struct run *run)
+{
+    struct signalfd_siginfo info;
+    if (read(run->signals, &info, sizeof(info)) != sizeof(info))
+        return;
+    if (info.ssi_signo == SIGCHLD)
+        hs_session__has_ended(&run->program);
+    else
+        pass_on(run, (int)info.ssi_signo, info.ssi_code == SI_KERNEL);
+}
+
+static void say_that_it_waits(const struct run *run)
+{
+    fprintf(stderr,
+            "heapsonde: %s has ended, and the rest of its trace is awaited, or what it started still holds its "
+            "descriptors; interrupt to wait no longer\n",
+            run->arguments->operands[0]);
+}
+
+static void watch(struct run *run)
+{
+    bool said = false;
+    while (!run->is_cut && !run->is_over && (run->program.pid > 0 || run->trace.output >= 0)) {
+        struct pollfd files[] = {{.fd = run->signals, .events = POLLIN},
+                                 {.fd = run->trace.output, .events = POLLIN},
+                                 {.fd = fileno(run->board.words), .events = POLLIN}};
+        hs_session__has_ended(&run->program);
+        int count = poll(files, 3, run->program.pid > 0 || said ? -1 : NOTICE_MS);
+        if (count == 0) {
+            said = true;
+            say_that_it_waits(run);
+        }
+        if (count > 0 && files[0].revents)
+            take_signal(run);
+        if (count > 0 && files[1].revents)
+            take_trace(run);
+        // It says nothing before it is let go.
+        if (count > 0 && files[2].revents)
+            run->is_cut = true;
+    }
+}
+
+static void end_session(struct hs_session *session)
+{
+    hs_session__close_input(session);
+    hs_session__close_output(session);
+    if (session->pid > 0)
+        kill(session->pid, SIGTERM);
+    hs_session__wait(session);
+}
+
+static int start_sessions(struct run *run, char *script)
+{
+    struct hs_board *board = &run->board;
+    int result = hs_board__start(board, &run->trace, hs_board_script__trace(board->folder), HS_SESSION_OTHER,
+                                 HS_SESSION_NOTHING, HS_SESSION_PIPE, -1);
+    // The program would wait for a reader that is not there.
+    while (!result && !memchr(run->head, '\n', run->head_length)) {
+        if (read(run->trace.output, run->head + run->head_length, 1) != 1 || ++run->head_length == 7)
+            result = -EPIPE;
+    }
+    if (result) {
+        free(script);
+        return result;
+    }
+    clock_gettime(CLOCK_REALTIME, &run->recording->started);
+    return hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
+                           STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+}
+
+static double seconds_since(const struct timespec *from)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
+}
+
+static int run_sessions(struct run *run)
+{
+    struct timespec began;
+    char **variables = variables_of_board();
+    char **words = run->arguments->operands;
+    if (!variables)
+        return -ENOMEM;
+    char *script = hs_board_script__run(run->board.folder, variables, words, hs_wrappers__look(words).program);
+    free(variables);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    int result = start_sessions(run, script);
+    if (!result)
+        watch(run);
+    run->recording->seconds = seconds_since(&began);
+    return result;
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------------
+
+// As waitpid would give it: of a shell's 128 and more, a signal.
+static int as_of_waitpid(int status)
+{
+    return status > 128 && status <= 128 + SIGRTMAX ? status - 128 : W_EXITCODE(status & 0xff, 0);
+}
+
+static int connect_and_send(struct run *run, const char *name)
+{
+    const struct hs_arguments *arguments = run->arguments;
+    struct hs_error error = {.message = ""};
+    const char *folder = hs_arguments__text(arguments, "board-folder", NULL);
+    int status = 0;
+    if (hs_board__open(&run->board, hs_arguments__text(arguments, "on", ""), name, folder, &error))
+        status = HS_EXIT_NO_CONNECTION;
+    else if (!(status = hs_board__check_program(&run->board, name, &error)) &&
+             hs_board__send_library(&run->board, &error))
+        status = HS_EXIT_CANNOT_RUN;
+    if (!status && !run->board.streams) {
+        status = HS_EXIT_CANNOT_RUN;
+        hs_error__set(&error, ENOTSUP,
+                      "no pipe can be made in %s of %s, by which the trace would come here; name another folder with "
+                      "--board-folder",
+                      run->board.folder, run->board.address.text);
+    }
+    if (status)
+        hs_complain(arguments->command, "%s", error.message);
+    return status;
+}
+
+static int say_how_it_ended(struct run *run, int result, int status)
+{
+    const struct hs_command *command = run->arguments->command;
+    const char *where = hs_arguments__text(run->arguments, "on", "");
+    if (result) {
+        hs_complain(command, "%s could not be started on %s: %s; try again", run->arguments->operands[0], where,
+                    strerror(-result));
+        return HS_EXIT_CANNOT_RUN;
+    }
+    if (run->file_problem)
+        hs_complain(command, "the trace cannot be written here: %s; what came before is there",
+                    strerror(run->file_problem));
+    if (status >= 0)
+        return 0;
+    hs_complain(command,
+                "the connection to %s was cut; the program there gets SIGHUP, what was sent there is removed, and what "
+                "was recorded until then is here",
+                where);
+    return HS_EXIT_NO_CONNECTION;
+}
+
+static int run_there(struct run *run)
+{
+    const struct hs_arguments *arguments = run->arguments;
+    char **words = arguments->operands;
+    const char *name = words[hs_wrappers__look(words).program];
+    int status = connect_and_send(run, name);
+    if (status) {
+        hs_board__close(&run->board, NULL);
+        return status;
+    }
+    int result = run_sessions(run);
+    if (run->is_cut || run->is_over || result)
+        end_session(&run->trace);
+    int ended_with = hs_session__wait(&run->program);
+    // Once more: what was in the pipe when the program ended.
+    hs_board__close(&run->board, &status);
+    end_session(&run->trace);
+    if (run->file >= 0)
+        close(run->file);
+    status = status == -1 && !run->is_cut ? ended_with : status;
+    run->recording->status = as_of_waitpid(status);
+    return say_how_it_ended(run, result, status);
+}
+
+int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recording)
+{
+    struct run run = {.arguments = arguments, .recording = recording, .file = -1};
+    sigset_t set = watched(), before;
+    if (hs_arguments__flag(arguments, "follow-children")) {
+        hs_complain(arguments->command, "--follow-children does not go with --on, whose trace is that of one process; "
+                                        "let the programs there send their traces to 'heapsonde gather'");
+        return HS_EXIT_USAGE;
+    }
+    run.is_at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    signal(SIGPIPE, SIG_IGN);
+    run.signals = signalfd(-1, &set, SFD_CLOEXEC);
+    int status = run.signals < 0 ? HS_EXIT_FAILURE : run_there(&run);
+    if (run.signals >= 0)
+        close(run.signals);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}

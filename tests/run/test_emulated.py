@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs for another machine, which `heapsonde run` hands to QEMU's user mode by itself."""
+import os
+import unittest
+
+from running import ROOT, SHIM, Folder, PROGRAMS
+
+PLAIN = os.path.join(PROGRAMS, "plain")
+
+
+class Emulated(Folder):
+    environment = {"HEAPSONDE_LIBRARY": SHIM}
+
+    def test_as_on_this_machine(self):
+        done = self.command("run", "--sysroot", ROOT, "-o", "t.dat", "--", PLAIN)
+        self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (0, " 1000 blocks\n"), done.stderr)
+        self.assertIn(f"next: heapsonde report --sysroot {ROOT} ", done.stderr)
+        self.assert_plain("t.dat")
+
+    def test_status_and_words(self):
+        program = os.path.join(PROGRAMS, "no-such-program")
+        done = self.command("run", "--sysroot", ROOT, "--", program)
+        self.assertEqual(done.returncode, 127)
+        done = self.command("run", "--sysroot", ROOT, "-o", "t.dat", "--", "env", "A=1", PLAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_plain("t.dat")
+
+    def test_wrapper(self):
+        options = f"-o '{self.folder}/w w.dat' --sysroot {ROOT}"
+        done = self.command("run", "--wrapper", PLAIN, HEAPSONDE_RUN_OPTIONS=options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_plain("w w.dat")
+        for wrong in ("-- true", "--no-such-option", "'"):
+            done = self.command("run", "--wrapper", PLAIN, HEAPSONDE_RUN_OPTIONS=wrong)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+    def test_what_is_missing(self):
+        done = self.command("run", "--sysroot", ROOT, "--", PLAIN, PATH="/nonexistent")
+        self.assert_one_line(done, 126, "install QEMU's user mode")
+        done = self.command("run", "--sysroot", self.folder, "--", PLAIN)
+        self.assert_one_line(done, 126, "is not below")
+        done = self.command("run", "--sysroot", ROOT, "--", PLAIN, HEAPSONDE_LIBRARY="", HEAPSONDE_SHIMS=self.folder)
+        self.assert_one_line(done, 126, "HEAPSONDE_SHIMS")
+        # Before tests what cannot be recorded is run all the same.
+        done = self.command("run", "--wrapper", "--sysroot", ROOT, PLAIN, HEAPSONDE_LIBRARY="",
+                            HEAPSONDE_SHIMS=self.folder)
+        self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (0, " 1000 blocks\n"), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`heapsonde run --on`: the machine here is a shell of this one, a busybox's, or another user's."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from running import COMMAND, PROGRAMS, Folder
+
+PLAIN = os.path.join(PROGRAMS, "plain")
+SHELL = "exec:sh -c {}"
+FORKS = """import os
+child = os.fork()
+blocks = [bytearray(50000) for _ in range(100)]
+if child:
+    os.waitpid(child, 0)
+else:
+    os._exit(0)
+"""
+
+
+class Board(Folder):
+    """What is made on the board is made in a folder that is looked at afterwards."""
+    way = SHELL
+
+    def setUp(self):
+        super().setUp()
+        self.there = os.path.join(self.folder, "there")
+        os.mkdir(self.there)
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.there, 0o777)
+        self.environment = {"TMPDIR": self.there}
+
+    def run_on(self, *words, way=None, options=(), **more):
+        return self.command("run", "--on", way or self.way, "-o", "t.dat", *options, "--", *words, **more)
+
+    def assert_nothing_left(self):
+        self.assertEqual(os.listdir(self.there), [])
+
+    def wait_until(self, is_so):
+        until = time.monotonic() + 120
+        while not is_so():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+
+    def start(self, *words, **more):
+        process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", "--", *words], cwd=self.folder,
+                                   env=self.variables({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   **more)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        return process
+
+    def check_plain(self, **more):
+        done = self.run_on(PLAIN, **more)
+        self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (0, " 1000 blocks\n"), done.stderr)
+        self.assertIn("plain ended with exit status 0", done.stderr)
+        self.assert_plain("t.dat")
+        self.assert_nothing_left()
+
+
+class Here(Board):
+    def test_as_on_this_machine(self):
+        self.check_plain()
+
+    def test_busybox(self):
+        tools = os.path.join(self.folder, "tools")
+        os.mkdir(tools)
+        subprocess.run(["busybox", "--install", "-s", tools], check=True)
+        self.check_plain(way=f"exec:env -i PATH={tools} TMPDIR={self.there} {tools}/sh -c {{}}")
+
+    @unittest.skipUnless(os.getuid() == 0, "only root becomes somebody else")
+    def test_without_root(self):
+        user = "exec:setpriv --reuid=65534 --regid=65534 --clear-groups "
+        self.check_plain(way=user + "sh -c {}")
+        shutil.copy(PLAIN, self.folder)
+        os.chmod(os.path.join(self.folder, "plain"), 0o4755)
+        done = self.run_on(os.path.join(self.folder, "plain"), way=user + "sh -c {}")
+        self.assert_one_line(done, 126, "set-uid")
+        self.assert_nothing_left()
+
+    def test_streams_status_and_words(self):
+        done = self.run_on("sh", "-c", "sed s/a/b/; echo \"$1\" >&2; exit 7", "x", "it's $HOME\n\"so\"", options=["-q"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "", "it's $HOME\n\"so\"\n"))
+        with open(os.path.join(self.folder, "input"), "w+", encoding="ascii") as file:
+            file.write("a line\n" * 400000)
+            file.flush()
+            file.seek(0)
+            done = self.run_on("sed", "s/a/b/", stdin=file)
+        self.assertEqual((done.returncode, done.stdout), (0, "b line\n" * 400000), done.stderr)
+        self.assert_nothing_left()
+
+    def test_shells_could_do_it_themselves(self):
+        done = self.run_on("echo", "-n", "a", options=["-q"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "a", ""))
+        self.report("t.dat")
+
+    def test_wrapped(self):
+        done = self.run_on("env", "A=b c", "nice", "sh", "-c", "echo $A", options=["-q"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "b c\n", ""))
+        self.assertIn("sh -c", self.report("t.dat").splitlines()[0])
+
+    def test_killed(self):
+        done = self.run_on("sh", "-c", "kill -9 $$")
+        self.assertEqual(done.returncode, 137)
+        self.assertIn("sh was ended by signal 9 SIGKILL", done.stderr.splitlines()[0])
+        self.report("t.dat")
+        self.assert_nothing_left()
+
+    def test_name_of_trace(self):
+        done = self.command("run", "--on", self.way, "-o", "%e-%%-%n.dat", "--", PLAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.command("run", "--on", self.way, "-o", "%e-%%-%n.dat", "--", PLAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_plain("plain-%-0.dat")
+        self.assert_plain("plain-%-1.dat")
+
+    def test_children_do_not_write_into_its_trace(self):
+        done = self.run_on("python3", "-c", FORKS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50001) != 100")
+        self.assertNotIn("damaged", self.report("t.dat"))
+        self.assertNotIn("missed", self.report("t.dat"))
+
+    def test_signal(self):
+        process = self.start("sh", "-c", "trap 'echo got; exit 4' TERM; echo up; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual((process.stdout.read(), process.wait()), ("got\n", 4))
+        self.assert_nothing_left()
+
+    def test_cut(self):
+        sign = os.path.join(self.folder, "sign")
+        process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.wait_until(lambda: os.path.exists(os.path.join(self.folder, "t.dat")))
+        process.kill()
+        process.wait()
+        self.wait_until(lambda: os.path.exists(sign))
+        self.wait_until(lambda: not os.listdir(self.there))
+        self.report("t.dat")
+
+    def test_refusals(self):
+        script = os.path.join(self.folder, "script")
+        with open(script, "w", encoding="ascii") as file:
+            file.write("#!/usr/bin/python3\n")
+        self.assert_one_line(self.run_on(script), 126, "chmod +x")
+        os.chmod(script, 0o755)
+        self.assert_one_line(self.run_on(script), 126, f"/usr/bin/python3 {script}")
+        self.assert_one_line(self.run_on("no-such-program"), 127, "was not found on exec:")
+        self.assert_one_line(self.run_on(self.folder), 126, "is a folder")
+        with open("/bin/true", "rb") as file:
+            program = bytearray(file.read())
+        program[18] = 0xf3
+        with open(script, "wb") as file:
+            file.write(program)
+        self.assert_one_line(self.run_on(script), 126, "64-bit RISC-V")
+        self.assert_one_line(self.run_on(PLAIN, options=["--follow-children", "-o", "%p.dat"]), 2, "gather")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:sh"), 255, "has no {}")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:echo no such board >&2 # {}"), 255, "no such board")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >&-; cat # {}"), 255, "no shell script ran")
+        self.assert_one_line(self.run_on(PLAIN, way="telnet:board"), 255, "ssh://")
+        self.assert_nothing_left()
+
+    def test_doctor(self):
+        def doctor(*words):
+            done = self.command("doctor", "--json", "--on", *words)
+            found = json.loads(done.stdout)
+            self.assertEqual((done.returncode, done.stderr), (0 if found["recording"] else 1, ""))
+            self.assert_nothing_left()
+            return found["recording"], {check["name"]: check["state"] for check in found["checks"]}
+
+        def all_but(**others):
+            return {**dict.fromkeys(("connection", "program", "library", "folder", "stream"), "works"), **others}
+        self.assertEqual(doctor(SHELL, "--", PLAIN), (True, all_but()))
+        self.assertEqual(doctor(SHELL), (True, all_but()))
+        self.assertEqual(doctor(SHELL, "--", "no-such-program"), (False, all_but(program="fails", library="unasked")))
+        self.assertEqual(doctor(SHELL, "--board-folder", "/no/such", "--", PLAIN),
+                         (False, all_but(folder="fails", stream="unasked")))
+        works, states = doctor("exec:false {}", "--", PLAIN)
+        self.assertEqual((works, states["connection"]), (False, "fails"))
+
+    def test_no_folder(self):
+        for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
+            done = self.run_on(PLAIN, options=["--board-folder", folder])
+            self.assert_one_line(done, 126, reason)
+
+    @unittest.skipUnless(os.getuid() == 0 and not subprocess.run(
+        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode,
+                         "nothing may be mounted here")
+    def test_folders_that_will_not_do(self):
+        for options, reason in (("noexec", "(noexec)"), ("ro", "cannot be written"), ("size=64k", "KiB free")):
+            way = f"exec:unshare -m sh -c 'mount -t tmpfs -o {options} none \"$0\" && exec sh -c \"$1\"' {self.there} {{}}"
+            done = self.run_on(PLAIN, way=way, options=["--board-folder", self.there])
+            self.assert_one_line(done, 126, reason)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

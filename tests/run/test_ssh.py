@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`heapsonde run --on ssh://...` with a real sshd, which ssh starts for itself: no port is taken."""
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import unittest
+
+from test_on import PLAIN, Board
+from running import COMMAND
+
+SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")
+
+
+class Ssh(Board):
+    way = "ssh://board:2222"
+
+    def setUp(self):
+        super().setUp()
+        if os.getuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path(name)], check=True)
+        self.write("sshd_config", f"HostKey {self.path('host')}\nAuthorizedKeysFile {self.path('user.pub')}\n"
+                   "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+                   f"PermitRootLogin yes\nLogLevel QUIET\nSetEnv TMPDIR={self.there}\n")
+        with open(self.path("host.pub"), encoding="ascii") as file:
+            self.write("known_hosts", "[board]:2222 " + file.read())
+        self.write("ssh_config", f"UserKnownHostsFile {self.path('known_hosts')}\nGlobalKnownHostsFile /dev/null\n"
+                   f"IdentityFile {self.path('user')}\nIdentitiesOnly yes\nIdentityAgent none\n"
+                   f"ProxyCommand {SSHD} -i -f {self.path('sshd_config')}\n")
+        self.write("ssh", f"#!/bin/sh\necho x >>{self.path('calls')}\n"
+                   f"exec /usr/bin/ssh -F {self.path('ssh_config')} \"$@\"\n")
+        os.chmod(self.path("ssh"), 0o755)
+        self.environment = {"PATH": self.folder + ":" + os.environ["PATH"]}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def test_as_on_this_machine(self):
+        self.check_plain()
+
+    def test_status_and_streams(self):
+        done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 255", "x", "it's", options=["-q"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", "it's\n"))
+        self.assert_nothing_left()
+
+    def test_signal(self):
+        process = self.start("sh", "-c", "trap 'echo got; exit 4' USR1; echo up; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual((process.stdout.read(), process.wait()), ("got\n", 4))
+        self.assert_nothing_left()
+
+    def test_terminal(self):
+        master, slave = pty.openpty()
+        program = "test -t 0 && test -t 1 && echo up && read x && echo got $x"
+        process = subprocess.Popen([COMMAND, "run", "-q", "--on", self.way, "-o", "t.dat", "--", "sh", "-c", program],
+                                   cwd=self.folder, env=self.variables({}), stdin=slave, stdout=slave, stderr=slave,
+                                   start_new_session=True)
+        os.close(slave)
+        shown = b""
+        while b"up" not in shown:
+            select.select([master], [], [])
+            shown += os.read(master, 1000)
+        os.write(master, b"this\n")
+        while b"got this" not in shown:
+            select.select([master], [], [])
+            shown += os.read(master, 1000)
+        self.assertEqual(process.wait(), 0)
+        os.close(master)
+        self.report("t.dat")
+        self.assert_nothing_left()
+
+    @staticmethod
+    def servers(ancestor):
+        """Every sshd that came of a process."""
+        parents, found = {}, []
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
+                    before, behind = file.read().rsplit(")", 1)
+            except OSError:
+                continue
+            parents[int(number)] = int(behind.split()[1])
+            if before.endswith("(sshd"):
+                found.append(int(number))
+
+        def came_of(number):
+            return number == ancestor or number in parents and came_of(parents[number])
+        return filter(came_of, found)
+
+    def test_cut(self):
+        sign = self.path("sign")
+        process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.wait_until(lambda: os.path.exists(self.path("t.dat")))
+        for number in self.servers(process.pid):
+            os.kill(number, signal.SIGKILL)
+        errors = process.stderr.read()
+        self.assertEqual(process.wait(), 255)
+        self.assertIn("was cut", errors)
+        self.wait_until(lambda: os.path.exists(sign))
+        self.wait_until(lambda: not os.listdir(self.there))
+        self.report("t.dat")
+
+    def test_refusals(self):
+        os.rename(self.path("user.pub"), self.path("other.pub"))
+        self.assert_one_line(self.run_on(PLAIN), 255, "does not let this user in")
+        shutil.copy(self.path("other.pub"), self.path("user.pub"))
+        with open(self.path("user.pub"), encoding="ascii") as file:
+            self.write("known_hosts", "[board]:2222 " + file.read())
+        self.assert_one_line(self.run_on(PLAIN), 255, "host key has changed")
+        self.write("known_hosts", "")
+        self.assert_one_line(self.run_on(PLAIN), 255, "is not known")
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
