@@ -326,7 +326,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
 static bool order(uint32_t orders)
 {
     if (atomic_load(&writer.state) != STATE_THREAD)
-        return atomic_load(&writer.state) != STATE_INLINE || seal_inline(orders);
+        return !hs_output__is_open() || seal_inline(orders);
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
     wake(orders);
@@ -365,12 +365,20 @@ void hs_writer__become_inline(void)
 {
     if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
-    if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT)) {
+    uint32_t state = atomic_load(&writer.state);
+    if (state == STATE_THREAD && order(ORDER_QUIT)) {
         hs_hidden_thread__join(&writer.thread, JOIN_NS);
         hs_output__share_descriptor();
         atomic_store(&writer.state, STATE_INLINE);
+    } else if (state == STATE_NONE && hs_output__is_open()) {
+        atomic_store(&writer.state, STATE_INLINE);
     }
     hs_lock__release(&writer.role);
+}
+
+bool hs_writer__has_started(void)
+{
+    return atomic_load(&writer.state) != STATE_NONE;
 }
 
 uint32_t hs_writer__thread(void)
