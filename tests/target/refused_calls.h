@@ -201,6 +201,11 @@
 #else
     {"recvfrom", -1},
 #endif
+#ifdef SYS_recvmsg
+    {"recvmsg", SYS_recvmsg},
+#else
+    {"recvmsg", -1},
+#endif
 #ifdef SYS_renameat
     {"renameat", SYS_renameat},
 #else
@@ -235,6 +240,11 @@
     {"seccomp", SYS_seccomp},
 #else
     {"seccomp", -1},
+#endif
+#ifdef SYS_sendmsg
+    {"sendmsg", SYS_sendmsg},
+#else
+    {"sendmsg", -1},
 #endif
 #ifdef SYS_sendto
     {"sendto", SYS_sendto},
