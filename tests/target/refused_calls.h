@@ -101,6 +101,11 @@
 #else
     {"getppid", -1},
 #endif
+#ifdef SYS_getsockname
+    {"getsockname", SYS_getsockname},
+#else
+    {"getsockname", -1},
+#endif
 #ifdef SYS_gettid
     {"gettid", SYS_gettid},
 #else
