@@ -9,7 +9,7 @@
 
 struct call {
     uint16_t number;
-    uint8_t what;
+    uint16_t what;
 };
 
 static const struct call calls[] = {
@@ -39,6 +39,10 @@ static const struct call calls[] = {
     {SYS_mmap, HS_FORBIDDEN_MEMORY},
 #endif
     {SYS_munmap, HS_FORBIDDEN_MEMORY},
+    {SYS_socket, HS_FORBIDDEN_SOCKETS},
+    {SYS_bind, HS_FORBIDDEN_SOCKETS},
+    {SYS_sendmsg, HS_FORBIDDEN_SOCKETS},
+    {SYS_recvmsg, HS_FORBIDDEN_SOCKETS},
     {SYS_ppoll, HS_FORBIDDEN_OTHERS},
     {SYS_accept4, HS_FORBIDDEN_OTHERS},
     {SYS_recvfrom, HS_FORBIDDEN_OTHERS},

@@ -69,6 +69,7 @@ static void add_error(struct hs_text *text, int error)
         char words[28];
     } known[] = {{EPERM, "not permitted"},
                  {ENOENT, "no such file or folder"},
+                 {EBADF, "its descriptor was closed"},
                  {ENOMEM, "out of memory"},
                  {EACCES, "permission denied"},
                  {ENOTDIR, "a part of it is no folder"},

@@ -309,16 +309,21 @@ static void close_descriptor(void)
     output.fd = -1;
 }
 
-static bool reopen(void)
+static bool take_descriptor(int fd)
 {
-    int fd = (int)hs_system_open(place.path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return false;
     output.fd = lift_descriptor(fd);
     if (still_ours())
         return true;
-    close_descriptor();
+    hs_system_close(output.fd);
+    output.fd = -1;
     return false;
+}
+
+static bool reopen(void)
+{
+    return take_descriptor((int)hs_system_open(place.path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
 }
 
 // The program may have closed our descriptor, or closed it and got its number for a file of its own.
@@ -542,13 +547,11 @@ void hs_output__own_descriptor(void)
     output.private_table = true;
 }
 
-void hs_output__share_descriptor(void)
+void hs_output__share_descriptor(int fd)
 {
-    if (output.private_table) {
-        output.fd = -1;
-        output.private_table = false;
+    output.private_table = false;
+    if (output.has_file && !take_descriptor(fd))
         reopen();
-    }
 }
 
 void hs_output__abandon(void)

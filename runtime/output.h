@@ -51,9 +51,10 @@ bool hs_output__stopped(void);
 void hs_output__abandon(void);
 
 // The writer thread takes the descriptor along into a table of its own, which the program cannot reach; own says so.
-// The inline writer's descriptor is in the program's table and is checked before each use; share says so.
+// The inline writer's descriptor is in the program's table and is checked before each use; share says so. `fd`: the
+// thread's descriptor in the program's table. Where it is not that, the file is opened again.
 int hs_output__descriptor(void);
 void hs_output__own_descriptor(void);
-void hs_output__share_descriptor(void);
+void hs_output__share_descriptor(int fd);
 
 #endif

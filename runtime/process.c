@@ -33,7 +33,7 @@
 #endif
 
 enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
-enum { FIRST_SLOTS = 4, CHILD_SLOTS = 4, INFO_SIZE = 16384 };
+enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
 
 static struct hs_shared before_start;
 struct hs_shared *hs_shared = &before_start;
@@ -129,24 +129,28 @@ static void write_info(void)
 
 // ---- start ---------------------------------------------------------------------------------------------------------
 
-static bool open_trace(bool inline_writer, uint32_t slots)
+static bool open_trace(void)
 {
     int failed = hs_output__create(process.forked_at);
     if (failed) {
         become_passive("nothing is recorded: cannot create ", hs_output__path(), -failed);
         return false;
     }
-    bool ready = hs_seal__prepare();
-    if (ready) {
-        write_info();
-        hs_embed__included_files();
-        if (hs_config.events & ~HS_EVENTS_HEAP)
-            hs_embed__vdso();
-        // Behind them, so that slots that nobody wanted can be cut off; before the descriptor goes to the writer
-        // thread.
-        ready = hs_output__add_slots(slots);
+    if (!hs_seal__prepare()) {
+        become_passive("nothing is recorded: out of memory", NULL, 0);
+        return false;
     }
-    if (!ready) {
+    write_info();
+    hs_embed__included_files();
+    if (hs_config.events & ~HS_EVENTS_HEAP)
+        hs_embed__vdso();
+    return true;
+}
+
+// The slots come before the descriptor goes to the writer's thread.
+static bool start_writing(bool inline_writer)
+{
+    if (!hs_output__add_slots(FIRST_SLOTS)) {
         become_passive("nothing is recorded: out of memory", NULL, 0);
         return false;
     }
@@ -156,10 +160,24 @@ static bool open_trace(bool inline_writer, uint32_t slots)
     return true;
 }
 
+static bool be_ready(void)
+{
+    return (hs_output__is_open() || open_trace()) &&
+           (hs_writer__has_started() || start_writing(hs_config.inline_writer || process.closed));
+}
+
+// The first record finds no slot and has them made: a process without any leaves little. Samples and a host do not wait
+// for that.
+static bool begin_trace(void)
+{
+    bool heap_alone = !(hs_config.events & ~HS_EVENTS_HEAP) && !hs_stream__is_wanted();
+    return heap_alone ? open_trace() : be_ready();
+}
+
 static bool begin(void)
 {
     hs_clock__start();
-    if (!open_trace(hs_config.inline_writer, FIRST_SLOTS))
+    if (!begin_trace())
         return false;
     process.begun = true;
     hs_log(HS_LOG_INFO, "recording to ", hs_config.output[0] ? hs_output__path() : "the stream alone", 0);
@@ -357,7 +375,7 @@ bool hs_process__materialize(void)
         return false;
     if (!hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
         return false;
-    bool ready = hs_output__is_open() || open_trace(hs_config.inline_writer || process.closed, CHILD_SLOTS);
+    bool ready = be_ready();
     hs_lock__release(&process.lock);
     return ready;
 }
@@ -442,7 +460,11 @@ void hs_process__be_single_threaded(void)
     if (!is_recorder())
         return;
     hs_perf__stop();
-    hs_writer__become_inline();
+    // Nor does another thread start one now.
+    if (hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid())) {
+        hs_writer__become_inline();
+        hs_lock__release(&process.lock);
+    }
     hs_stream__pause();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
+#include "runtime/handover.h"
 #include "runtime/hidden_thread.h"
 #include "runtime/left_over.h"
 #include "runtime/load.h"
@@ -39,6 +40,7 @@ static struct {
     _Atomic uint32_t close_state; // HS_STATE_* that ORDER_CLOSE writes
     struct hs_lock role;          // held while sealing inline
     struct hs_hidden_thread thread;
+    struct hs_handover handover; // of its descriptor, when it quits
 } writer;
 
 // A second thread that seals beside the first, from the moment that threads had to wait for a slot, where a processor
@@ -220,6 +222,8 @@ static void thread_main(void *unused)
     stop_helper();
     if (left_over)
         end_for_program();
+    else
+        hs_handover__send(&writer.handover, hs_output__descriptor());
     HS_SYSTEM1(SYS_exit, status);
 }
 
@@ -242,8 +246,6 @@ bool hs_writer__start(bool inline_writer)
     if (!hs_seal__prepare())
         return false;
     bool thread = !inline_writer && start_thread();
-    if (!thread)
-        hs_output__share_descriptor();
     atomic_store(&writer.state, thread ? STATE_THREAD : STATE_INLINE);
     return true;
 }
@@ -326,7 +328,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
 static bool order(uint32_t orders)
 {
     if (atomic_load(&writer.state) != STATE_THREAD)
-        return atomic_load(&writer.state) != STATE_INLINE || seal_inline(orders);
+        return !hs_output__is_open() || seal_inline(orders);
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
     wake(orders);
@@ -361,16 +363,36 @@ void hs_writer__close(uint64_t state)
     order(ORDER_CLOSE);
 }
 
+static void end_thread(void)
+{
+    hs_handover__expect(&writer.handover);
+    bool ended = order(ORDER_QUIT);
+    if (ended)
+        hs_hidden_thread__join(&writer.thread, JOIN_NS);
+    int fd = hs_handover__receive(&writer.handover);
+    if (ended) {
+        hs_output__share_descriptor(fd);
+        atomic_store(&writer.state, STATE_INLINE);
+    } else if (fd >= 0) {
+        hs_system_close(fd);
+    }
+}
+
 void hs_writer__become_inline(void)
 {
     if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
-    if (atomic_load(&writer.state) == STATE_THREAD && order(ORDER_QUIT)) {
-        hs_hidden_thread__join(&writer.thread, JOIN_NS);
-        hs_output__share_descriptor();
+    uint32_t state = atomic_load(&writer.state);
+    if (state == STATE_THREAD)
+        end_thread();
+    else if (state == STATE_NONE && hs_output__is_open())
         atomic_store(&writer.state, STATE_INLINE);
-    }
     hs_lock__release(&writer.role);
+}
+
+bool hs_writer__has_started(void)
+{
+    return atomic_load(&writer.state) != STATE_NONE;
 }
 
 uint32_t hs_writer__thread(void)

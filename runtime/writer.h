@@ -5,7 +5,7 @@
 // same file.
 //
 // Shared words (writer.c):
-//   state     NONE -> THREAD | INLINE; THREAD -> INLINE when the program must be single-threaded
+//   state     NONE -> THREAD | INLINE; NONE, THREAD -> INLINE when the program must be single-threaded
 //   signal    futex that the thread sleeps on; incremented by whoever wakes it
 //   asleep    1 while the thread sleeps or is about to
 //   asked     orders (ORDER_*), set by threads, taken by the writer
@@ -20,6 +20,7 @@
 
 // Starts writing into the open output. `inline_writer`: without a thread.
 bool hs_writer__start(bool inline_writer);
+bool hs_writer__has_started(void);
 
 // Tells the writer that a slot was submitted; the inline writer seals it now.
 void hs_writer__notify(void);
@@ -37,7 +38,8 @@ void hs_writer__ask_for_sums(void);
 // Seals what is submitted, and marks the trace closed. Further events still go into live slots.
 void hs_writer__close(uint64_t state);
 
-// Ends the thread, if there is one, so that the program has no thread but its own. Recording goes on inline.
+// Ends the thread, if there is one, so that the program has no thread but its own, and starts none later. Recording
+// goes on inline.
 void hs_writer__become_inline(void);
 
 // The tid of the thread; 0: there is none.

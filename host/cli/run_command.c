@@ -4,6 +4,7 @@
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
+#include "host/cli/reach.h"
 #include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
 #include "host/cli/run_wrapper.h"
@@ -119,6 +120,21 @@ static bool key_is_good(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
     explicit_bzero(&key, sizeof(key));
     return good;
+}
+
+// The program does not wait for a host, unless it is told to.
+static void look_for_host(void)
+{
+    const char *address = getenv("HEAPSONDE_CONNECT"), *policy = getenv("HEAPSONDE_STREAM_POLICY");
+    if (!address)
+        address = getenv("MEMORY_PROFILER_CONNECT");
+    int problem = address && *address ? hs_reach(address) : 0;
+    if (problem)
+        fprintf(
+            stderr, "heapsonde: nothing answers at %s (%s); %s\n", address, strerror(problem),
+            policy && !strcmp(policy, "block")
+                ? "the program will wait for 'heapsonde gather' there as soon as its buffer is full"
+                : "the program begins all the same, and sends what it still holds when 'heapsonde gather' is there");
 }
 
 static const char *wanted_output(const struct hs_arguments *arguments)
@@ -329,6 +345,7 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
         status = HS_EXIT_FAILURE;
     } else {
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
+        look_for_host();
         status = run_program(arguments, &program, library, pattern);
     }
     hs_program__free(&program);

@@ -91,8 +91,12 @@ const struct hs_variable hs_variables[] = {
     SWITCH("ENABLE_SERVER", "let hosts take the trace while it runs"),
     NUMBER("BASE_SERVER_PORT", "N", "the first port that is tried for that; 8100"),
     SWITCH("ENABLE_BROADCAST", "say so in the network every second"),
-    TEXT("KEY_FILE", "FILE", "the key that both sides have; needed beyond loopback. The command reads it, too"),
-    SWITCH("INSECURE", "go beyond loopback without a key: whoever can reach the network reads and commands everything"),
+    TEXT("KEY_FILE", "FILE",
+         "the key that both sides have; needed beyond loopback and between users. The command reads it, too"),
+    SWITCH(
+        "INSECURE",
+        "without a key go beyond loopback, and deal with hosts of other users: whoever can reach the network reads and "
+        "commands everything"),
     TEXT("DEVICE", "NAME", "the name of this machine; its host name when not given"),
     TEXT("LABELS", "KEY=VALUE,...", "what else hosts may choose by"),
     CHOICE("STREAM_POLICY", "drop block spill",

@@ -163,7 +163,9 @@ static void listen_to(struct hs_door *door, struct stranger *stranger)
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (got <= 0) {
-            send_away(door, stranger, HS_REFUSAL_LEFT);
+            // Who only looks whether somebody is here is nobody.
+            bool looked = !stranger->target && stranger->stage == HELLO && !stranger->have;
+            send_away(door, stranger, looked ? HS_REFUSAL_NONE : HS_REFUSAL_LEFT);
             return;
         }
         stranger->have += (size_t)got;

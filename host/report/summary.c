@@ -6,6 +6,7 @@
 #include "host/report/style.h"
 #include "host/report/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         print_sums(to, summary);
 }
 
-static void print_ending(const struct writer *to, const struct hs_summary *summary)
+static void print_early_ending(const struct writer *to, const struct hs_summary *summary)
 {
     static const char *const reasons[] = {"no reason given",
                                           "the disk was full",
@@ -99,6 +100,19 @@ static void print_ending(const struct writer *to, const struct hs_summary *summa
                                           "the trace could not be written",
                                           "of an error inside the recorder",
                                           "the program has forbidden itself system calls that recording needs"};
+    const char *reason = summary->stop_reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[summary->stop_reason]
+                                                                                     : "of an unknown reason";
+    if (summary->stop_errno == EBADF)
+        reason = "the program closed the trace's descriptor and had no more right to open the file again";
+    if (summary->stop_errno && summary->stop_errno != EBADF)
+        row(to, "ending", "recording ended early because %s (%s); what came later is missing", reason,
+            strerror((int)summary->stop_errno));
+    else
+        row(to, "ending", "recording ended early because %s; what came later is missing", reason);
+}
+
+static void print_ending(const struct writer *to, const struct hs_summary *summary)
+{
     switch (summary->state) {
     case HS_STATE_RECORDING:
         if (summary->has_sums)
@@ -109,10 +123,7 @@ static void print_ending(const struct writer *to, const struct hs_summary *summa
             row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
         break;
     case HS_STATE_STOPPED:
-        row(to, "ending", "recording ended early because %s (%s); what came later is missing",
-            summary->stop_reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[summary->stop_reason]
-                                                                        : "of an unknown reason",
-            strerror((int)summary->stop_errno));
+        print_early_ending(to, summary);
         break;
     case HS_STATE_EXEC:
         row(to, "ending",

@@ -2,7 +2,10 @@
 #include "runtime/stream/link.h"
 
 #include "arch/system.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/stream/peer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -123,6 +126,15 @@ static void take_off(struct hs_link *link, uint32_t length)
     __builtin_memmove(link->received, link->received + length, link->received_length);
 }
 
+// Without a key another user's host is as far away as one of another machine.
+static bool is_allowed(const struct hs_link *link)
+{
+    if (hs_link_security.encrypted || hs_config.insecure || hs_peer__is_trusted(link->socket))
+        return true;
+    hs_log(HS_LOG_WARN, "a host of another user was turned away: HEAPSONDE_KEY_FILE is needed", NULL, 0);
+    return false;
+}
+
 static bool take_hello(struct hs_link *link)
 {
     struct hs_wire_hello host;
@@ -130,6 +142,8 @@ static bool take_hello(struct hs_link *link)
         return true;
     uint8_t security = hs_link_security.encrypted ? HS_WIRE_SHARED_KEY : HS_WIRE_OPEN;
     if (!hs_wire_hello__read(link->received, &host) || host.role != HS_WIRE_HOST || host.security != security)
+        return false;
+    if (!is_allowed(link))
         return false;
     if (hs_link_security.encrypted)
         hs_wire__derive(&link->out, &link->in, hs_link_security.key, hs_link_security.length, link->hello,

@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The allocation family of C. Each function calls the real one first (a free: last) and changes nothing about it.
-#include "arch/likely.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/memory.h"
-#include "runtime/record.h"
 #include "shims/common/aligned.h"
 #include "shims/common/real.h"
+#include "shims/trace/hooks.h"
 
 #include <errno.h>
-
-// ---- recording -----------------------------------------------------------------------------------------------------
-
-static inline void allocated(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, void *block,
-                             size_t size)
-{
-    if (HS_LIKELY(block)) {
-        size_t usable = hs_real.malloc_usable_size(block);
-        thread->last_recorded = (uintptr_t)block;
-        hs_record__allocation(thread, caller, kind, (uintptr_t)block, size, usable ? usable : size);
-    }
-    hs_record__leave(thread);
-}
-
-#define ALLOCATE(kind, size, call)                                                                                     \
-    do {                                                                                                               \
-        struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);                                                    \
-        if (HS_UNLIKELY(!thread))                                                                                      \
-            return call;                                                                                               \
-        struct hs_registers caller;                                                                                    \
-        HS_CAPTURE_CALLER(&caller);                                                                                    \
-        void *block = call;                                                                                            \
-        allocated(thread, &caller, kind, block, size);                                                                 \
-        return block;                                                                                                  \
-    } while (0)
 
 // ---- allocation ----------------------------------------------------------------------------------------------------
 
@@ -43,13 +17,13 @@ HS_EXPORT void *malloc(size_t size);
 
 HS_EXPORT void *malloc(size_t size)
 {
-    ALLOCATE(HS_RECORD_MALLOC, size,
-             HS_UNLIKELY(hs_config.zero_memory) ? hs_real.calloc(1, size) : hs_real.malloc(size));
+    HS_TRACE_ALLOCATION(HS_RECORD_MALLOC, size,
+                        HS_UNLIKELY(hs_config.zero_memory) ? hs_real.calloc(1, size) : hs_real.malloc(size));
 }
 
 HS_EXPORT void *calloc(size_t count, size_t size)
 {
-    ALLOCATE(HS_RECORD_CALLOC, count * size, hs_real.calloc(count, size));
+    HS_TRACE_ALLOCATION(HS_RECORD_CALLOC, count * size, hs_real.calloc(count, size));
 }
 
 static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, size_t size,
@@ -59,7 +33,7 @@ static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, si
         hs_real__resolve();
     if (HS_UNLIKELY(!*real))
         return allocate_otherwise(first, size, real);
-    ALLOCATE(HS_RECORD_ALIGNED, size, (*real)(first, size));
+    HS_TRACE_ALLOCATION(HS_RECORD_ALIGNED, size, (*real)(first, size));
 }
 
 HS_EXPORT HS_COLD int posix_memalign(void **result, size_t alignment, size_t size);
@@ -75,7 +49,7 @@ HS_EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
     int failed = hs_real.posix_memalign(result, alignment, size);
-    allocated(thread, &caller, HS_RECORD_ALIGNED, failed ? NULL : *result, size);
+    hs_trace__allocated(thread, &caller, HS_RECORD_ALIGNED, failed ? NULL : *result, size);
     return failed;
 }
 
@@ -109,7 +83,7 @@ HS_EXPORT void free(void *block)
 
 typedef void sized_function(void *block, size_t second, size_t third);
 
-static HS_COLD __attribute__((noinline)) void release(void *block, size_t second, size_t third, void *real)
+void hs_trace__release(void *block, size_t second, size_t third, void *real)
 {
     if (!real)
         real = (void *)hs_real.free;
@@ -125,13 +99,13 @@ HS_EXPORT void cfree(void *block)
 HS_EXPORT HS_COLD void free_sized(void *block, size_t size);
 HS_EXPORT void free_sized(void *block, size_t size)
 {
-    release(block, size, 0, (void *)hs_real.free_sized);
+    hs_trace__release(block, size, 0, (void *)hs_real.free_sized);
 }
 
 HS_EXPORT HS_COLD void free_aligned_sized(void *block, size_t alignment, size_t size);
 HS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    release(block, alignment, size, (void *)hs_real.free_aligned_sized);
+    hs_trace__release(block, alignment, size, (void *)hs_real.free_aligned_sized);
 }
 
 // ---- realloc -------------------------------------------------------------------------------------------------------
@@ -146,17 +120,16 @@ static HS_COLD void *move_from_bootstrap(void *old, size_t size)
     return block;
 }
 
-// What a real realloc did: a failed one changed nothing; one that returned NULL for size 0 freed the block. While
-// recording pauses only the end of the old block is noted.
-static void reallocated(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
-                        void *block, size_t size)
+// While recording pauses only the end of the old block is noted.
+void hs_trace__reallocated(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
+                           void *block, size_t size)
 {
     bool released = old && (block || size == 0);
     if (released && (!block || !hs_process__is_recording())) {
         hs_record__free_at(thread, caller, old, began);
     } else if (block && !old) {
         if (hs_process__is_recording())
-            allocated(thread, caller, HS_RECORD_MALLOC, block, size);
+            hs_trace__allocated(thread, caller, HS_RECORD_MALLOC, block, size);
     } else if (block) {
         size_t usable = hs_real.malloc_usable_size(block);
         thread->last_recorded = (uintptr_t)block;
@@ -176,7 +149,7 @@ HS_EXPORT void *realloc(void *old, size_t size)
     HS_CAPTURE_CALLER(&caller);
     uint64_t began = hs_clock__now();
     void *block = is_early ? move_from_bootstrap(old, size) : hs_real.realloc(old, size);
-    reallocated(thread, &caller, is_early ? 0 : (uintptr_t)old, began, block, size);
+    hs_trace__reallocated(thread, &caller, is_early ? 0 : (uintptr_t)old, began, block, size);
     return block;
 }
 

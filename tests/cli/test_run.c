@@ -6,12 +6,14 @@
 
 #include "tests/suite.h"
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <elf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +41,27 @@ START_TEST(test_not_found)
     expect_refusal(127, "$HEAPSONDE run ./missing/program a b", "./missing/program", "not found");
     expect_refusal(127, "printf '#!/nonexistent/interpreter\\n' >script; chmod +x script; $HEAPSONDE run ./script",
                    "/nonexistent/interpreter", "./script");
+}
+END_TEST
+
+// The port belongs to somebody who takes no connections.
+START_TEST(test_a_host_that_does_not_answer)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert(!bind(holder, (struct sockaddr *)&address, length) &&
+              !getsockname(holder, (struct sockaddr *)&address, &length));
+    const char *host = text("127.0.0.1:%d", ntohs(address.sin_port));
+    expect_refusal(7, text("$HEAPSONDE run -q --connect %s -- sh -c 'exit 7'", host), host, "Connection refused");
+    expect_refusal(7, text("HEAPSONDE_STREAM_POLICY=block $HEAPSONDE run -q --connect %s -- sh -c 'exit 7'", host),
+                   host, "will wait");
+    ck_assert(!listen(holder, 4));
+    struct outcome outcome = run("$HEAPSONDE run -q --connect %s -- sh -c 'exit 7'", host);
+    ck_assert_int_eq(outcome.status, 7);
+    ck_assert_str_eq(outcome.errors, "");
+    free_outcome(&outcome);
+    close(holder);
 }
 END_TEST
 
@@ -327,6 +350,7 @@ int main(void)
     tcase_add_test(tests, test_environment);
     tcase_add_test(tests, test_arguments);
     tcase_add_test(tests, test_scripts);
+    tcase_add_test(tests, test_a_host_that_does_not_answer);
     tcase_add_test(tests, test_absence_is_explained);
     tcase_add_test(tests, test_full_disk_is_explained);
     suite_add_tcase(suite, tests);

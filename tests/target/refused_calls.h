@@ -101,6 +101,11 @@
 #else
     {"getppid", -1},
 #endif
+#ifdef SYS_getsockname
+    {"getsockname", SYS_getsockname},
+#else
+    {"getsockname", -1},
+#endif
 #ifdef SYS_gettid
     {"gettid", SYS_gettid},
 #else
@@ -201,6 +206,11 @@
 #else
     {"recvfrom", -1},
 #endif
+#ifdef SYS_recvmsg
+    {"recvmsg", SYS_recvmsg},
+#else
+    {"recvmsg", -1},
+#endif
 #ifdef SYS_renameat
     {"renameat", SYS_renameat},
 #else
@@ -235,6 +245,11 @@
     {"seccomp", SYS_seccomp},
 #else
     {"seccomp", -1},
+#endif
+#ifdef SYS_sendmsg
+    {"sendmsg", SYS_sendmsg},
+#else
+    {"sendmsg", -1},
 #endif
 #ifdef SYS_sendto
     {"sendto", SYS_sendto},
