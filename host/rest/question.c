@@ -248,7 +248,7 @@ static int resolve(void *context, void **value, size_t *bytes, struct hs_error *
     size_t nodes = 0;
     hs_store__nodes(resolving->state->store, &nodes);
     *value = resolved;
-    *bytes = sizeof(*resolved) + resolved->memory_count * (nodes / 8 + 64);
+    *bytes = hs_resolved_filter__bytes(resolved, nodes);
     return 0;
 }
 

@@ -54,6 +54,29 @@ def largest_usage(rows, best=0):
     return best, at
 
 
+class Where(str):
+    """An expression as the server reads it, and as a tree: (name, value), or a join and what it joins."""
+    def __new__(cls, join, *parts):
+        words = {"not": "not ({0})", "and": "({0}) AND ({1})", "or": "{0} or {1}"}
+        if join in words:
+            self = super().__new__(cls, words[join].format(*parts))
+        else:
+            value = str(parts[0]).replace("\\", "\\\\").replace('"', '\\"')
+            self = super().__new__(cls, f'{join}="{value}"')
+        self.join, self.parts = join, parts
+        return self
+
+    def holds(self, model):
+        """A test of one row."""
+        if self.join == "not":
+            inner = self.parts[0].holds(model)
+            return lambda row: not inner(row)
+        if self.join not in ("and", "or"):
+            return next(model.conditions({self.join: self.parts[0]}))
+        both = [part.holds(model) for part in self.parts]
+        return lambda row: (all if self.join == "and" else any)(test(row) for test in both)
+
+
 class Model:
     def __init__(self, server, trace="last"):
         about = [entry for entry in server.json("/list") if entry["id"] == trace or trace == "last"][-1]
@@ -134,6 +157,9 @@ class Model:
         return lambda row: row.time <= time and (row.freed is None or row.freed > time)
 
     is_at = is_alive_at
+
+    def is_where(self, value):
+        return value.holds(self)
 
     def is_function_regex(self, value):
         return lambda row: any(re.search(value, frame.get("function", "")) for frame in row.frames
@@ -224,4 +250,13 @@ class Model:
             "group_interval_min": lambda: percent(0, 50),
             "group_leaked_allocations_min": lambda: random.choice([0, 1, "10%", "50%"]),
         }
-        return {name: choices[name]() for name in random.sample(sorted(choices), random.choice([0, 1, 1, 2, 2, 3]))}
+        names = sorted(set(choices) - {"at"})
+
+        def where(depth):
+            join = random.choice(["part", "not", "and", "or"]) if depth else "part"
+            if join == "part":
+                name = random.choice(names)
+                return Where(name, choices[name]())
+            return Where(join, *(where(depth - 1) for _ in range(1 if join == "not" else 2)))
+        given = random.sample(sorted(choices), random.choice([0, 1, 1, 2, 2, 3]))
+        return {**{name: choices[name]() for name in given}, **({"where": where(2)} if random.random() < .3 else {})}

@@ -121,6 +121,14 @@ class Example(TestCase):
         self.assertEqual(self.groups(group_leaked_allocations_min="1"), [(2, 170)])
         self.assertEqual(self.groups(sort_by="only_matched.size", order="dsc"), [(2, 170), (3, 50)])
 
+    def test_filters_that_are_joined(self):
+        self.assertEqual(self.blocks(where="size_min=60 and lifetime=only_temporary or function=~^g$"), ["A1", "A2"])
+        self.assertEqual(self.blocks(where="not (size>=60 OR size<=40)", thread=4711), ["A1"])
+        self.assertEqual(self.blocks(where="NOT (from=15% or to=6%)"), ["A1"])
+        self.assertEqual(self.groups(where="lifetime=only_leaked or function=~'^g$'"), [(2, 100), (3, 50)])
+        status, _, body = self.server.ask("/data/last/peak", where="size>=60 and sise<=70")
+        self.assertEqual((status, body.decode().split(";")[0]), (400, "where: at position 14: no such filter"))
+
     def test_functions(self):
         self.assertEqual(self.blocks(function_regex="^g$"), ["A1"])
         self.assertEqual(self.blocks(function_regex="main", source_regex="x.c"), [])
