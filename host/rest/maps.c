@@ -3,6 +3,7 @@
 // /maps: mappings as things that were there for a time.
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -45,15 +46,15 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
 
 struct maps {
     struct hs_map_list list;
-    const struct hs_map **page;
-    size_t count, total;
+    const struct hs_map **chosen; // in order
+    size_t total;
 };
 
 static void free_maps(void *work)
 {
     struct maps *maps = work;
     hs_map_list__free(&maps->list);
-    free(maps->page);
+    free(maps->chosen);
     free(maps);
 }
 
@@ -136,23 +137,18 @@ static int compare(const void *left, const void *right, void *context)
     return order->descending ? -result : result;
 }
 
-static int make_page(struct hs_question *question, struct maps *maps)
+static int put_in_order(struct hs_question *question, struct maps *maps)
 {
     struct order order = {.columns = hs_store__columns(question->store),
                           .key = hs_question__text(question, "sort_by"),
                           .descending = !strcmp(hs_question__text(question, "order"), "dsc")};
-    maps->page = calloc(maps->list.count + 1, sizeof(*maps->page));
-    if (!maps->page)
+    maps->chosen = calloc(maps->list.count + 1, sizeof(*maps->chosen));
+    if (!maps->chosen)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     for (size_t i = 0; i < maps->list.count; i++)
         if (maps->list.map[i].wanted && has_peak(question, &maps->list, &maps->list.map[i]))
-            maps->page[maps->total++] = &maps->list.map[i];
-    qsort_r(maps->page, maps->total, sizeof(*maps->page), compare, &order);
-    uint64_t skip = hs_question__number(question, "skip", 0),
-             count = hs_question__number(question, "count", UINT64_MAX);
-    skip = skip < maps->total ? skip : maps->total;
-    maps->count = count < maps->total - skip ? (size_t)count : maps->total - (size_t)skip;
-    memmove(maps->page, maps->page + skip, maps->count * sizeof(*maps->page));
+            maps->chosen[maps->total++] = &maps->list.map[i];
+    qsort_r(maps->chosen, maps->total, sizeof(*maps->chosen), compare, &order);
     return 0;
 }
 
@@ -170,7 +166,7 @@ int hs_prepare__maps(struct hs_question *question)
         result = hs_map_list__follow(&maps->list, question->store, hs_question__flag(question, "with_usage_history"),
                                      &question->control, &question->error);
     if (!result)
-        result = make_page(question, maps);
+        result = put_in_order(question, maps);
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
@@ -344,14 +340,17 @@ static void write_map(struct hs_json *json, const struct hs_question *question, 
 int hs_answer__maps(struct hs_question *question, FILE *out)
 {
     const struct maps *maps = question->work;
+    struct hs_paging paging = hs_paging__start(question, out, maps->total);
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "maps");
-    for (size_t i = 0; i < maps->count && !ferror(out); i++)
-        write_map(&json, question, maps->page[i]);
+    while (hs_paging__next(&paging, &i))
+        write_map(&json, question, maps->chosen[i]);
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", maps->total);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,11 @@ double hs_question__real(const struct hs_question *question, const char *name, d
 {
     const char *text = hs_question__text(question, name);
     return text ? strtod(text, NULL) : otherwise;
+}
+
+uint64_t hs_question__written(const struct hs_question *question, FILE *out)
+{
+    return (question->sent ? *question->sent : 0) + __fpending(out);
 }
 
 bool hs_question__flag(const struct hs_question *question, const char *name)

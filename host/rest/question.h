@@ -47,7 +47,8 @@ struct hs_question {
     bool strip;                 // template arguments
     struct hs_query_control control;
     struct hs_error error;
-    void *work; // of the endpoint
+    const uint64_t *sent; // bytes of the answer that have left its stream; NULL: not counted
+    void *work;           // of the endpoint
     void (*free_work)(void *work);
     struct hs_rest_trace *other_trace; // another one that is held meanwhile; NULL: none
     const struct hs_rest_state *other;
@@ -61,6 +62,8 @@ const char *hs_question__text(const struct hs_question *question, const char *na
 uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise);
 double hs_question__real(const struct hs_question *question, const char *name, double otherwise);
 bool hs_question__flag(const struct hs_question *question, const char *name);
+// Bytes of the answer that were written so far.
+uint64_t hs_question__written(const struct hs_question *question, FILE *out);
 // A time of the state's trace. -EINVAL.
 int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                       uint64_t *time);

@@ -3,6 +3,7 @@
 // /totals: what matches, added up by functions, libraries, files, lines, threads, sizes, lifetimes or kinds of blocks.
 #include "host/report/events.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/sum_rows.h"
 #include "host/rest/write.h"
 
@@ -278,19 +279,18 @@ int hs_answer__totals(struct hs_question *question, FILE *out)
 {
     const struct totals *totals = question->work;
     struct hs_json json;
-    uint64_t skip = hs_question__number(question, "skip", 0);
-    uint64_t count = hs_question__number(question, "count", UINT64_MAX);
-    skip = skip < totals->count ? skip : totals->count;
-    count = count < totals->count - skip ? count : totals->count - skip;
+    struct hs_paging paging = hs_paging__start(question, out, totals->count);
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__string(&json, "by", hs_question__text(question, "by"));
     hs_json__number(&json, "total_count", totals->count);
     write_values(&json, "sum", totals, totals->rows->sum);
     hs_json__open_array(&json, "rows");
-    for (uint64_t i = skip; i < skip + count && !ferror(out); i++)
+    while (hs_paging__next(&paging, &i))
         write_row(&json, totals, &totals->rows->row[totals->order[i]]);
     hs_json__close_array(&json);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

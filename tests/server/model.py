@@ -81,7 +81,7 @@ class Model:
     def __init__(self, server, trace="last"):
         about = [entry for entry in server.json("/list") if entry["id"] == trace or trace == "last"][-1]
         self.start, self.end = ns(about["timestamp"]), ns(about["runtime"])
-        self.rows = [Row(block) for block in server.data("allocations", trace)["allocations"]]
+        self.rows = [Row(block) for block in server.data("allocations", trace, count=10**9)["allocations"]]
         self.groups = self.group(self.rows)
 
     @staticmethod
