@@ -180,6 +180,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "The call tree as text",
      .type = TEXT,
      .takes = HS_TAKES_FILTER,
+     .parameters = hs_ascii_tree_parameters,
      .prepare = hs_prepare__ascii_tree,
      .write = hs_answer__ascii_tree},
     {.path = "/data/{id}/call_tree",
