@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/allocator.h"
 #include "host/filter/expression.h"
+#include "host/filter/main_heap.h"
 #include "host/filter/stacks.h"
 #include "host/filter/where.h"
 
@@ -366,30 +367,54 @@ static int resolve_map(struct resolution *resolution)
     return 0;
 }
 
-static bool is_mapped(void *context, const struct hs_store *store, uint64_t row)
+// What is asked of where glibc put a block.
+struct placement {
+    struct hs_main_heap heap;
+    bool asks_mapped, mapped; // it has a mapping of its own, or not
+    bool asks_main, main;     // it lies in the main arena, or in another one
+};
+
+static bool is_placed(void *context, const struct hs_store *store, uint64_t row)
 {
-    (void)context;
-    return hs_allocator__is_mapped(store, row);
+    const struct placement *placement = context;
+    const bool mapped = hs_allocator__is_mapped(store, row);
+    if (placement->asks_mapped && mapped != placement->mapped)
+        return false;
+    // What has a mapping of its own lies in no arena.
+    return !placement->asks_main || (!mapped && hs_main_heap__has(&placement->heap, store, row) == placement->main);
 }
 
-static bool is_not_mapped(void *context, const struct hs_store *store, uint64_t row)
+static int resolve_placement(struct resolution *resolution, const struct hs_given_parameter *mapped,
+                             const struct hs_given_parameter *arena)
 {
-    return !is_mapped(context, store, row);
+    struct placement *placement = calloc(1, sizeof(*placement));
+    keep(resolution, placement);
+    if (!placement)
+        return out_of_memory(resolution, (mapped ? mapped : arena)->id);
+    hs_main_heap__find(resolution->scope->store, &placement->heap);
+    placement->asks_mapped = mapped != NULL;
+    placement->mapped = is(mapped, "yes");
+    placement->asks_main = arena != NULL;
+    placement->main = is(arena, "main");
+    resolution->filter->accept = is_placed;
+    resolution->filter->context = placement;
+    return 0;
 }
 
-// The trace knows an allocator by its library. The arena is not in it, so that no block is known to be of either.
-static void resolve_allocator(struct resolution *resolution)
+// The trace knows an allocator by its library, and the main arena by its addresses.
+static int resolve_allocator(struct resolution *resolution)
 {
     const struct hs_given_parameter *mapped = find(resolution, HS_PARAMETER_MMAPED);
+    const struct hs_given_parameter *arena = find(resolution, HS_PARAMETER_ARENA);
     const struct hs_given_parameter *jemalloc = find(resolution, HS_PARAMETER_JEMALLOC);
-    enum hs_allocator allocator =
-        mapped || jemalloc ? hs_allocator__of(resolution->scope->store) : HS_ALLOCATOR_UNKNOWN;
-    if (jemalloc && is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC))
+    if (!mapped && !arena && !jemalloc)
+        return 0;
+    const enum hs_allocator allocator = hs_allocator__of(resolution->scope->store);
+    const bool asks_glibc = mapped || arena;
+    if ((jemalloc && is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC)) ||
+        (asks_glibc && allocator != HS_ALLOCATOR_GLIBC))
         match_nothing(resolution);
-    if (find(resolution, HS_PARAMETER_ARENA) || (mapped && allocator != HS_ALLOCATOR_GLIBC))
-        match_nothing(resolution);
-    if (mapped)
-        resolution->filter->accept = is(mapped, "yes") ? is_mapped : is_not_mapped;
+    return asks_glibc ? resolve_placement(resolution, mapped, arena) : 0;
 }
 
 // ---- filters within filters ----------------------------------------------------------------------------------------
@@ -424,8 +449,9 @@ static int resolve_all(struct resolution *resolution)
     resolve_times(resolution);
     resolve_lifetime(resolution);
     resolve_numbers(resolution);
-    resolve_allocator(resolution);
-    int result = resolve_threads(resolution);
+    int result = resolve_allocator(resolution);
+    if (!result)
+        result = resolve_threads(resolution);
     if (!result)
         result = resolve_free_stack(resolution);
     if (!result)

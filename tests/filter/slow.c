@@ -382,14 +382,32 @@ static bool has_module(const struct slow_trace *trace, const char *end)
     return false;
 }
 
+// Behind the program, nearer to it than to what is mapped next.
+static bool lies_in_main_heap(const struct slow_trace *trace, uint64_t address)
+{
+    size_t count;
+    const struct hs_module *modules = hs_store__modules(trace->store, &count);
+    const char *program = hs_store__info(trace->store, "executable");
+    uint64_t end = 0, next = 0;
+    for (size_t i = 0; program && i < count; i++)
+        if (!strcmp(modules[i].path, program) && modules[i].end > end)
+            end = modules[i].end;
+    for (size_t i = 0; i < count; i++)
+        if (modules[i].start >= end && (!next || modules[i].start < next))
+            next = modules[i].start;
+    return end && address >= end && (next ? address - end < (next - end) / 2 : address - end < (uint64_t)1 << 40);
+}
+
 static bool allocator_matches(const struct slow_trace *trace, const struct slow_row *row,
                               const struct slow_condition *condition)
 {
     bool jemalloc = has_module(trace, "/libjemalloc."), glibc = has_module(trace, "/libc.so.6");
-    bool yes = !strcmp(condition->text, "yes");
+    bool yes = !strcmp(condition->text, "yes"), main = !strcmp(condition->text, "main");
     bool mapped = row->usable % 16 == 0 && (row->kind == HS_KIND_ALIGNED || row->address % 4096 == 16);
     if (is(condition, "jemalloc"))
         return jemalloc == yes;
+    if (is(condition, "arena"))
+        return glibc && !jemalloc && !mapped && lies_in_main_heap(trace, row->address) == main;
     return is(condition, "mmaped") && glibc && !jemalloc && mapped == yes;
 }
 

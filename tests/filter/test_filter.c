@@ -164,8 +164,8 @@ static void compare_alone(struct opened *opened, struct random_state *random, st
 // What cannot be told from these traces matches all or nothing; `where` has a suite of its own.
 static bool is_all_or_nothing(int id)
 {
-    return id == HS_PARAMETER_ARENA || id == HS_PARAMETER_JEMALLOC || id == HS_PARAMETER_CUSTOM_FILTER ||
-           id == HS_PARAMETER_ERA || id == HS_PARAMETER_TIME_UNIT || id == HS_PARAMETER_WHERE;
+    return id == HS_PARAMETER_JEMALLOC || id == HS_PARAMETER_CUSTOM_FILTER || id == HS_PARAMETER_ERA ||
+           id == HS_PARAMETER_TIME_UNIT || id == HS_PARAMETER_WHERE;
 }
 
 START_TEST(every_parameter_alone)

@@ -143,6 +143,12 @@ class Model:
     def is_deallocation_backtraces(self, value):
         return lambda row: row.free_stack == value
 
+    def is_arena(self, value):
+        return lambda row: not row.block["is_mmaped"] and row.block["in_main_arena"] == (value == "main")
+
+    def is_mmaped(self, value):
+        return lambda row: row.block["is_mmaped"] == (value == "yes")
+
     def is_thread(self, value):
         return lambda row: row.thread == value
 
@@ -242,6 +248,7 @@ class Model:
             "backtrace_depth_min": lambda: random.randint(1, 4), "backtrace_depth_max": lambda: len(row.frames) + 1,
             "backtraces": lambda: row.stack, "thread": lambda: row.thread,
             "deallocation_backtraces": lambda: row.free_stack or 1,
+            "arena": lambda: random.choice(["main", "main", "non_main"]), "mmaped": lambda: random.choice(["yes", "no"]),
             "chain_length_min": lambda: random.randint(1, 3), "position_in_chain_min": lambda: random.randint(0, 1),
             "alive_at": lambda: percent(5, 95), "at": lambda: percent(5, 95),
             "function_regex": lambda: re.escape(random.choice(names)),
