@@ -32,6 +32,14 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "only_true only_false",
      .help = "only those, or only others"},
+    {.name = "jemalloc",
+     .kind = HS_REST_CHOICE,
+     .choices = "only_true only_false yes no",
+     .help = "only those that jemalloc made, or only others"},
+    {.name = "bytehound",
+     .kind = HS_REST_CHOICE,
+     .choices = "only_true only_false",
+     .help = "only those of the recorder itself, of which there are none, or only others"},
     {.name = "with_regions", .kind = HS_REST_FLAG, .otherwise = "false", .help = "also the parts of each"},
     {.name = "with_usage_history",
      .kind = HS_REST_FLAG,
@@ -63,7 +71,20 @@ static void free_maps(void *work)
 static bool is_wanted(const struct hs_question *question, const char *name, bool value)
 {
     const char *word = hs_question__text(question, name);
-    return !word || !strcmp(word, value ? "only_true" : "only_false");
+    return !word || !strcmp(word, value ? "only_true" : "only_false") || !strcmp(word, value ? "yes" : "no");
+}
+
+// The innermost function of the stack is jemalloc's.
+static bool is_jemalloc(const struct hs_store *store, uint64_t row)
+{
+    size_t count = 0;
+    const struct hs_columns *columns = hs_store__columns(store);
+    const struct hs_node *nodes = hs_store__nodes(store, &count);
+    const uint32_t stack = hs_row__stack(columns, row);
+    if (!stack || stack >= count)
+        return false;
+    const struct hs_module *module = hs_store__module_at(store, nodes[stack].pc - 1, hs_row__time(columns, row));
+    return module && !strncmp(hs_base_name(module->path), "libjemalloc", 11);
 }
 
 static bool accept_map(void *context, const struct hs_store *store, uint64_t row)
@@ -72,7 +93,8 @@ static bool accept_map(void *context, const struct hs_store *store, uint64_t row
     uint32_t protection = hs_mapping_of(store, row)->protection;
     return is_wanted(question, "readable", protection & PROT_READ) &&
            is_wanted(question, "writable", protection & PROT_WRITE) &&
-           is_wanted(question, "executable", protection & PROT_EXEC);
+           is_wanted(question, "executable", protection & PROT_EXEC) && is_wanted(question, "bytehound", false) &&
+           (!hs_question__text(question, "jemalloc") || is_wanted(question, "jemalloc", is_jemalloc(store, row)));
 }
 
 // A map is wanted when one of its regions is.

@@ -243,6 +243,15 @@ class RandomTrace(Answers, TestCase):
             chosen = self.server.data("maps", **{flag: "only_true"})["maps"]
             self.assertEqual([entry["id"] for entry in chosen],
                              [entry["id"] for entry in maps["maps"] if entry["is_" + flag]])
+        # As clients of other recorders ask: nothing is jemalloc's here, or the recorder's own.
+        for flag in ("jemalloc", "bytehound"):
+            self.assertEqual(self.server.data("maps", **{flag: "only_true"})["maps"], [])
+            self.assertEqual(self.server.data("maps", **{flag: "only_false"}), maps)
+        self.assertEqual(self.server.data("maps", where="size>=8K and not size>=12K or to=50%")["maps"],
+                         [entry for entry, whole in zip(maps["maps"], self.server.data("maps", with_regions="true")["maps"])
+                          if any(8192 <= region["size"] < 12288
+                                 or ns(region["timestamp_relative"]) <= self.model.end // 2
+                                 for region in whole["regions"])])
         one = maps["maps"][3]
         self.assertEqual(self.server.data("maps", id=one["id"])["maps"], [one])
         self.assertEqual([entry["size"] for entry in self.server.data("maps", sort_by="size", order="dsc")["maps"]],
