@@ -312,12 +312,12 @@ static int make_pages(struct hs_rest *rest)
     return rest->pages ? 0 : -ENOMEM;
 }
 
-struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols)
+struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum hs_rest_use use)
 {
     struct hs_rest *rest = calloc(1, sizeof(*rest));
     if (!rest)
         return NULL;
-    rest->traces = hs_rest_traces__create(symbols);
+    rest->traces = hs_rest_traces__create(symbols, use == HS_REST_SERVER);
     rest->cache = hs_cache__create(CACHE_BYTES);
     rest->importing = hs_importing__create();
     if (getrandom(&rest->run, sizeof(rest->run), 0) < 0)

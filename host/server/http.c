@@ -88,7 +88,8 @@ const char *hs_http_request__parameter(const struct hs_http_request *request, co
 
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    // A request that came over no connection has none.
+    return request->connection ? MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
 }
 
 bool hs_http_request__knows(const struct hs_http_request *request, const char *etag)
