@@ -67,6 +67,9 @@ uint64_t hs_question__written(const struct hs_question *question, FILE *out);
 // A time of the state's trace. -EINVAL.
 int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                       uint64_t *time);
+// The part of the time that a timeline shows: from axis_from to axis_to, or where neither is given from `from` to `to`.
+// The two hold what is meant when nothing is given. -EINVAL.
+int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);
 // Narrows a filter to what was there then: the instant is a time or "peak". -EINVAL.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);
