@@ -20,7 +20,7 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .otherwise = "function",
-     .help = "what the rows are; sizes and lifetimes are powers of two"},
+     .help = "what the rows are; a site is the line that asked for the memory, sizes and lifetimes are powers of two"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name has this in it, in either case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
@@ -133,6 +133,7 @@ static const char *name_of(const struct totals *totals, const struct hs_sum_row 
 {
     switch (totals->rows->by) {
     case HS_SUM_BY_FUNCTION:
+    case HS_SUM_BY_SITE:
         return row->frame->function;
     case HS_SUM_BY_LIBRARY:
         return hs_base_name(row->frame->module);
@@ -237,7 +238,7 @@ static void write_frame(struct hs_json *json, const struct totals *totals, const
     if (totals->rows->by == HS_SUM_BY_LIBRARY)
         return;
     hs_json__string(json, "source", frame->file);
-    if (totals->rows->by == HS_SUM_BY_LINE)
+    if (totals->rows->by == HS_SUM_BY_LINE || totals->rows->by == HS_SUM_BY_SITE)
         hs_json__number(json, "line", row->number);
 }
 
@@ -262,7 +263,9 @@ static void write_row(struct hs_json *json, const struct totals *totals, const s
     const enum hs_sum_by by = totals->rows->by;
     const char *name = name_of(totals, row);
     hs_json__open_object(json, NULL);
-    hs_json__string(json, "key", by == HS_SUM_BY_FUNCTION ? hs_write__function(totals->question, name, &memory) : name);
+    hs_json__string(
+        json, "key",
+        by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE ? hs_write__function(totals->question, name, &memory) : name);
     free(memory);
     if (row->frame)
         write_frame(json, totals, row);
