@@ -8,6 +8,7 @@
 
 extern const struct hs_command hs_command_run;
 extern const struct hs_command hs_command_report;
+extern const struct hs_command hs_command_ask;
 extern const struct hs_command hs_command_export;
 extern const struct hs_command hs_command_diff;
 extern const struct hs_command hs_command_symbolize;

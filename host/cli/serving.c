@@ -114,7 +114,7 @@ int hs_serving__run(const struct hs_serving *serving)
 {
     struct reading reading = {.cancel = 0};
     block_signals(&reading.signals);
-    struct hs_rest *rest = hs_rest__create(serving->symbols);
+    struct hs_rest *rest = hs_rest__create(serving->symbols, HS_REST_SERVER);
     int failed = rest ? 0 : -ENOMEM;
     for (int i = 0; i < serving->count && !failed; i++)
         failed = hs_rest__expect(rest, serving->paths[i]);

@@ -2,25 +2,19 @@
 //
 // Conditions on totals, for continuous integration: live_bytes(function=~"cache") > 10M and peak_count < 1000
 //
-//   condition   term { "or" term }
-//   term        factor { "and" factor }
-//   factor      "not" factor | "(" condition ")" | side OPERATOR side
+//   condition   the logic of host/filter/logic.h; a part of it is:  side OPERATOR side
 //   OPERATOR    > >= < <= == !=
-//   side        TOTAL [ "(" [ filter { "," filter } ] ")" ] | NUMBER
-//   filter      NAME "=" VALUE          any parameter of host/filter/parameters.h
-//             | NAME "=~" VALUE         function and source: <NAME>_regex
-//             | NAME "!~" VALUE         function and source: negative_<NAME>_regex
-//             | NAME "!=" VALUE         library: negative_library
-//             | NAME ">=" VALUE         <NAME>_min, and "<=" <NAME>_max
-//   VALUE       "text" or 'text' (with \ before a quote or a \), or a word up to a space, a comma or a parenthesis
+//   side        TOTAL [ "(" [ expression ] ")" ] | NUMBER
+//   expression  filters, as host/filter/expression.h has them
 //   NUMBER      as the total on the other side has it: 10M of bytes, 1000 of blocks
 #ifndef HEAPSONDE_FILTER_CONDITION_H
 #define HEAPSONDE_FILTER_CONDITION_H
 
 #include "host/filter/filter.h"
+#include "host/filter/logic.h"
 
-#define HS_CONDITION_LONGEST 4096
-#define HS_CONDITION_DEEPEST 64
+#define HS_CONDITION_LONGEST HS_READER_LONGEST
+#define HS_CONDITION_DEEPEST HS_READER_DEEPEST
 
 // X(identifier, name, whether it is bytes, what it is)
 #define HS_CONDITION_TOTALS(X)                                                                                         \

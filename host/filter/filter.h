@@ -76,6 +76,8 @@ bool hs_filter_parameters__contradict(const struct hs_filter_parameters *paramet
 
 // The first that restricts by what samples do not have (hs_parameter__is_of_samples), as messages call it; NULL: none.
 const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters);
+// The first that says something of what heap dumps do not have (hs_parameter__is_of_frames).
+const char *hs_filter_parameters__not_of_frames(const struct hs_filter_parameters *parameters);
 
 // Everything that was given in the order of the table, "size_min=10&thread=main" with percent signs escaped: equal
 // texts are equal filters. To be freed; NULL: out of memory.
@@ -115,8 +117,10 @@ int hs_filter_scope__each_group(const struct hs_filter_scope *scope, hs_group_vi
 struct hs_resolved_filter {
     struct hs_filter filter; // may be copied and narrowed further as long as this is not freed
     bool nothing;            // it is known that no row can match
-    void *memory[8];         // what the filter points to
+    void *memory[12];        // what the filter points to
     unsigned memory_count;
+    struct hs_resolved_filter *part; // of `where`
+    size_t parts;
 };
 
 // Asked of the heap domain. -EINVAL: a parameter does not fit this trace (no such thread, a regular expression that
@@ -130,5 +134,7 @@ int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *para
                                          const struct hs_query_control *control, struct hs_resolved_filter *resolved,
                                          struct hs_error *error);
 void hs_resolved_filter__free(struct hs_resolved_filter *resolved);
+// About how much memory it holds for a trace with so many stacks.
+size_t hs_resolved_filter__bytes(const struct hs_resolved_filter *resolved, size_t stacks);
 
 #endif

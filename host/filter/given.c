@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/given.h"
 
+#include "host/filter/expression.h"
 #include "host/filter/pattern.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@ static void free_given(struct hs_given_parameter *given)
 {
     free(given->text);
     hs_pattern__destroy(given->pattern);
+    hs_expression__destroy(given->expression);
 }
 
 void hs_filter_parameters__free(struct hs_filter_parameters *parameters)
@@ -139,6 +141,8 @@ static int understand(struct hs_given_parameter *given, const char *name, struct
                              "other parameters");
     if (parameter->kind == HS_PARAMETER_REGEX)
         return hs_pattern__create(name, given->text, &given->pattern, error);
+    if (parameter->kind == HS_PARAMETER_EXPRESSION)
+        return (given->expression = hs_expression__parse(name, given->text, error)) ? 0 : -EINVAL;
     return 0;
 }
 
@@ -290,14 +294,28 @@ static bool restricts(const struct hs_given_parameter *given)
     }
 }
 
+// The first that restricts and is not of what `is_of` says, also within `where`.
+static const char *find_other(const struct hs_filter_parameters *parameters, bool (*is_of)(enum hs_parameter_id id))
+{
+    const char *other = NULL;
+    for (size_t i = 0; i < parameters->count && !other; i++) {
+        const struct hs_given_parameter *given = &parameters->given[i];
+        if (restricts(given) && !is_of(given->id))
+            other = shown_name(parameters, given->id);
+        for (uint32_t k = 0; given->expression && k < given->expression->parts && !other; k++)
+            other = find_other(&given->expression->part[k], is_of);
+    }
+    return other;
+}
+
 const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters)
 {
-    for (size_t i = 0; i < parameters->count; i++) {
-        const struct hs_given_parameter *given = &parameters->given[i];
-        if (restricts(given) && !hs_parameter__is_of_samples(given->id))
-            return shown_name(parameters, given->id);
-    }
-    return NULL;
+    return find_other(parameters, hs_parameter__is_of_samples);
+}
+
+const char *hs_filter_parameters__not_of_frames(const struct hs_filter_parameters *parameters)
+{
+    return find_other(parameters, hs_parameter__is_of_frames);
 }
 
 bool hs_filter_parameters__are_empty(const struct hs_filter_parameters *parameters)

@@ -8,6 +8,7 @@
 #include "host/filter/quantity.h"
 
 struct hs_pattern;
+struct hs_expression;
 
 enum hs_value_form {
     HS_VALUE_PLAIN,   // `number`; of times: `decimal`, in units that are not said
@@ -22,7 +23,8 @@ struct hs_given_parameter {
     bool fraction; // a time with a point in it
     uint64_t number;
     struct hs_decimal decimal;
-    struct hs_pattern *pattern; // REGEX
+    struct hs_pattern *pattern;       // REGEX
+    struct hs_expression *expression; // EXPRESSION
 };
 
 // The last value that was given, or NULL.

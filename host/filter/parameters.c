@@ -40,6 +40,7 @@ bool hs_parameter__is_of_frames(enum hs_parameter_id id)
     case HS_PARAMETER_NEGATIVE_LIBRARY:
     case HS_PARAMETER_BACKTRACE_DEPTH_MIN:
     case HS_PARAMETER_BACKTRACE_DEPTH_MAX:
+    case HS_PARAMETER_WHERE:
         return true;
     default:
         return false;
@@ -77,6 +78,7 @@ const char *hs_parameter_kind__takes(enum hs_parameter_kind kind)
         [HS_PARAMETER_CHOICE] = "one of its words",
         [HS_PARAMETER_REGEX] = "a Perl regular expression",
         [HS_PARAMETER_TEXT] = "a name",
+        [HS_PARAMETER_EXPRESSION] = "filters such as size>=4K and not thread=main",
     };
     return takes[kind];
 }

@@ -21,6 +21,7 @@ enum hs_parameter_kind {
     HS_PARAMETER_CHOICE,
     HS_PARAMETER_REGEX,
     HS_PARAMETER_TEXT,
+    HS_PARAMETER_EXPRESSION,
     HS_PARAMETER_KIND_COUNT
 };
 
@@ -113,6 +114,8 @@ enum hs_parameter_kind {
     X(ALIVE_AT_2, "alive_at_2", "alive-at-2", 0, TIME, "TIME", 0, false, "and at this time")                           \
     X(FROM_MAP, "from_map", "from-map", 0, NUMBER_64, "ID", 0, false,                                                  \
       "only blocks within the mapping with this number while it was there")                                            \
+    X(WHERE, "where", "where", 0, EXPRESSION, "EXPRESSION", 0, false,                                                  \
+      "only what these filters match, which and, or, not and parentheses join")                                        \
     X(CUSTOM_FILTER, "custom_filter", "custom-filter", 0, TEXT, "SCRIPT", 0, false,                                    \
       "a script of other recorders, which heapsonde does not run: only the empty one is taken")                        \
     X(ERA, "era", "era", 0, CHOICE, "VERSION", "0.1 0.7", false,                                                       \
@@ -144,10 +147,10 @@ extern const struct hs_parameter hs_parameters[HS_PARAMETER_COUNT]; // by enum h
 // The parameter of this name, with _ or - between its words; NULL: none.
 const struct hs_parameter *hs_parameter__find(const char *name);
 
-// Whether it speaks of frames alone, so that a heap dump can answer it, too.
+// Whether it speaks of frames alone, so that a heap dump can answer it, too; `where` may.
 bool hs_parameter__is_of_frames(enum hs_parameter_id id);
 
-// Whether it says something of samples, too: of CPU time, of page faults.
+// Whether it says something of samples, too: of CPU time, of page faults; `where` may.
 bool hs_parameter__is_of_samples(enum hs_parameter_id id);
 
 // What values of this kind look like, behind "give": "a size such as 4096, 64K or 1.5M".

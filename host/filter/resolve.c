@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/allocator.h"
+#include "host/filter/expression.h"
+#include "host/filter/main_heap.h"
 #include "host/filter/stacks.h"
+#include "host/filter/where.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +27,7 @@ struct resolution {
     uint64_t second; // since 1970, at the end of the recording
     bool seed_era;
     enum hs_time_unit unit;
+    const struct resolution *outer; // of a part of `where`: what stands around it
 };
 
 static const struct hs_given_parameter *find(const struct resolution *resolution, enum hs_parameter_id id)
@@ -61,7 +65,7 @@ static enum hs_time_unit unit_of(const struct resolution *resolution)
                                    : HS_TIME_UNIT_AUTO;
     if (era)
         return resolution->seed_era ? HS_TIME_UNIT_SECONDS : HS_TIME_UNIT_MILLISECONDS;
-    return resolution->parameters->time_unit;
+    return resolution->outer ? resolution->outer->unit : resolution->parameters->time_unit;
 }
 
 static uint64_t clamp(unsigned __int128 time)
@@ -120,9 +124,17 @@ static void resolve_times(struct resolution *resolution)
     }
 }
 
+// The end of the range that is asked about: a part of `where` that has none is asked about the one around it.
+static uint64_t range_end(const struct resolution *resolution)
+{
+    const struct resolution *outer = find(resolution, HS_PARAMETER_TO) ? NULL : resolution->outer;
+    return (outer ? outer : resolution)->filter->time_max;
+}
+
 static void resolve_lifetime(struct resolution *resolution)
 {
     struct hs_filter *filter = resolution->filter;
+    const uint64_t to = range_end(resolution);
     const struct hs_given_parameter *given = find(resolution, HS_PARAMETER_LIFETIME);
     if (is(given, "only_leaked") || is(given, "only_whole_group_leaked"))
         filter->never_freed_only = true;
@@ -131,10 +143,10 @@ static void resolve_lifetime(struct resolution *resolution)
     else if (is(given, "only_temporary"))
         filter->freed_only = true;
     else if (is(given, "only_not_deallocated_in_current_range"))
-        filter->free_min = filter->time_max > LATEST ? HS_NEVER : filter->time_max + 1;
+        filter->free_min = to > LATEST ? HS_NEVER : to + 1;
     else if (is(given, "only_deallocated_in_current_range")) {
         filter->freed_only = true;
-        filter->free_max = clamp(filter->time_max);
+        filter->free_max = clamp(to);
     }
 }
 
@@ -270,6 +282,17 @@ static int resolve_free_stack(struct resolution *resolution)
     return 0;
 }
 
+static int resolve_frames(struct resolution *resolution)
+{
+    struct hs_stack_question question = {
+        .parameters = resolution->parameters, .scope = resolution->scope, .control = resolution->control};
+    int result = hs_stack_question__ask_frames(&question, resolution->error);
+    if (question.words)
+        keep(resolution, question.words);
+    resolution->filter->stacks = (struct hs_set){question.words, question.stacks};
+    return result;
+}
+
 static int resolve_stacks(struct resolution *resolution)
 {
     struct hs_stack_question question = {
@@ -344,30 +367,79 @@ static int resolve_map(struct resolution *resolution)
     return 0;
 }
 
-static bool is_mapped(void *context, const struct hs_store *store, uint64_t row)
+// What is asked of where glibc put a block.
+struct placement {
+    struct hs_main_heap heap;
+    bool asks_mapped, mapped; // it has a mapping of its own, or not
+    bool asks_main, main;     // it lies in the main arena, or in another one
+};
+
+static bool is_placed(void *context, const struct hs_store *store, uint64_t row)
 {
-    (void)context;
-    return hs_allocator__is_mapped(store, row);
+    const struct placement *placement = context;
+    const bool mapped = hs_allocator__is_mapped(store, row);
+    if (placement->asks_mapped && mapped != placement->mapped)
+        return false;
+    // What has a mapping of its own lies in no arena.
+    return !placement->asks_main || (!mapped && hs_main_heap__has(&placement->heap, store, row) == placement->main);
 }
 
-static bool is_not_mapped(void *context, const struct hs_store *store, uint64_t row)
+static int resolve_placement(struct resolution *resolution, const struct hs_given_parameter *mapped,
+                             const struct hs_given_parameter *arena)
 {
-    return !is_mapped(context, store, row);
+    struct placement *placement = calloc(1, sizeof(*placement));
+    keep(resolution, placement);
+    if (!placement)
+        return out_of_memory(resolution, (mapped ? mapped : arena)->id);
+    hs_main_heap__find(resolution->scope->store, &placement->heap);
+    placement->asks_mapped = mapped != NULL;
+    placement->mapped = is(mapped, "yes");
+    placement->asks_main = arena != NULL;
+    placement->main = is(arena, "main");
+    resolution->filter->accept = is_placed;
+    resolution->filter->context = placement;
+    return 0;
 }
 
-// The trace knows an allocator by its library. The arena is not in it, so that no block is known to be of either.
-static void resolve_allocator(struct resolution *resolution)
+// The trace knows an allocator by its library, and the main arena by its addresses.
+static int resolve_allocator(struct resolution *resolution)
 {
     const struct hs_given_parameter *mapped = find(resolution, HS_PARAMETER_MMAPED);
+    const struct hs_given_parameter *arena = find(resolution, HS_PARAMETER_ARENA);
     const struct hs_given_parameter *jemalloc = find(resolution, HS_PARAMETER_JEMALLOC);
-    enum hs_allocator allocator =
-        mapped || jemalloc ? hs_allocator__of(resolution->scope->store) : HS_ALLOCATOR_UNKNOWN;
-    if (jemalloc && is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC))
+    if (!mapped && !arena && !jemalloc)
+        return 0;
+    const enum hs_allocator allocator = hs_allocator__of(resolution->scope->store);
+    const bool asks_glibc = mapped || arena;
+    if ((jemalloc && is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC)) ||
+        (asks_glibc && allocator != HS_ALLOCATOR_GLIBC))
         match_nothing(resolution);
-    if (find(resolution, HS_PARAMETER_ARENA) || (mapped && allocator != HS_ALLOCATOR_GLIBC))
-        match_nothing(resolution);
-    if (mapped)
-        resolution->filter->accept = is(mapped, "yes") ? is_mapped : is_not_mapped;
+    return asks_glibc ? resolve_placement(resolution, mapped, arena) : 0;
+}
+
+// ---- filters within filters ----------------------------------------------------------------------------------------
+
+static int resolve_part(const struct resolution *outer, const struct hs_filter_parameters *parameters,
+                        struct hs_resolved_filter *resolved);
+
+static int resolve_where(struct resolution *resolution)
+{
+    const struct hs_given_parameter *given = find(resolution, HS_PARAMETER_WHERE);
+    if (!given)
+        return 0;
+    const struct hs_expression *expression = given->expression;
+    struct hs_resolved_filter *resolved = resolution->resolved;
+    int result = 0;
+    resolved->part = calloc(expression->parts, sizeof(*resolved->part));
+    if (!resolved->part)
+        return out_of_memory(resolution, HS_PARAMETER_WHERE);
+    while (!result && resolved->parts < expression->parts) {
+        result = resolve_part(resolution, &expression->part[resolved->parts], &resolved->part[resolved->parts]);
+        resolved->parts += !result;
+    }
+    if (!result && hs_where__join(&expression->logic, resolution->scope->store, resolved))
+        result = out_of_memory(resolution, HS_PARAMETER_WHERE);
+    return result;
 }
 
 // ---- all of it -----------------------------------------------------------------------------------------------------
@@ -377,15 +449,38 @@ static int resolve_all(struct resolution *resolution)
     resolve_times(resolution);
     resolve_lifetime(resolution);
     resolve_numbers(resolution);
-    resolve_allocator(resolution);
-    int result = resolve_threads(resolution);
+    int result = resolve_allocator(resolution);
+    if (!result)
+        result = resolve_threads(resolution);
     if (!result)
         result = resolve_free_stack(resolution);
     if (!result)
         result = resolve_marker(resolution);
     if (!result)
         result = resolve_map(resolution);
-    return result ? result : resolve_stacks(resolution);
+    if (!result)
+        result = resolve_stacks(resolution);
+    return result ? result : resolve_where(resolution);
+}
+
+static int resolve_part(const struct resolution *outer, const struct hs_filter_parameters *parameters,
+                        struct hs_resolved_filter *resolved)
+{
+    struct resolution resolution = *outer;
+    resolution.parameters = parameters;
+    resolution.resolved = resolved;
+    resolution.filter = &resolved->filter;
+    resolution.outer = outer;
+    hs_filter__init(&resolved->filter);
+    if (find(&resolution, HS_PARAMETER_ERA))
+        resolution.seed_era = is(find(&resolution, HS_PARAMETER_ERA), "0.1");
+    resolution.unit = unit_of(&resolution);
+    int result = resolve_all(&resolution);
+    // What is around it says of which domain.
+    resolved->filter.domains = HS_FILTER_HEAP | HS_FILTER_POOL | HS_FILTER_MAP;
+    if (result)
+        hs_resolved_filter__free(resolved);
+    return result;
 }
 
 int hs_filter_parameters__resolve(const struct hs_filter_parameters *parameters, struct hs_filter_scope *scope,
@@ -416,13 +511,20 @@ int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *para
                                          const struct hs_query_control *control, struct hs_resolved_filter *resolved,
                                          struct hs_error *error)
 {
-    struct hs_stack_question question = {.parameters = parameters, .scope = scope, .control = control};
+    struct resolution resolution = {.parameters = parameters,
+                                    .scope = scope,
+                                    .control = control,
+                                    .resolved = resolved,
+                                    .filter = &resolved->filter,
+                                    .error = error};
     *resolved = (struct hs_resolved_filter){0};
     hs_filter__init(&resolved->filter);
-    int result = hs_stack_question__ask_frames(&question, error);
-    if (question.words)
-        resolved->memory[resolved->memory_count++] = question.words;
-    resolved->filter.stacks = (struct hs_set){question.words, question.stacks};
+    const char *other = hs_filter_parameters__not_of_frames(parameters);
+    if (other && find(&resolution, HS_PARAMETER_WHERE))
+        return hs_error__set(error, EINVAL, "where: %s says something of blocks, which is not known here", other);
+    int result = resolve_frames(&resolution);
+    if (!result)
+        result = resolve_where(&resolution);
     if (result)
         hs_resolved_filter__free(resolved);
     return result;
@@ -430,7 +532,18 @@ int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *para
 
 void hs_resolved_filter__free(struct hs_resolved_filter *resolved)
 {
+    for (size_t i = 0; i < resolved->parts; i++)
+        hs_resolved_filter__free(&resolved->part[i]);
+    free(resolved->part);
     for (unsigned i = 0; i < resolved->memory_count; i++)
         free(resolved->memory[i]);
     *resolved = (struct hs_resolved_filter){0};
+}
+
+size_t hs_resolved_filter__bytes(const struct hs_resolved_filter *resolved, size_t stacks)
+{
+    size_t bytes = sizeof(*resolved) + resolved->memory_count * (stacks / 8 + 64);
+    for (size_t i = 0; i < resolved->parts; i++)
+        bytes += hs_resolved_filter__bytes(&resolved->part[i], stacks);
+    return bytes;
 }

@@ -40,7 +40,7 @@ bool hs_filter__asks_only_stacks(const struct hs_filter *filter)
            filter->lifetime_max == UINT64_MAX && !filter->times && !filter->alive_count && !filter->flags_all &&
            !filter->flags_none && !filter->freed_only && !filter->never_freed_only && !filter->not_own_thread_only &&
            !filter->free_stacks.words && !filter->streams.words && !hs_filter__needs_chain(filter) && !filter->accept &&
-           !filter->detail_given;
+           !filter->where && !filter->detail_given;
 }
 
 struct hs_filter hs_filter__without_states(const struct hs_filter *filter)
@@ -144,6 +144,22 @@ bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_stor
     return !filter->accept || filter->accept(filter->context, store, row);
 }
 
+static bool matches_node(const struct hs_filter_node *nodes, uint32_t number, const struct hs_store *store,
+                         uint64_t row)
+{
+    const struct hs_filter_node *node = &nodes[number];
+    switch (node->join) {
+    case HS_FILTER_IS:
+        return hs_filter__matches(node->filter, store, row);
+    case HS_FILTER_NOT:
+        return !matches_node(nodes, node->left, store, row);
+    case HS_FILTER_AND:
+        return matches_node(nodes, node->left, store, row) && matches_node(nodes, node->right, store, row);
+    default:
+        return matches_node(nodes, node->left, store, row) || matches_node(nodes, node->right, store, row);
+    }
+}
+
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);
@@ -156,7 +172,8 @@ bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *s
         return false;
     if (!matches_end(filter, columns, hs_store__summary(store)->end_time, row) || !matches_sets(filter, columns, row))
         return false;
-    return hs_filter__matches_row(filter, store, row);
+    return hs_filter__matches_row(filter, store, row) &&
+           (!filter->where || matches_node(filter->where, filter->where_count - 1, store, row));
 }
 
 static bool overlap(uint64_t least, uint64_t most, uint64_t from, uint64_t to)
@@ -179,6 +196,22 @@ static bool set_overlaps(const struct hs_set *set, uint32_t least, uint32_t most
         n++;
     }
     return false;
+}
+
+static bool node_may_match(const struct hs_filter_node *nodes, uint32_t number, const struct hs_zone *zone,
+                           uint64_t end_time)
+{
+    const struct hs_filter_node *node = &nodes[number];
+    switch (node->join) {
+    case HS_FILTER_IS:
+        return hs_filter__zone_may_match(node->filter, zone, end_time);
+    case HS_FILTER_NOT:
+        return true;
+    case HS_FILTER_AND:
+        return node_may_match(nodes, node->left, zone, end_time) && node_may_match(nodes, node->right, zone, end_time);
+    default:
+        return node_may_match(nodes, node->left, zone, end_time) || node_may_match(nodes, node->right, zone, end_time);
+    }
 }
 
 bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time)
@@ -209,5 +242,6 @@ bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_z
         shortest = end_time - zone->time_max < shortest ? end_time - zone->time_max : shortest;
     }
     return overlap(shortest, longest, filter->lifetime_min, filter->lifetime_max) &&
-           set_overlaps(&filter->stacks, zone->stack_min, zone->stack_max);
+           set_overlaps(&filter->stacks, zone->stack_min, zone->stack_max) &&
+           (!filter->where || node_may_match(filter->where, filter->where_count - 1, zone, end_time));
 }

@@ -49,6 +49,22 @@ static bool state_matches(const struct hs_filter *filter, unsigned state)
            (flags & filter->flags_all) == filter->flags_all && !(flags & filter->flags_none);
 }
 
+// Not 0: out of memory.
+static int prepare_where(struct hs_matcher *matcher)
+{
+    const struct hs_filter *filter = matcher->filter;
+    if (!filter->where)
+        return 0;
+    matcher->part = calloc(filter->where_count, sizeof(*matcher->part));
+    matcher->verdict = calloc(filter->where_count, sizeof(*matcher->verdict));
+    bool good = matcher->part && matcher->verdict;
+    for (uint32_t i = 0; good && i < filter->where_count; i++) {
+        if (filter->where[i].join == HS_FILTER_IS)
+            good = (matcher->part[i] = hs_matcher__create(matcher->store, filter->where[i].filter)) != NULL;
+    }
+    return good ? 0 : -1;
+}
+
 struct hs_matcher *hs_matcher__create(const struct hs_store *store, const struct hs_filter *filter)
 {
     struct hs_matcher *matcher = calloc(1, sizeof(*matcher));
@@ -60,18 +76,27 @@ struct hs_matcher *hs_matcher__create(const struct hs_store *store, const struct
     matcher->asks_lifetimes = filter->lifetime_min || filter->lifetime_max != UINT64_MAX;
     matcher->asks_row = filter->times || filter->detail_given || filter->accept || hs_filter__needs_chain(filter);
     work_out_ends(matcher);
+    if (prepare_where(matcher)) {
+        hs_matcher__destroy(matcher);
+        return NULL;
+    }
     for (unsigned state = 0; state < 256; state++)
         matcher->state_matches[state] = state_matches(filter, state);
     if (!hs_block__create(&matcher->block, hs_store__columns(store)))
         return matcher;
-    free(matcher);
+    hs_matcher__destroy(matcher);
     return NULL;
 }
 
 void hs_matcher__destroy(struct hs_matcher *matcher)
 {
-    if (matcher)
-        hs_block__free(&matcher->block);
+    if (!matcher)
+        return;
+    for (uint32_t i = 0; matcher->part && i < matcher->filter->where_count; i++)
+        hs_matcher__destroy(matcher->part[i]);
+    free(matcher->part);
+    free(matcher->verdict);
+    hs_block__free(&matcher->block);
     free(matcher);
 }
 
@@ -240,6 +265,40 @@ static void ask_rows(struct hs_matcher *matcher)
             keep[i] = hs_filter__matches_row(matcher->filter, matcher->store, first + i);
 }
 
+static void judge_part(struct hs_matcher *part, uint64_t block, uint8_t *verdict)
+{
+    const size_t count = hs_matcher__count(part, block);
+    if (!count || part->all)
+        memset(verdict, count != 0, HS_PACKED_BLOCK);
+    else
+        memcpy(verdict, part->keep, part->block.count);
+}
+
+static void join(const struct hs_filter_node *node, uint8_t (*verdict)[HS_PACKED_BLOCK], uint8_t *restrict to)
+{
+    const uint8_t *left = verdict[node->left], *right = verdict[node->right];
+    for (size_t i = 0; i < HS_PACKED_BLOCK; i++)
+        to[i] = node->join == HS_FILTER_NOT   ? !left[i]
+                : node->join == HS_FILTER_AND ? left[i] & right[i]
+                                              : left[i] | right[i];
+}
+
+static void ask_where(struct hs_matcher *matcher)
+{
+    const struct hs_filter *filter = matcher->filter;
+    const uint8_t *verdict = NULL;
+    for (uint32_t i = 0; i < filter->where_count; i++) {
+        if (matcher->part[i])
+            judge_part(matcher->part[i], matcher->block.number, matcher->verdict[i]);
+        else
+            join(&filter->where[i], matcher->verdict, matcher->verdict[i]);
+        verdict = matcher->verdict[i];
+    }
+    uint8_t *keep = start_keeping(matcher);
+    for (size_t i = 0; i < matcher->block.count; i++)
+        keep[i] &= verdict[i];
+}
+
 static void note_all_places(struct hs_matcher *matcher)
 {
     for (size_t i = 0; i < HS_PACKED_BLOCK && !matcher->all_places; i++)
@@ -271,6 +330,8 @@ size_t hs_matcher__count(struct hs_matcher *matcher, uint64_t block)
     matcher->all = true;
     if (!ask_columns(matcher))
         return 0;
+    if (matcher->part)
+        ask_where(matcher);
     if (matcher->asks_row)
         ask_rows(matcher);
     return matcher->all ? matcher->block.count : sum_up(matcher);

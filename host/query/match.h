@@ -27,6 +27,8 @@ struct hs_matcher {
     struct hs_bounds time, free_time;
     uint64_t end_time;
     bool asks_lifetimes, asks_row;
+    struct hs_matcher **part;            // by node of `where`, of those that are a filter
+    uint8_t (*verdict)[HS_PACKED_BLOCK]; // by node of `where`
     uint8_t state_matches[256];
 };
 

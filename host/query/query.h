@@ -25,6 +25,17 @@ struct hs_time_range {
     uint64_t first, last;
 };
 
+struct hs_filter;
+
+// Filters joined by AND, OR and NOT. Nodes come after those that they are made of; the last one is all of it. Filters
+// of nodes are asked of all domains.
+enum hs_filter_join { HS_FILTER_IS, HS_FILTER_NOT, HS_FILTER_AND, HS_FILTER_OR };
+struct hs_filter_node {
+    enum hs_filter_join join;
+    uint32_t left, right;           // of AND and OR; NOT: left
+    const struct hs_filter *filter; // IS
+};
+
 // Conditions combine with AND. All ranges include both ends; a range that is not wanted spans everything.
 // Initialise with hs_filter__init, which matches every row of the heap domain, then narrow. A question asked without a
 // filter (NULL) is asked of the heap domain.
@@ -56,6 +67,8 @@ struct hs_filter {
     uint64_t chain_lifetime_min, chain_lifetime_max;
     uint32_t detail; // pool index when detail_given
     bool detail_given;
+    const struct hs_filter_node *where; // NULL: anything
+    uint32_t where_count;
     bool (*accept)(void *context, const struct hs_store *store, uint64_t row); // last and slowest; any thread
     void *context;
 };

@@ -95,6 +95,14 @@ struct matching {
     uint32_t kind;
 };
 
+static bool asks_threads(const struct hs_filter *filter)
+{
+    bool asks = filter->streams.words != NULL;
+    for (uint32_t i = 0; i < filter->where_count && !asks; i++)
+        asks = filter->where[i].join == HS_FILTER_IS && asks_threads(filter->where[i].filter);
+    return asks;
+}
+
 static int start_matching(struct matching *matching, const struct hs_store *store, enum hs_events events,
                           const struct hs_filter *filter)
 {
@@ -104,7 +112,7 @@ static int start_matching(struct matching *matching, const struct hs_store *stor
     *matching = (struct matching){.filter = filter, .kind = kinds[events]};
     matching->sample = hs_store__samples(store, &matching->count);
     hs_store__nodes(store, &matching->nodes);
-    return filter && filter->streams.words ? hs_sample_threads__make(&matching->threads, store) : 0;
+    return filter && asks_threads(filter) ? hs_sample_threads__make(&matching->threads, store) : 0;
 }
 
 static bool is_given_number(const struct hs_filter *filter, uint32_t tid)
@@ -115,25 +123,49 @@ static bool is_given_number(const struct hs_filter *filter, uint32_t tid)
     return false;
 }
 
-static bool thread_matches(const struct matching *matching, const struct hs_sample *sample)
+static bool thread_matches(const struct matching *matching, const struct hs_filter *filter,
+                           const struct hs_sample *sample)
 {
-    const struct hs_filter *filter = matching->filter;
     if (!filter->streams.words || is_given_number(filter, sample->tid))
         return true;
     const struct hs_thread *thread = hs_sample_threads__find(&matching->threads, sample->tid, sample->time);
     return thread && hs_set__has(&filter->streams, thread->stream);
 }
 
-static bool matches(const struct matching *matching, const struct hs_sample *sample)
+static bool filter_matches(const struct matching *matching, const struct hs_filter *filter,
+                           const struct hs_sample *sample);
+
+static bool node_matches(const struct matching *matching, const struct hs_filter_node *nodes, uint32_t number,
+                         const struct hs_sample *sample)
 {
-    const struct hs_filter *filter = matching->filter;
-    if (sample->kind != matching->kind || sample->stack >= matching->nodes + !matching->nodes)
-        return false;
-    if (!filter)
-        return true;
+    const struct hs_filter_node *node = &nodes[number];
+    switch (node->join) {
+    case HS_FILTER_IS:
+        return filter_matches(matching, node->filter, sample);
+    case HS_FILTER_NOT:
+        return !node_matches(matching, nodes, node->left, sample);
+    case HS_FILTER_AND:
+        return node_matches(matching, nodes, node->left, sample) && node_matches(matching, nodes, node->right, sample);
+    default:
+        return node_matches(matching, nodes, node->left, sample) || node_matches(matching, nodes, node->right, sample);
+    }
+}
+
+static bool filter_matches(const struct matching *matching, const struct hs_filter *filter,
+                           const struct hs_sample *sample)
+{
     return sample->time >= filter->time_min && sample->time <= filter->time_max &&
            hs_filter__has_time(filter, sample->time) &&
-           (!filter->stacks.words || hs_set__has(&filter->stacks, sample->stack)) && thread_matches(matching, sample);
+           (!filter->stacks.words || hs_set__has(&filter->stacks, sample->stack)) &&
+           thread_matches(matching, filter, sample) &&
+           (!filter->where || node_matches(matching, filter->where, filter->where_count - 1, sample));
+}
+
+static bool matches(const struct matching *matching, const struct hs_sample *sample)
+{
+    if (sample->kind != matching->kind || sample->stack >= matching->nodes + !matching->nodes)
+        return false;
+    return !matching->filter || filter_matches(matching, matching->filter, sample);
 }
 
 // ---- lists ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // /allocations: single blocks; /raw_allocations: the addresses of the stack of each.
 #include "host/filter/allocator.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/ranked_page.h"
 #include "host/rest/write.h"
 
@@ -110,10 +111,13 @@ static void free_page(void *work)
     free(page);
 }
 
+// Without a count as many as an answer may hold: a block takes more bytes than these.
+#define BLOCK_LEAST 256
+
 int hs_prepare__allocations(struct hs_question *question)
 {
     uint64_t skip = hs_question__number(question, "skip", 0);
-    uint64_t count = hs_question__number(question, "count", UINT64_MAX);
+    uint64_t count = hs_question__number(question, "count", HS_ANSWER_MOST / BLOCK_LEAST);
     struct page *page = calloc(1, sizeof(*page));
     if (!page)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
@@ -212,14 +216,18 @@ static void write_allocation(struct hs_json *json, const struct hs_question *que
 int hs_answer__allocations(struct hs_question *question, FILE *out)
 {
     const struct page *page = question->work;
+    struct hs_paging paging = hs_paging__start(question, out, page->rows->total);
+    const uint64_t skip = paging.at;
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "allocations");
-    for (uint64_t i = 0; i < page->count && !ferror(out); i++)
-        write_allocation(&json, question, page, page->rows->row[page->first + i]);
+    while (hs_paging__next(&paging, &i))
+        write_allocation(&json, question, page, page->rows->row[page->first + i - skip]);
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", page->rows->total);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }
@@ -230,12 +238,20 @@ struct raw {
     struct hs_json json;
     struct hs_question *question;
     FILE *out;
+    uint64_t skip, count; // what is still to be left out, and to be written
 };
 
 static int write_raw(void *context, const struct hs_store *store, uint64_t row)
 {
     struct raw *raw = context;
     size_t count;
+    if (raw->skip) {
+        raw->skip--;
+        return 0;
+    }
+    if (!raw->count)
+        return 1;
+    raw->count--;
     uint32_t *nodes = hs_write__nodes(raw->question, hs_row__stack(hs_store__columns(store), row), &count);
     hs_json__open_object(&raw->json, NULL);
     hs_json__open_array(&raw->json, "backtrace");
@@ -249,10 +265,13 @@ static int write_raw(void *context, const struct hs_store *store, uint64_t row)
 
 int hs_answer__raw_allocations(struct hs_question *question, FILE *out)
 {
-    struct raw raw = {.question = question, .out = out};
+    struct raw raw = {.question = question,
+                      .out = out,
+                      .skip = hs_question__number(question, "skip", 0),
+                      .count = hs_question__number(question, "count", UINT64_MAX)};
     hs_json__start(&raw.json, out, false);
     hs_json__open_array(&raw.json, NULL);
     int result = hs_query__each(question->store, NULL, &question->control, write_raw, &raw, &question->error);
     hs_json__close_array(&raw.json);
-    return result;
+    return result < 0 ? result : 0;
 }

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_REST_ANSWERS_H
 #define HEAPSONDE_HOST_REST_ANSWERS_H
 
+#include "host/filter/main_heap.h"
 #include "host/rest/question.h"
 
 typedef int hs_prepare_function(struct hs_question *question);
@@ -37,6 +38,8 @@ hs_prepare_function hs_prepare__timeline_by;
 hs_answer_function hs_answer__timeline_by;
 // stacks.c
 extern const struct hs_rest_parameter hs_part_parameters[];
+extern const struct hs_rest_parameter hs_list_parameters[];
+extern const struct hs_rest_parameter hs_ascii_tree_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;
 // tree.c, ascii_tree.c
@@ -63,12 +66,5 @@ hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepar
 hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
 
 // ---- what they share ------------------------------------------------------------------------------------------------
-
-// Where glibc's main arena is; empty when there is none. main_heap.c
-struct hs_main_heap {
-    uint64_t from, to;
-};
-void hs_main_heap__find(const struct hs_store *store, struct hs_main_heap *heap);
-bool hs_main_heap__has(const struct hs_main_heap *heap, const struct hs_store *store, uint64_t row);
 
 #endif

@@ -12,6 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct hs_rest_parameter hs_ascii_tree_parameters[] = {
+    {.name = "nodes",
+     .kind = HS_REST_NUMBER,
+     .least = 1,
+     .otherwise = "16000",
+     .help = "at most so many lines, those through which most passed; what was left out is said in the end"},
+    {0},
+};
+
+struct tree_work {
+    struct hs_label_tree tree;
+    size_t left_out;
+};
+
 static void key_of(const struct hs_question *question, uint32_t node, const struct hs_frame *frame, uint64_t key[2])
 {
     bool named = frame->kind == HS_FRAME_NAMED || !*frame->module;
@@ -97,24 +111,26 @@ static int add_stacks(struct hs_label_tree *tree, const struct hs_question *ques
 
 static void free_tree(void *work)
 {
-    hs_label_tree__free(work);
-    free(work);
+    struct tree_work *tree = work;
+    hs_label_tree__free(&tree->tree);
+    free(tree);
 }
 
 int hs_prepare__ascii_tree(struct hs_question *question)
 {
     struct hs_stack_totals totals;
-    struct hs_label_tree *tree = calloc(1, sizeof(*tree));
-    if (!tree || hs_label_tree__start(tree)) {
-        free(tree);
+    struct tree_work *work = calloc(1, sizeof(*work));
+    if (!work || hs_label_tree__start(&work->tree)) {
+        free(work);
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     }
-    question->work = tree;
+    question->work = work;
     question->free_work = free_tree;
     int result = hs_question__stack_totals(question, &totals);
     if (result)
         return result;
-    return add_stacks(tree, question, &totals)
+    return add_stacks(&work->tree, question, &totals) ||
+                   hs_label_tree__prune(&work->tree, hs_question__number(question, "nodes", 16000), &work->left_out)
                ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less")
                : 0;
 }
@@ -218,7 +234,7 @@ static int add_rows(struct hs_ascii_table *table, const struct hs_question *ques
 
 static int add_all(struct hs_ascii_table *table, const struct hs_question *question)
 {
-    const struct hs_label_tree *tree = question->work;
+    const struct hs_label_tree *tree = &((const struct tree_work *)question->work)->tree;
     int failed = add_header(table);
     return failed || !tree->at[0].count ? failed : add_rows(table, question, tree);
 }
@@ -231,5 +247,8 @@ int hs_answer__ascii_tree(struct hs_question *question, FILE *out)
     if (!failed)
         failed = add_all(&table, question);
     hs_ascii_table__end(&table);
+    const struct tree_work *work = question->work;
+    if (!failed && work->left_out)
+        fprintf(out, "%zu more lines are left out, the smallest; nodes=N shows N\n", work->left_out);
     return failed;
 }

@@ -2,6 +2,7 @@
 //
 // /backtraces and /backtrace/N.
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -45,22 +46,22 @@ int hs_prepare__backtraces(struct hs_question *question)
 struct writing {
     const struct hs_question *question;
     struct hs_json *json;
-    FILE *out;
-    uint64_t skip, count; // what is still to be left out, and to be written
+    struct hs_paging paging;
+    uint64_t skip; // so many are still to be left out
 };
 
 static int write_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t blocks)
 {
     struct writing *writing = context;
+    uint64_t place;
     (void)bytes;
     (void)blocks;
     if (writing->skip) {
         writing->skip--;
         return 0;
     }
-    if (!writing->count || ferror(writing->out))
+    if (!hs_paging__next(&writing->paging, &place))
         return 1;
-    writing->count--;
     hs_write__backtrace(writing->json, NULL, writing->question, stack);
     return 0;
 }
@@ -71,15 +72,15 @@ int hs_answer__backtraces(struct hs_question *question, FILE *out)
     struct hs_json json;
     struct writing writing = {.question = question,
                               .json = &json,
-                              .out = out,
-                              .skip = hs_question__number(question, "skip", 0),
-                              .count = hs_question__number(question, "count", UINT64_MAX)};
+                              .paging = hs_paging__start(question, out, hs_stack_totals__count(stacks)),
+                              .skip = hs_question__number(question, "skip", 0)};
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "backtraces");
     hs_stack_totals__each_value(stacks, HS_TOTAL_STACK, HS_TOTAL_STACK, write_stack, &writing);
     hs_json__close_array(&json);
-    hs_json__number(&json, "total_count", hs_stack_totals__count(stacks));
+    hs_json__number(&json, "total_count", writing.paging.total);
+    hs_paging__end(&writing.paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

@@ -76,7 +76,8 @@ static int take_row(void *context, const struct hs_store *store, uint64_t number
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question)
 {
     if (question->events != HS_EVENTS_HEAP)
-        return hs_error__set(&question->error, EINVAL, "by: of samples there are function, library, source and line");
+        return hs_error__set(&question->error, EINVAL,
+                             "by: of samples there are function, library, source, line and site");
     int result =
         hs_query__each(question->store, &question->filter, &question->control, take_row, rows, &question->error);
     for (size_t i = 0; i < rows->room; i++) {

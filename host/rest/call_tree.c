@@ -17,7 +17,7 @@
      .kind = HS_REST_NUMBER,                                                                                           \
      .least = 1,                                                                                                       \
      .most = 1000000,                                                                                                  \
-     .otherwise = "100000",                                                                                            \
+     .otherwise = "16000",                                                                                             \
      .help = "at most so many functions of a tree, the largest of them"},                                              \
     {                                                                                                                  \
         .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .otherwise = "nested",                  \
@@ -116,7 +116,7 @@ static int start(struct hs_question *question, struct trees **trees)
                                             .least = hs_question__real(question, "least", 0.1),
                                             .children = hs_question__number(question, "children", 1000)},
                                     .cancel = question->control.cancel};
-    (*trees)->most = hs_question__number(question, "nodes", 100000);
+    (*trees)->most = hs_question__number(question, "nodes", 16000);
     (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
     if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",

@@ -4,6 +4,7 @@
 // functions are: addresses are others in another run, and lines in another build.
 #include "host/query/order.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/stack_hashes.h"
 #include "host/rest/write.h"
 
@@ -280,13 +281,13 @@ int hs_answer__diff(struct hs_question *question, FILE *out)
     const struct diff *diff = question->work;
     struct hs_json json;
     bool descending = strcmp(hs_question__text(question, "order"), "asc") != 0;
-    uint64_t skip = hs_question__number(question, "skip", 0),
-             count = hs_question__number(question, "count", UINT64_MAX);
+    struct hs_paging paging = hs_paging__start(question, out, diff->count);
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     write_sides(&json, &diff->base, &diff->now);
     hs_json__open_array(&json, "stacks");
-    for (uint64_t i = skip; i < diff->count && i - skip < count && !ferror(out); i++) {
+    while (hs_paging__next(&paging, &i)) {
         const struct group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i].row];
         hs_json__open_object(&json, NULL);
         write_sides(&json, &group->base, &group->now);
@@ -297,6 +298,7 @@ int hs_answer__diff(struct hs_question *question, FILE *out)
     }
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", diff->count);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

@@ -34,6 +34,19 @@ struct hs_rest_parameter {
     const char *help; // one sentence, no full stop
 };
 
+// Of timelines. With axis_from or axis_to, `from` and `to` are the filter's; see hs_question__axis.
+#define HS_AXIS_PARAMETERS                                                                                             \
+    {.name = "from",                                                                                                   \
+     .kind = HS_REST_TIME,                                                                                             \
+     .help = "where the timeline begins, the start when not given; with axis_from or axis_to, of the filter"},         \
+        {.name = "to",                                                                                                 \
+         .kind = HS_REST_TIME,                                                                                         \
+         .help = "where it ends, the end when not given; with axis_from or axis_to, of the filter"},                   \
+        {.name = "axis_from", .kind = HS_REST_TIME, .help = "where the timeline begins, whatever is filtered"},        \
+    {                                                                                                                  \
+        .name = "axis_to", .kind = HS_REST_TIME, .help = "where the timeline ends, whatever is filtered"               \
+    }
+
 // Groups of parameters that several endpoints take.
 enum {
     HS_TAKES_FILTER = 1, // the filter language, and `at`

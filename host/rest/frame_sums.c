@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/events.h"
+#include "host/report/frames.h"
 #include "host/rest/sum_rows.h"
 
 #include <errno.h>
@@ -20,6 +21,8 @@ void hs_sum_rows__free(struct hs_sum_rows *rows)
 static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
 {
     switch (by) {
+    case HS_SUM_BY_SITE:
+        return hs_frame__identity(frame);
     case HS_SUM_BY_FUNCTION:
         return frame->function;
     case HS_SUM_BY_LIBRARY:
@@ -31,7 +34,7 @@ static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
 
 static uint64_t number_of(enum hs_sum_by by, const struct hs_frame *frame)
 {
-    return by == HS_SUM_BY_LINE ? frame->line : 0;
+    return by == HS_SUM_BY_LINE || by == HS_SUM_BY_SITE ? frame->line : 0;
 }
 
 static uint32_t *slot_of(const struct hs_sum_rows *rows, const char *text, uint64_t number)
@@ -148,21 +151,51 @@ static int walk_all(struct walk *walk, const int *cancel)
     return walk->failed;
 }
 
-static int add_cost(struct hs_sum_rows *rows, struct hs_question *question, enum hs_cost cost)
+// A stack has one site: `self` and `total` are the same.
+static int add_sites(struct hs_sum_rows *rows, struct hs_question *question, const struct hs_stack_values *stacks,
+                     enum hs_cost cost)
 {
-    struct hs_stack_values stacks = {0};
+    int failed = 0;
+    for (size_t i = 0; i < stacks->count && !failed; i++) {
+        const struct hs_frame *frame;
+        uint32_t depth;
+        add(&rows->sum[cost], stacks->at[i].value);
+        if (!hs_frames__of_stack(question->symbols, stacks->at[i].stack, true, &frame, 1, &depth))
+            continue;
+        struct hs_sum_row *row = row_of(rows, frame, &failed);
+        if (row) {
+            add(&row->self[cost], stacks->at[i].value);
+            add(&row->total[cost], stacks->at[i].value);
+        }
+        if (!(i & 0xffff) && question->control.cancel && __atomic_load_n(question->control.cancel, __ATOMIC_RELAXED))
+            return -ECANCELED;
+    }
+    return failed;
+}
+
+static int add_functions(struct hs_sum_rows *rows, struct hs_question *question, const struct hs_stack_values *stacks,
+                         enum hs_cost cost)
+{
     struct hs_node_tree nodes = {0};
-    int result = hs_question__values(question, cost, &stacks);
-    if (result)
-        return result;
-    result = hs_node_tree__make(&nodes, question->store, stacks.at, stacks.count);
-    hs_stack_values__free(&stacks);
+    int result = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
     if (!result) {
         struct walk walk = {.rows = rows, .symbols = question->symbols, .nodes = &nodes, .cost = cost};
         rows->sum[cost] = nodes.passing[0];
         result = walk_all(&walk, question->control.cancel);
     }
     hs_node_tree__free(&nodes);
+    return result;
+}
+
+static int add_cost(struct hs_sum_rows *rows, struct hs_question *question, enum hs_cost cost)
+{
+    struct hs_stack_values stacks = {0};
+    int result = hs_question__values(question, cost, &stacks);
+    if (result)
+        return result;
+    result = rows->by == HS_SUM_BY_SITE ? add_sites(rows, question, &stacks, cost)
+                                        : add_functions(rows, question, &stacks, cost);
+    hs_stack_values__free(&stacks);
     if (result == -ECANCELED)
         return hs_error__set(&question->error, ECANCELED, "cancelled");
     return result ? hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less") : 0;

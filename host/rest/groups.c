@@ -4,6 +4,7 @@
 // through, the half `all` about the whole trace.
 #include "host/query/order.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -200,21 +201,19 @@ int hs_answer__groups(struct hs_question *question, FILE *out)
     const struct groups *groups = question->work;
     struct hs_json json;
     bool descending = !strcmp(hs_question__text(question, "order"), "dsc");
-    uint64_t total = groups->order->count;
-    uint64_t skip = hs_question__number(question, "skip", 0);
-    uint64_t count = hs_question__number(question, "count", UINT64_MAX);
-    skip = skip < total ? skip : total;
-    count = count < total - skip ? count : total - skip;
+    uint64_t total = groups->order->count, i;
+    struct hs_paging paging = hs_paging__start(question, out, total);
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "allocations");
-    for (uint64_t i = skip; i < skip + count && !ferror(out); i++) {
+    while (hs_paging__next(&paging, &i)) {
         struct hs_total matched;
         if (hs_stack_totals__find(&groups->stacks, groups->order->stack[descending ? total - 1 - i : i], &matched))
             write_group(&json, question, &matched);
     }
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", total);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

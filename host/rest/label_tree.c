@@ -88,3 +88,49 @@ void hs_label_tree__add(struct hs_label_node *to, const struct hs_label_value *v
     to->first = value->first < to->first ? value->first : to->first;
     to->last = value->last > to->last ? value->last : to->last;
 }
+
+static int compare_sizes(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+// Links a node's children anew without those that are smaller.
+static void keep_children(struct hs_label_tree *tree, struct hs_label_node *node, uint64_t least)
+{
+    uint32_t last = 0, child = node->first_child;
+    node->first_child = node->last_child = 0;
+    for (uint32_t next; child; child = next) {
+        next = tree->at[child].sibling;
+        tree->at[child].sibling = 0;
+        if (tree->at[child].bytes < least)
+            continue;
+        if (last)
+            tree->at[last].sibling = child;
+        else
+            node->first_child = child;
+        node->last_child = last = child;
+    }
+}
+
+// A node has at least the bytes of its children, so that what is kept hangs together. Nodes of equal size stay or go
+// together.
+int hs_label_tree__prune(struct hs_label_tree *tree, size_t most, size_t *left_out)
+{
+    *left_out = 0;
+    if (tree->count - 1 <= most)
+        return 0;
+    uint64_t *bytes = malloc((tree->count - 1) * sizeof(*bytes));
+    if (!bytes)
+        return -ENOMEM;
+    for (size_t i = 1; i < tree->count; i++)
+        bytes[i - 1] = tree->at[i].bytes;
+    qsort(bytes, tree->count - 1, sizeof(*bytes), compare_sizes);
+    const uint64_t least = bytes[most] + 1;
+    free(bytes);
+    for (size_t i = 1; i < tree->count; i++)
+        *left_out += tree->at[i].bytes < least;
+    for (size_t i = 0; i < tree->count; i++)
+        keep_children(tree, &tree->at[i], least);
+    return 0;
+}

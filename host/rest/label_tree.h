@@ -37,4 +37,8 @@ struct hs_label_value {
 // Adds to one node; not to its parents.
 void hs_label_tree__add(struct hs_label_node *to, const struct hs_label_value *value);
 
+// Keeps at most so many nodes besides the root, those with the most bytes, and says how many went. Nothing can be added
+// afterwards. 0 or -ENOMEM.
+int hs_label_tree__prune(struct hs_label_tree *tree, size_t most, size_t *left_out);
+
 #endif

@@ -20,13 +20,17 @@ int hs_answer__mallopts(struct hs_question *question, FILE *out)
 {
     struct hs_json json;
     size_t count = 0;
+    uint64_t skip = hs_question__number(question, "skip", 0), most = hs_question__number(question, "count", UINT64_MAX);
     const struct hs_side_event *events = hs_store__side_events(question->store, &count);
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && most && !ferror(out); i++) {
         const struct hs_side_event *event = &events[i];
-        if (event->kind != HS_SIDE_MALLOPT)
+        if (event->kind != HS_SIDE_MALLOPT || skip) {
+            skip -= event->kind == HS_SIDE_MALLOPT;
             continue;
+        }
+        most--;
         const char *name = name_of(event->parameter);
         hs_json__open_object(&json, NULL);
         hs_write__time(&json, "timestamp", question->store, event->time);

@@ -3,6 +3,7 @@
 // /mmaps: mappings as the calls that made and ended them.
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -178,13 +179,17 @@ static void write_operation(struct hs_json *json, const struct hs_question *ques
 int hs_answer__mmaps(struct hs_question *question, FILE *out)
 {
     const struct operations *operations = question->work;
+    struct hs_paging paging = hs_paging__start(question, out, operations->count);
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "operations");
-    for (size_t i = 0; i < operations->count && !ferror(out); i++)
+    while (hs_paging__next(&paging, &i))
         write_operation(&json, question, &operations->operation[i]);
     hs_json__close_array(&json);
+    hs_json__number(&json, "total_count", operations->count);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

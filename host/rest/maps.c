@@ -3,6 +3,7 @@
 // /maps: mappings as things that were there for a time.
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -31,6 +32,14 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "only_true only_false",
      .help = "only those, or only others"},
+    {.name = "jemalloc",
+     .kind = HS_REST_CHOICE,
+     .choices = "only_true only_false yes no",
+     .help = "only those that jemalloc made, or only others"},
+    {.name = "bytehound",
+     .kind = HS_REST_CHOICE,
+     .choices = "only_true only_false",
+     .help = "only those of the recorder itself, of which there are none, or only others"},
     {.name = "with_regions", .kind = HS_REST_FLAG, .otherwise = "false", .help = "also the parts of each"},
     {.name = "with_usage_history",
      .kind = HS_REST_FLAG,
@@ -45,15 +54,15 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
 
 struct maps {
     struct hs_map_list list;
-    const struct hs_map **page;
-    size_t count, total;
+    const struct hs_map **chosen; // in order
+    size_t total;
 };
 
 static void free_maps(void *work)
 {
     struct maps *maps = work;
     hs_map_list__free(&maps->list);
-    free(maps->page);
+    free(maps->chosen);
     free(maps);
 }
 
@@ -62,7 +71,20 @@ static void free_maps(void *work)
 static bool is_wanted(const struct hs_question *question, const char *name, bool value)
 {
     const char *word = hs_question__text(question, name);
-    return !word || !strcmp(word, value ? "only_true" : "only_false");
+    return !word || !strcmp(word, value ? "only_true" : "only_false") || !strcmp(word, value ? "yes" : "no");
+}
+
+// The innermost function of the stack is jemalloc's.
+static bool is_jemalloc(const struct hs_store *store, uint64_t row)
+{
+    size_t count = 0;
+    const struct hs_columns *columns = hs_store__columns(store);
+    const struct hs_node *nodes = hs_store__nodes(store, &count);
+    const uint32_t stack = hs_row__stack(columns, row);
+    if (!stack || stack >= count)
+        return false;
+    const struct hs_module *module = hs_store__module_at(store, nodes[stack].pc - 1, hs_row__time(columns, row));
+    return module && !strncmp(hs_base_name(module->path), "libjemalloc", 11);
 }
 
 static bool accept_map(void *context, const struct hs_store *store, uint64_t row)
@@ -71,7 +93,8 @@ static bool accept_map(void *context, const struct hs_store *store, uint64_t row
     uint32_t protection = hs_mapping_of(store, row)->protection;
     return is_wanted(question, "readable", protection & PROT_READ) &&
            is_wanted(question, "writable", protection & PROT_WRITE) &&
-           is_wanted(question, "executable", protection & PROT_EXEC);
+           is_wanted(question, "executable", protection & PROT_EXEC) && is_wanted(question, "bytehound", false) &&
+           (!hs_question__text(question, "jemalloc") || is_wanted(question, "jemalloc", is_jemalloc(store, row)));
 }
 
 // A map is wanted when one of its regions is.
@@ -136,23 +159,18 @@ static int compare(const void *left, const void *right, void *context)
     return order->descending ? -result : result;
 }
 
-static int make_page(struct hs_question *question, struct maps *maps)
+static int put_in_order(struct hs_question *question, struct maps *maps)
 {
     struct order order = {.columns = hs_store__columns(question->store),
                           .key = hs_question__text(question, "sort_by"),
                           .descending = !strcmp(hs_question__text(question, "order"), "dsc")};
-    maps->page = calloc(maps->list.count + 1, sizeof(*maps->page));
-    if (!maps->page)
+    maps->chosen = calloc(maps->list.count + 1, sizeof(*maps->chosen));
+    if (!maps->chosen)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     for (size_t i = 0; i < maps->list.count; i++)
         if (maps->list.map[i].wanted && has_peak(question, &maps->list, &maps->list.map[i]))
-            maps->page[maps->total++] = &maps->list.map[i];
-    qsort_r(maps->page, maps->total, sizeof(*maps->page), compare, &order);
-    uint64_t skip = hs_question__number(question, "skip", 0),
-             count = hs_question__number(question, "count", UINT64_MAX);
-    skip = skip < maps->total ? skip : maps->total;
-    maps->count = count < maps->total - skip ? (size_t)count : maps->total - (size_t)skip;
-    memmove(maps->page, maps->page + skip, maps->count * sizeof(*maps->page));
+            maps->chosen[maps->total++] = &maps->list.map[i];
+    qsort_r(maps->chosen, maps->total, sizeof(*maps->chosen), compare, &order);
     return 0;
 }
 
@@ -170,7 +188,7 @@ int hs_prepare__maps(struct hs_question *question)
         result = hs_map_list__follow(&maps->list, question->store, hs_question__flag(question, "with_usage_history"),
                                      &question->control, &question->error);
     if (!result)
-        result = make_page(question, maps);
+        result = put_in_order(question, maps);
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
@@ -344,14 +362,17 @@ static void write_map(struct hs_json *json, const struct hs_question *question, 
 int hs_answer__maps(struct hs_question *question, FILE *out)
 {
     const struct maps *maps = question->work;
+    struct hs_paging paging = hs_paging__start(question, out, maps->total);
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "maps");
-    for (size_t i = 0; i < maps->count && !ferror(out); i++)
-        write_map(&json, question, maps->page[i]);
+    while (hs_paging__next(&paging, &i))
+        write_map(&json, question, maps->chosen[i]);
     hs_json__close_array(&json);
     hs_json__number(&json, "total_count", maps->total);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

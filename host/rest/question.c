@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,11 @@ double hs_question__real(const struct hs_question *question, const char *name, d
 {
     const char *text = hs_question__text(question, name);
     return text ? strtod(text, NULL) : otherwise;
+}
+
+uint64_t hs_question__written(const struct hs_question *question, FILE *out)
+{
+    return (question->sent ? *question->sent : 0) + __fpending(out);
 }
 
 bool hs_question__flag(const struct hs_question *question, const char *name)
@@ -83,6 +89,29 @@ int hs_question__time(struct hs_question *question, const struct hs_rest_state *
 {
     const char *text = hs_question__text(question, name);
     return text ? read_time(question, state, name, text, time) : 0;
+}
+
+// Whether from and to are not where a timeline begins and ends.
+static bool has_axis(const struct hs_question *question)
+{
+    return hs_uri__value(&question->uri, "axis_from") || hs_uri__value(&question->uri, "axis_to");
+}
+
+int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to)
+{
+    const bool axis = has_axis(question), filters = question->endpoint->takes & HS_TAKES_FILTER;
+    const char *const names[] = {axis ? "axis_from" : "from", axis ? "axis_to" : "to"};
+    if (axis && !filters && (hs_uri__value(&question->uri, "from") || hs_uri__value(&question->uri, "to")))
+        return hs_error__set(&question->error, EINVAL, "axis_from: says the same as from and to here; give either");
+    int result = hs_question__time(question, question->state, names[0], from);
+    if (!result)
+        result = hs_question__time(question, question->state, names[1], to);
+    if (!result && *from > *to)
+        result = hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
+                               hs_question__text(question, names[1]) ? "'" : "the end of the recording",
+                               hs_question__text(question, names[1]) ? names[1] : "",
+                               hs_question__text(question, names[1]) ? "'" : "");
+    return result;
 }
 
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
@@ -180,10 +209,18 @@ static bool is_repeated(const struct hs_uri *uri, size_t number)
     return false;
 }
 
+static bool is_time_of_filter(const struct hs_question *question, const struct hs_rest_parameter *own)
+{
+    return question->endpoint->takes & HS_TAKES_FILTER && find_parameter(question->endpoint, "axis_from") &&
+           has_axis(question) && (!strcmp(own->name, "from") || !strcmp(own->name, "to"));
+}
+
 static int take_parameter(struct hs_question *question, struct hs_filter_parameters *filter, size_t number)
 {
     const struct hs_uri_parameter *given = &question->uri.parameter[number];
     const struct hs_rest_parameter *own = find_parameter(question->endpoint, given->name);
+    if (own && is_time_of_filter(question, own))
+        own = NULL;
     if (own && is_repeated(&question->uri, number))
         return hs_error__set(&question->error, EINVAL, "%s: is given twice", given->name);
     if (own)
@@ -248,7 +285,7 @@ static int resolve(void *context, void **value, size_t *bytes, struct hs_error *
     size_t nodes = 0;
     hs_store__nodes(resolving->state->store, &nodes);
     *value = resolved;
-    *bytes = sizeof(*resolved) + resolved->memory_count * (nodes / 8 + 64);
+    *bytes = hs_resolved_filter__bytes(resolved, nodes);
     return 0;
 }
 

@@ -47,7 +47,8 @@ struct hs_question {
     bool strip;                 // template arguments
     struct hs_query_control control;
     struct hs_error error;
-    void *work; // of the endpoint
+    const uint64_t *sent; // bytes of the answer that have left its stream; NULL: not counted
+    void *work;           // of the endpoint
     void (*free_work)(void *work);
     struct hs_rest_trace *other_trace; // another one that is held meanwhile; NULL: none
     const struct hs_rest_state *other;
@@ -61,9 +62,14 @@ const char *hs_question__text(const struct hs_question *question, const char *na
 uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise);
 double hs_question__real(const struct hs_question *question, const char *name, double otherwise);
 bool hs_question__flag(const struct hs_question *question, const char *name);
+// Bytes of the answer that were written so far.
+uint64_t hs_question__written(const struct hs_question *question, FILE *out);
 // A time of the state's trace. -EINVAL.
 int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                       uint64_t *time);
+// The part of the time that a timeline shows: from axis_from to axis_to, or where neither is given from `from` to `to`.
+// The two hold what is meant when nothing is given. -EINVAL.
+int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);
 // Narrows a filter to what was there then: the instant is a time or "peak". -EINVAL.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);

@@ -6,6 +6,7 @@
 #include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/spans.h"
 #include "host/rest/write.h"
 
@@ -177,7 +178,9 @@ static void write_region(struct hs_json *json, uint64_t start, uint64_t end)
 int hs_answer__regions(struct hs_question *question, FILE *out)
 {
     const struct regions *regions = question->work;
+    struct hs_paging paging = hs_paging__start(question, out, regions->spans.count);
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__number(&json, "main_heap_start", regions->heap.start);
@@ -185,9 +188,11 @@ int hs_answer__regions(struct hs_question *question, FILE *out)
     hs_write__hexadecimal(&json, "main_heap_start_s", regions->heap.start);
     hs_write__hexadecimal(&json, "main_heap_end_s", regions->heap.end);
     hs_json__open_array(&json, "regions");
-    for (size_t i = 0; i < regions->spans.count; i++)
+    while (hs_paging__next(&paging, &i))
         write_region(&json, regions->spans.at[i].start, regions->spans.at[i].end);
     hs_json__close_array(&json);
+    hs_json__number(&json, "total_count", regions->spans.count);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

@@ -61,6 +61,7 @@ struct tee {
     FILE *out;
     struct kept *kept; // NULL: it has become too long
     size_t size;
+    uint64_t sent;
 };
 
 static void keep_bytes(struct tee *tee, const char *bytes, size_t length)
@@ -87,6 +88,7 @@ static ssize_t write_both(void *cookie, const char *bytes, size_t length)
 {
     struct tee *tee = cookie;
     keep_bytes(tee, bytes, length);
+    tee->sent += length;
     return fwrite(bytes, 1, length, tee->out) == length ? (ssize_t)length : 0;
 }
 
@@ -103,6 +105,7 @@ static int write_and_keep(struct answering *answering, FILE *out)
 {
     struct hs_question *question = &answering->question;
     struct tee tee = {.out = out, .kept = calloc(1, sizeof(struct kept) + BUFSIZ), .size = BUFSIZ};
+    question->sent = &tee.sent;
     FILE *both = fopencookie(&tee, "w", (cookie_io_functions_t){.write = write_both});
     int result = both ? question->endpoint->write(question, both) : -ENOMEM;
     // What stopped because nobody read any more is no whole answer.
@@ -117,6 +120,7 @@ static int write_and_keep(struct answering *answering, FILE *out)
         hs_cache__put(question->rest->cache, answering->key, tee.kept, sizeof(struct kept) + tee.size, free);
     else
         free(tee.kept);
+    question->sent = NULL;
     return good ? 0 : -EIO;
 }
 
@@ -308,12 +312,12 @@ static int make_pages(struct hs_rest *rest)
     return rest->pages ? 0 : -ENOMEM;
 }
 
-struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols)
+struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum hs_rest_use use)
 {
     struct hs_rest *rest = calloc(1, sizeof(*rest));
     if (!rest)
         return NULL;
-    rest->traces = hs_rest_traces__create(symbols);
+    rest->traces = hs_rest_traces__create(symbols, use == HS_REST_SERVER);
     rest->cache = hs_cache__create(CACHE_BYTES);
     rest->importing = hs_importing__create();
     if (getrandom(&rest->run, sizeof(rest->run), 0) < 0)

@@ -16,8 +16,11 @@
 
 struct hs_rest;
 
+// Of a server much is worked out beforehand, in a thread of its own; for one question that is not worth it.
+enum hs_rest_use { HS_REST_SERVER, HS_REST_ONE_QUESTION };
+
 // NULL: out of memory. What the options point to must outlive it.
-struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols);
+struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum hs_rest_use use);
 void hs_rest__destroy(struct hs_rest *rest);
 
 // That a trace is going to be opened: the list shows how far that is. 0 or -ENOMEM.
@@ -28,6 +31,13 @@ int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_c
 
 // For the server, with the rest as context.
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
+
+// Writes the answer to a question as clients send it: "/data/last/totals?by=library". 0, or a negative errno with what
+// clients would be told: -EINVAL for a wrong question, -ENOENT for what there is not.
+int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs_error *error);
+
+// A line for each question about a trace: what stands behind /data/ID/, and what it answers.
+void hs_rest__write_questions(FILE *out);
 
 // The description of all endpoints, as OpenAPI 3.1.
 void hs_rest__write_openapi(FILE *out);

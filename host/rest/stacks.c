@@ -4,16 +4,11 @@
 #include "host/report/events.h"
 #include "host/report/samples.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-const struct hs_rest_parameter hs_part_parameters[] = {
-    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
-    {0},
-};
 
 struct work {
     const struct hs_totals *totals;
@@ -67,17 +62,18 @@ static void write_stack(struct hs_json *json, const struct hs_question *question
 int hs_answer__stacks(struct hs_question *question, FILE *out)
 {
     const struct work *work = question->work;
-    uint64_t skip = hs_question__number(question, "skip", 0),
-             count = hs_question__number(question, "count", UINT64_MAX);
+    struct hs_paging paging = hs_paging__start(question, out, work->totals->count);
     struct hs_json json;
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_report__events_json(&json, question->events, &work->totals->sum);
     hs_json__number(&json, "total_count", work->totals->count);
     hs_json__open_array(&json, "stacks");
-    for (uint64_t i = skip; i < work->totals->count && i - skip < count && !ferror(out); i++)
+    while (hs_paging__next(&paging, &i))
         write_stack(&json, question, &work->totals->total[work->order[i]]);
     hs_json__close_array(&json);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return ferror(out) ? -EPIPE : 0;
 }

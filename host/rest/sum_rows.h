@@ -11,12 +11,13 @@ enum hs_sum_by {
     HS_SUM_BY_LIBRARY,
     HS_SUM_BY_SOURCE,
     HS_SUM_BY_LINE,
+    HS_SUM_BY_SITE, // the line that asked for the memory, as in reports: allocators are not asked about
     HS_SUM_BY_THREAD,
     HS_SUM_BY_SIZE,
     HS_SUM_BY_LIFETIME,
     HS_SUM_BY_KIND
 };
-#define HS_SUM_BY_CHOICES "function library source line thread size lifetime kind"
+#define HS_SUM_BY_CHOICES "function library source line site thread size lifetime kind"
 
 struct hs_sum_row {
     const struct hs_frame *frame; // one of those that are meant; NULL: it is about blocks

@@ -11,8 +11,7 @@
 #include <string.h>
 
 const struct hs_rest_parameter hs_timeline_by_parameters[] = {
-    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins, the start when not given"},
-    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends, the end when not given"},
+    HS_AXIS_PARAMETERS,
     {.name = "width",
      .kind = HS_REST_NUMBER,
      .least = 1,
@@ -199,11 +198,7 @@ int hs_prepare__timeline_by(struct hs_question *question)
     work->by = read_by(hs_question__text(question, "by"));
     work->symbols = question->symbols;
     work->to = hs_store__summary(question->store)->end_time;
-    int result = hs_question__time(question, question->state, "from", &work->from);
-    if (!result)
-        result = hs_question__time(question, question->state, "to", &work->to);
-    if (!result && work->from > work->to)
-        result = hs_error__set(&question->error, EINVAL, "from: is later than the end");
+    int result = hs_question__axis(question, &work->from, &work->to);
     if (result)
         return result;
     work->points = hs_question__number(question, "width", 500);

@@ -13,8 +13,7 @@
 #include <string.h>
 
 const struct hs_rest_parameter hs_timeline_parameters[] = {
-    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins, the start when not given"},
-    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends, the end when not given"},
+    HS_AXIS_PARAMETERS,
     {.name = "width",
      .kind = HS_REST_NUMBER,
      .least = 1,
@@ -102,12 +101,7 @@ static int prepare(struct hs_question *question, bool restricted, bool by_second
     if (by_seconds)
         return hs_seconds__make(&work->seconds, question->store, restricted ? &question->filter : NULL,
                                 &question->control, &question->error);
-    int result = hs_question__time(question, question->state, "from", &from);
-    if (!result)
-        result = hs_question__time(question, question->state, "to", &to);
-    if (!result && from > to)
-        result = hs_error__set(&question->error, EINVAL, "from: is later than %s",
-                               hs_question__text(question, "to") ? "'to'" : "the end of the recording");
+    int result = hs_question__axis(question, &from, &to);
     work->to = to;
     // Without a filter the pyramid has the answer.
     struct drawing drawing = {question, restricted, from, to, hs_question__number(question, "width", 1000)};

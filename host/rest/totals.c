@@ -3,6 +3,7 @@
 // /totals: what matches, added up by functions, libraries, files, lines, threads, sizes, lifetimes or kinds of blocks.
 #include "host/report/events.h"
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/sum_rows.h"
 #include "host/rest/write.h"
 
@@ -19,7 +20,7 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .otherwise = "function",
-     .help = "what the rows are; sizes and lifetimes are powers of two"},
+     .help = "what the rows are; a site is the line that asked for the memory, sizes and lifetimes are powers of two"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name has this in it, in either case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
@@ -132,6 +133,7 @@ static const char *name_of(const struct totals *totals, const struct hs_sum_row 
 {
     switch (totals->rows->by) {
     case HS_SUM_BY_FUNCTION:
+    case HS_SUM_BY_SITE:
         return row->frame->function;
     case HS_SUM_BY_LIBRARY:
         return hs_base_name(row->frame->module);
@@ -236,7 +238,7 @@ static void write_frame(struct hs_json *json, const struct totals *totals, const
     if (totals->rows->by == HS_SUM_BY_LIBRARY)
         return;
     hs_json__string(json, "source", frame->file);
-    if (totals->rows->by == HS_SUM_BY_LINE)
+    if (totals->rows->by == HS_SUM_BY_LINE || totals->rows->by == HS_SUM_BY_SITE)
         hs_json__number(json, "line", row->number);
 }
 
@@ -261,7 +263,9 @@ static void write_row(struct hs_json *json, const struct totals *totals, const s
     const enum hs_sum_by by = totals->rows->by;
     const char *name = name_of(totals, row);
     hs_json__open_object(json, NULL);
-    hs_json__string(json, "key", by == HS_SUM_BY_FUNCTION ? hs_write__function(totals->question, name, &memory) : name);
+    hs_json__string(
+        json, "key",
+        by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE ? hs_write__function(totals->question, name, &memory) : name);
     free(memory);
     if (row->frame)
         write_frame(json, totals, row);
@@ -278,19 +282,18 @@ int hs_answer__totals(struct hs_question *question, FILE *out)
 {
     const struct totals *totals = question->work;
     struct hs_json json;
-    uint64_t skip = hs_question__number(question, "skip", 0);
-    uint64_t count = hs_question__number(question, "count", UINT64_MAX);
-    skip = skip < totals->count ? skip : totals->count;
-    count = count < totals->count - skip ? count : totals->count - skip;
+    struct hs_paging paging = hs_paging__start(question, out, totals->count);
+    uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__string(&json, "by", hs_question__text(question, "by"));
     hs_json__number(&json, "total_count", totals->count);
     write_values(&json, "sum", totals, totals->rows->sum);
     hs_json__open_array(&json, "rows");
-    for (uint64_t i = skip; i < skip + count && !ferror(out); i++)
+    while (hs_paging__next(&paging, &i))
         write_row(&json, totals, &totals->rows->row[totals->order[i]]);
     hs_json__close_array(&json);
+    hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
     return 0;
 }

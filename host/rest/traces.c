@@ -43,6 +43,7 @@ struct hs_rest_trace {
     char id[33];
     char *path;
     const struct hs_symbols_options *symbols;
+    bool prepares;           // what is worked out beforehand
     pthread_mutex_t lock;    // of the rest; never held while a trace is read
     pthread_mutex_t reading; // held while it is
     struct state *now;
@@ -53,6 +54,7 @@ struct hs_rest_trace {
 
 struct hs_rest_traces {
     struct hs_symbols_options symbols;
+    bool prepares;
     pthread_mutex_t lock; // of the rest
     struct hs_rest_trace **trace;
     size_t count;
@@ -121,7 +123,8 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
         state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
     if (!state->public.scope)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
-    state->public.beforehand = state->beforehand = hs_beforehand__start(state->store, prepare_counts, state);
+    if (trace->prepares)
+        state->public.beforehand = state->beforehand = hs_beforehand__start(state->store, prepare_counts, state);
     return 0;
 }
 
@@ -360,13 +363,15 @@ int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state
 
 // ---- all of them ---------------------------------------------------------------------------------------------------
 
-struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols)
+struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares)
 {
     struct hs_rest_traces *traces = calloc(1, sizeof(*traces));
     if (traces && symbols)
         traces->symbols = *symbols;
-    if (traces)
+    if (traces) {
+        traces->prepares = prepares;
         pthread_mutex_init(&traces->lock, NULL);
+    }
     hs_torn_pages__mend();
     return traces;
 }
@@ -435,6 +440,7 @@ int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const s
     }
     trace->path = copy;
     trace->symbols = &traces->symbols;
+    trace->prepares = traces->prepares;
     pthread_mutex_init(&trace->lock, NULL);
     pthread_mutex_init(&trace->reading, NULL);
     int result = add(traces, trace, progress, error);

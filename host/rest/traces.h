@@ -41,7 +41,8 @@ struct hs_rest_traces;
 // Whether more of it will come: a process or `gather` still has the file or its folder. A killed process has not.
 bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest_state *state);
 
-struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols);
+// `prepares`: as soon as a trace is there, what answers need is worked out beforehand.
+struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);
 
 // Opens a trace and adds it behind the others; -EEXIST when there is one with its id. By one thread at a

@@ -14,7 +14,7 @@ const struct hs_rest_parameter hs_tree_parameters[] = {
     {.name = "nodes",
      .kind = HS_REST_NUMBER,
      .least = 1,
-     .otherwise = "100000",
+     .otherwise = "16000",
      .help = "at most so many addresses, those through which most passed"},
     {0},
 };
@@ -49,7 +49,7 @@ int hs_prepare__bounded_tree(struct hs_question *question)
 {
     int result = hs_prepare__tree(question);
     struct tree_work *tree = question->work;
-    if (!result && hs_stack_tree__prune(&tree->tree, hs_question__number(question, "nodes", 100000), &tree->left_out))
+    if (!result && hs_stack_tree__prune(&tree->tree, hs_question__number(question, "nodes", 16000), &tree->left_out))
         result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return result;
 }

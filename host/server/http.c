@@ -82,7 +82,8 @@ struct upload {
 
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    // A request that came over no connection has none.
+    return request->connection ? MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
 }
 
 // ---- connections ----------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ static const char *example_value(const struct hs_option *option)
     case HS_OPTION_CHOICE:
     case HS_OPTION_FILTER:
         if (!option->choices)
-            return strstr(option->name, "custom") ? "" : "1";
+            return strstr(option->name, "custom") ? "" : strcmp(option->name, "where") ? "1" : "size>=1";
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(option->choices, " "), option->choices);
         return word;
     case HS_OPTION_SIZE:

@@ -224,6 +224,8 @@ bool condition__make(struct slow_condition *condition, const char *name, const s
     case HS_PARAMETER_CHOICE:
         set_word(&maker, parameter);
         break;
+    case HS_PARAMETER_EXPRESSION:
+        return false;
     default:
         set_name(&maker);
     }

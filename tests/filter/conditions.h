@@ -7,7 +7,7 @@
 #include "tests/filter/slow.h"
 #include "tests/store/trace_writer.h"
 
-// A condition with the parameter of this name; false: the trace has nothing for it.
+// A condition with the parameter of this name; false: the trace has nothing for it, or it is made of others.
 bool condition__make(struct slow_condition *condition, const char *name, const struct hs_store *store,
                      struct random_state *random);
 

@@ -92,6 +92,10 @@ static void write_meta(struct trace_writer *writer, const struct random_program 
     write_module(&meta, 0x500000, "/usr/lib/libparts.so.1");
     write_module(&meta, 0x600000, "/opt/vendor/lib/libparts.so.2");
     write_module(&meta, 0x700000, libraries[options->allocator]);
+    // The main heap begins behind the program, and some blocks lie half way to what comes next.
+    hs_meta_info(&meta, "executable", 10, "/usr/bin/example", 16);
+    write_module(&meta, 0x9f0000, "/usr/bin/example");
+    write_module(&meta, 0x1900000, "/usr/lib/libfar.so");
     for (uint32_t i = 0; i < program->threads; i++)
         hs_meta_thread(&meta, i, 4711 + i, 0, threads[i], strlen(threads[i]));
     for (uint32_t id = 1; id <= program->stacks; id++)

@@ -161,6 +161,12 @@ static const struct slow_condition *find(const struct slow_filter *filter, const
     return NULL;
 }
 
+static const struct slow_condition *find_around(const struct slow_filter *filter, const char *name)
+{
+    const struct slow_condition *found = find(filter, name);
+    return found || !filter->outer ? found : find(filter->outer, name);
+}
+
 // The first moment at which the wall clock showed that much.
 static uint64_t moment(const struct slow_trace *trace, uint64_t realtime)
 {
@@ -318,7 +324,7 @@ static bool group_matches(const struct slow_filter *filter, const struct slow_tr
 static bool lifetime_matches(const struct slow_filter *filter, const struct slow_trace *trace,
                              const struct slow_row *row, const char *which)
 {
-    const struct slow_condition *to = find(filter, "to");
+    const struct slow_condition *to = find_around(filter, "to");
     uint64_t end_of_range = to ? time_of(trace, to, true) : HS_NEVER - 1;
     bool leaked = row->end == HS_NEVER;
     if (!strcmp(which, "only_leaked"))
@@ -339,7 +345,7 @@ static bool lifetime_matches(const struct slow_filter *filter, const struct slow
 
 static bool is_old(const struct slow_filter *filter)
 {
-    const struct slow_condition *era = find(filter, "era");
+    const struct slow_condition *era = find_around(filter, "era");
     return era && !strcmp(era->text, "0.1");
 }
 
@@ -376,14 +382,32 @@ static bool has_module(const struct slow_trace *trace, const char *end)
     return false;
 }
 
+// Behind the program, nearer to it than to what is mapped next.
+static bool lies_in_main_heap(const struct slow_trace *trace, uint64_t address)
+{
+    size_t count;
+    const struct hs_module *modules = hs_store__modules(trace->store, &count);
+    const char *program = hs_store__info(trace->store, "executable");
+    uint64_t end = 0, next = 0;
+    for (size_t i = 0; program && i < count; i++)
+        if (!strcmp(modules[i].path, program) && modules[i].end > end)
+            end = modules[i].end;
+    for (size_t i = 0; i < count; i++)
+        if (modules[i].start >= end && (!next || modules[i].start < next))
+            next = modules[i].start;
+    return end && address >= end && (next ? address - end < (next - end) / 2 : address - end < (uint64_t)1 << 40);
+}
+
 static bool allocator_matches(const struct slow_trace *trace, const struct slow_row *row,
                               const struct slow_condition *condition)
 {
     bool jemalloc = has_module(trace, "/libjemalloc."), glibc = has_module(trace, "/libc.so.6");
-    bool yes = !strcmp(condition->text, "yes");
+    bool yes = !strcmp(condition->text, "yes"), main = !strcmp(condition->text, "main");
     bool mapped = row->usable % 16 == 0 && (row->kind == HS_KIND_ALIGNED || row->address % 4096 == 16);
     if (is(condition, "jemalloc"))
         return jemalloc == yes;
+    if (is(condition, "arena"))
+        return glibc && !jemalloc && !mapped && lies_in_main_heap(trace, row->address) == main;
     return is(condition, "mmaped") && glibc && !jemalloc && mapped == yes;
 }
 
@@ -467,18 +491,39 @@ static bool matches_all(const struct slow_filter *filter, const struct slow_trac
     return true;
 }
 
+static void run_where(const struct slow_where *where, const struct slow_trace *trace, bool *matches)
+{
+    if (where->join == SLOW_PART) {
+        slow_filter__run(&where->part, trace, matches);
+        return;
+    }
+    bool *right = calloc(trace->rows + 1, sizeof(*right));
+    run_where(where->left, trace, matches);
+    if (where->right)
+        run_where(where->right, trace, right);
+    for (uint64_t i = 0; i < trace->rows; i++)
+        matches[i] = where->join == SLOW_NOT   ? !matches[i]
+                     : where->join == SLOW_AND ? matches[i] && right[i]
+                                               : matches[i] || right[i];
+    free(right);
+}
+
 uint64_t slow_filter__run(const struct slow_filter *filter, const struct slow_trace *trace, bool *matches)
 {
-    bool *stacks = calloc(trace->stacks, sizeof(*stacks));
+    bool *stacks = calloc(trace->stacks, sizeof(*stacks)), *where = calloc(trace->rows + 1, sizeof(*where));
     uint64_t count = 0;
+    if (filter->where)
+        run_where(filter->where, trace, where);
     for (size_t stack = 0; stack < trace->stacks; stack++)
         stacks[stack] =
             stack_matches_frames(filter, trace, (uint32_t)stack) && group_matches(filter, trace, (uint32_t)stack);
     for (uint64_t i = 0; i < trace->rows; i++) {
-        matches[i] = stacks[trace->row[i].stack] && matches_all(filter, trace, &trace->row[i]);
+        matches[i] =
+            stacks[trace->row[i].stack] && matches_all(filter, trace, &trace->row[i]) && (!filter->where || where[i]);
         count += matches[i];
     }
     free(stacks);
+    free(where);
     return count;
 }
 
@@ -506,11 +551,27 @@ static bool sample_matches(const struct slow_trace *trace, const struct hs_sampl
     return !is(condition, "marker") || marker_at(trace, sample->time) == condition->number;
 }
 
+static bool where_matches_sample(const struct slow_where *where, const struct slow_trace *trace,
+                                 const struct hs_sample *sample)
+{
+    switch (where->join) {
+    case SLOW_PART:
+        return slow_filter__matches_sample(&where->part, trace, sample);
+    case SLOW_NOT:
+        return !where_matches_sample(where->left, trace, sample);
+    case SLOW_AND:
+        return where_matches_sample(where->left, trace, sample) && where_matches_sample(where->right, trace, sample);
+    default:
+        return where_matches_sample(where->left, trace, sample) || where_matches_sample(where->right, trace, sample);
+    }
+}
+
 bool slow_filter__matches_sample(const struct slow_filter *filter, const struct slow_trace *trace,
                                  const struct hs_sample *sample)
 {
     bool thread_given = false, thread_found = false;
-    if (!stack_matches_frames(filter, trace, sample->stack))
+    if (!stack_matches_frames(filter, trace, sample->stack) ||
+        (filter->where && !where_matches_sample(filter->where, trace, sample)))
         return false;
     for (unsigned i = 0; i < filter->count; i++) {
         const struct slow_condition *condition = &filter->condition[i];

@@ -25,9 +25,20 @@ struct slow_condition {
     char text[128]; // as it is given to the other implementation; of SLOW_TEXT also what it means
 };
 
+struct slow_where;
+
 struct slow_filter {
     struct slow_condition condition[16];
     unsigned count;
+    const struct slow_where *where;  // NULL: none
+    const struct slow_filter *outer; // of a part of `where`: what it stands in
+};
+
+// Filters within a filter.
+struct slow_where {
+    enum { SLOW_PART, SLOW_NOT, SLOW_AND, SLOW_OR } join;
+    struct slow_where *left, *right; // NOT: left
+    struct slow_filter part;
 };
 
 struct slow_trace; // what is known of a trace

@@ -176,6 +176,11 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
            "max_bytes(size>=1M) >= 30M: 30.0 MiB; not live_bytes > 30M: 20.0 MiB, ");
     expect(3, "report --fail-if 'live_bytes > 1G or 10M < live_bytes(size_min=1M)' trace.dat", "",
            "fails: 10M < live_bytes(size_min=1M): ");
+    expect(3,
+           "report --fail-if 'live_count(function=~keep or size>=1M and not lifetime=only_temporary) == 31' trace.dat",
+           "", "== 31: 31");
+    expect(3, "report --where 'function=~keep or size>=1M' --fail-if 'live_count != 30' trace.dat", "where function",
+           ": 31, 1 more");
     expect(3, "report --fail-if 'live_bytes > 1G' --fail-if 'live_bytes(lifetime=all) < 1G' trace.dat", "",
            "less than");
     expect(0, "report --fail-if 'live_bytes(function=~keep) > live_bytes(function=~take_large)' trace.dat", "", "");

@@ -130,6 +130,7 @@ static const char *const wrong[HS_PARAMETER_KIND_COUNT][8] = {
     [HS_PARAMETER_NUMBER_64] = {"", "one", "-1", "1.5", "18446744073709551616"},
     [HS_PARAMETER_CHOICE] = {"", "perhaps", "YES", "yes no", "all "},
     [HS_PARAMETER_REGEX] = {"(", "[", "a{2,1}", "(?P<n", "\\", "*", "(?<=a+)b", "\\C"},
+    [HS_PARAMETER_EXPRESSION] = {"", "size", "size>=", "size>=1 or", "(size>=1", "size>=1)", "where=(size>=1)", "not"},
 };
 
 static void expect_refusal(const struct hs_parameter *parameter, const char *value)

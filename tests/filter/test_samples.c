@@ -189,10 +189,10 @@ static bool is_of_samples(int id)
     return hs_parameter__is_of_samples((enum hs_parameter_id)id);
 }
 
-// Others say how values are read.
+// Others say how values are read, or consist of these.
 static bool restricts(int id)
 {
-    return id != HS_PARAMETER_ERA && id != HS_PARAMETER_TIME_UNIT;
+    return id != HS_PARAMETER_ERA && id != HS_PARAMETER_TIME_UNIT && id != HS_PARAMETER_WHERE;
 }
 
 START_TEST(every_parameter_alone)

@@ -54,11 +54,34 @@ def largest_usage(rows, best=0):
     return best, at
 
 
+class Where(str):
+    """An expression as the server reads it, and as a tree: (name, value), or a join and what it joins."""
+    def __new__(cls, join, *parts):
+        words = {"not": "not ({0})", "and": "({0}) AND ({1})", "or": "{0} or {1}"}
+        if join in words:
+            self = super().__new__(cls, words[join].format(*parts))
+        else:
+            value = str(parts[0]).replace("\\", "\\\\").replace('"', '\\"')
+            self = super().__new__(cls, f'{join}="{value}"')
+        self.join, self.parts = join, parts
+        return self
+
+    def holds(self, model):
+        """A test of one row."""
+        if self.join == "not":
+            inner = self.parts[0].holds(model)
+            return lambda row: not inner(row)
+        if self.join not in ("and", "or"):
+            return next(model.conditions({self.join: self.parts[0]}))
+        both = [part.holds(model) for part in self.parts]
+        return lambda row: (all if self.join == "and" else any)(test(row) for test in both)
+
+
 class Model:
     def __init__(self, server, trace="last"):
         about = [entry for entry in server.json("/list") if entry["id"] == trace or trace == "last"][-1]
         self.start, self.end = ns(about["timestamp"]), ns(about["runtime"])
-        self.rows = [Row(block) for block in server.data("allocations", trace)["allocations"]]
+        self.rows = [Row(block) for block in server.data("allocations", trace, count=10**9)["allocations"]]
         self.groups = self.group(self.rows)
 
     @staticmethod
@@ -120,6 +143,12 @@ class Model:
     def is_deallocation_backtraces(self, value):
         return lambda row: row.free_stack == value
 
+    def is_arena(self, value):
+        return lambda row: not row.block["is_mmaped"] and row.block["in_main_arena"] == (value == "main")
+
+    def is_mmaped(self, value):
+        return lambda row: row.block["is_mmaped"] == (value == "yes")
+
     def is_thread(self, value):
         return lambda row: row.thread == value
 
@@ -134,6 +163,9 @@ class Model:
         return lambda row: row.time <= time and (row.freed is None or row.freed > time)
 
     is_at = is_alive_at
+
+    def is_where(self, value):
+        return value.holds(self)
 
     def is_function_regex(self, value):
         return lambda row: any(re.search(value, frame.get("function", "")) for frame in row.frames
@@ -216,6 +248,7 @@ class Model:
             "backtrace_depth_min": lambda: random.randint(1, 4), "backtrace_depth_max": lambda: len(row.frames) + 1,
             "backtraces": lambda: row.stack, "thread": lambda: row.thread,
             "deallocation_backtraces": lambda: row.free_stack or 1,
+            "arena": lambda: random.choice(["main", "main", "non_main"]), "mmaped": lambda: random.choice(["yes", "no"]),
             "chain_length_min": lambda: random.randint(1, 3), "position_in_chain_min": lambda: random.randint(0, 1),
             "alive_at": lambda: percent(5, 95), "at": lambda: percent(5, 95),
             "function_regex": lambda: re.escape(random.choice(names)),
@@ -224,4 +257,13 @@ class Model:
             "group_interval_min": lambda: percent(0, 50),
             "group_leaked_allocations_min": lambda: random.choice([0, 1, "10%", "50%"]),
         }
-        return {name: choices[name]() for name in random.sample(sorted(choices), random.choice([0, 1, 1, 2, 2, 3]))}
+        names = sorted(set(choices) - {"at"})
+
+        def where(depth):
+            join = random.choice(["part", "not", "and", "or"]) if depth else "part"
+            if join == "part":
+                name = random.choice(names)
+                return Where(name, choices[name]())
+            return Where(join, *(where(depth - 1) for _ in range(1 if join == "not" else 2)))
+        given = random.sample(sorted(choices), random.choice([0, 1, 1, 2, 2, 3]))
+        return {**{name: choices[name]() for name in given}, **({"where": where(2)} if random.random() < .3 else {})}

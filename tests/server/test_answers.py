@@ -87,7 +87,7 @@ class Answers:
         for key in ("timestamp", "address", "size", "lifetime"):
             for order in ("asc", "dsc"):
                 with self.subTest(key=key, order=order):
-                    answer = self.server.data("allocations", sort_by=key, order=order)
+                    answer = self.server.data("allocations", sort_by=key, order=order, count=10**6)
                     self.assertEqual([block["id"] for block in answer["allocations"]],
                                      [row.id for row in self.model.sorted_rows(self.model.rows, key, order)])
 
@@ -193,7 +193,7 @@ class Answers:
             answer = self.server.data("diff", at=at, base_at=base)
             sides = {}
             for key, instant in (("now", at), ("base", base)):
-                blocks = self.server.data("allocations", at=instant)["allocations"]
+                blocks = self.server.data("allocations", at=instant, count=10**6)["allocations"]
                 self.assertEqual(answer[key], {"size": sum(b["size"] for b in blocks),
                                                "usable_size": sum(b["usable_size"] for b in blocks),
                                                "count": len(blocks)})
@@ -243,6 +243,15 @@ class RandomTrace(Answers, TestCase):
             chosen = self.server.data("maps", **{flag: "only_true"})["maps"]
             self.assertEqual([entry["id"] for entry in chosen],
                              [entry["id"] for entry in maps["maps"] if entry["is_" + flag]])
+        # As clients of other recorders ask: nothing is jemalloc's here, or the recorder's own.
+        for flag in ("jemalloc", "bytehound"):
+            self.assertEqual(self.server.data("maps", **{flag: "only_true"})["maps"], [])
+            self.assertEqual(self.server.data("maps", **{flag: "only_false"}), maps)
+        self.assertEqual(self.server.data("maps", where="size>=8K and not size>=12K or to=50%")["maps"],
+                         [entry for entry, whole in zip(maps["maps"], self.server.data("maps", with_regions="true")["maps"])
+                          if any(8192 <= region["size"] < 12288
+                                 or ns(region["timestamp_relative"]) <= self.model.end // 2
+                                 for region in whole["regions"])])
         one = maps["maps"][3]
         self.assertEqual(self.server.data("maps", id=one["id"])["maps"], [one])
         self.assertEqual([entry["size"] for entry in self.server.data("maps", sort_by="size", order="dsc")["maps"]],
@@ -276,6 +285,20 @@ class RandomTrace(Answers, TestCase):
             split += len(regions) > 1
         self.assertEqual(parts, left)
         self.assertTrue(split)
+
+    def test_pages_of_what_is_listed(self):
+        for what, key in (("regions", "regions"), ("mmaps", "operations"), ("maps", "maps"), ("mallopts", None),
+                          ("raw_allocations", None)):
+            whole = self.server.data(what, count=10**9)
+            whole = whole[key] if key else whole
+            for skip, count in ((0, 2), (1, 3), (len(whole) - 1, 5), (len(whole) + 1, 1), (2, 0)):
+                with self.subTest(what, skip=skip, count=count):
+                    page = self.server.data(what, skip=skip, count=count)
+                    if key:
+                        self.assertEqual(page["total_count"], len(whole))
+                        self.assertNotIn("next_skip", page)
+                        page = page[key]
+                    self.assertEqual(page, whole[skip:skip + count])
 
     def test_options_of_malloc(self):
         options = self.server.data("mallopts")
@@ -315,10 +338,39 @@ class HugeTrace(RandomTrace):
 
 class LongList(TestCase):
     """Pages at the beginning and further in are found in different ways."""
+    MOST = 4 << 20
+
+    def test_no_list_is_long_unless_asked_for(self):
+        server = self.serve(self.random_trace("long.dat", seeded().randint(1, 10**6), 40000))
+        asked = {"allocations": ("allocations", {}), "allocation_groups": ("allocations", {}),
+                 "backtraces": ("backtraces", {}), "diff": ("stacks", {"base_at": "10%"}), "totals": ("rows", {}),
+                 "maps": ("maps", {"with_regions": "true"}), "mmaps": ("operations", {}), "regions": ("regions", {})}
+        cut = 0
+        for what, (key, parameters) in asked.items():
+            with self.subTest(what):
+                whole = server.data(what, count=10**9, **parameters)
+                self.assertNotIn("next_skip", whole)
+                self.assertEqual(len(whole[key]), whole["total_count"])
+                parts, skip = [], 0
+                while skip is not None:
+                    body = server.text(f"/data/last/{what}", skip=skip, **parameters)
+                    self.assertLessEqual(len(body), self.MOST)
+                    part = json.loads(body)
+                    self.assertEqual(part["total_count"], whole["total_count"])
+                    parts += part[key]
+                    skip, before = part.get("next_skip"), skip
+                    self.assertEqual(skip is None, len(parts) == whole["total_count"])
+                    if skip is not None:
+                        cut += 1
+                        self.assertGreater(skip, before)
+                        self.assertEqual(skip, len(parts))
+                self.assertEqual(parts, whole[key])
+        self.assertGreater(cut, 1)
+
     def test_pages_are_parts_of_the_list(self):
         server = self.serve(self.random_trace("long.dat", seeded().randint(1, 10**6), 24000))
         for order in ({"sort_by": "size", "order": "dsc"}, {"sort_by": "lifetime"}):
-            whole = [block["id"] for block in server.data("allocations", **order)["allocations"]]
+            whole = [block["id"] for block in server.data("allocations", count=10**6, **order)["allocations"]]
             self.assertGreater(len(whole), 9000)
             for skip, count in ((0, 10), (1020, 10), (1023, 1024), (100, 3000), (8191, 100), (8192, 100),
                                 (len(whole) - 3, 10), (len(whole) + 5, 3)):

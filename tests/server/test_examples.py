@@ -121,6 +121,14 @@ class Example(TestCase):
         self.assertEqual(self.groups(group_leaked_allocations_min="1"), [(2, 170)])
         self.assertEqual(self.groups(sort_by="only_matched.size", order="dsc"), [(2, 170), (3, 50)])
 
+    def test_filters_that_are_joined(self):
+        self.assertEqual(self.blocks(where="size_min=60 and lifetime=only_temporary or function=~^g$"), ["A1", "A2"])
+        self.assertEqual(self.blocks(where="not (size>=60 OR size<=40)", thread=4711), ["A1"])
+        self.assertEqual(self.blocks(where="NOT (from=15% or to=6%)"), ["A1"])
+        self.assertEqual(self.groups(where="lifetime=only_leaked or function=~'^g$'"), [(2, 100), (3, 50)])
+        status, _, body = self.server.ask("/data/last/peak", where="size>=60 and sise<=70")
+        self.assertEqual((status, body.decode().split(";")[0]), (400, "where: at position 14: no such filter"))
+
     def test_functions(self):
         self.assertEqual(self.blocks(function_regex="^g$"), ["A1"])
         self.assertEqual(self.blocks(function_regex="main", source_regex="x.c"), [])
@@ -148,6 +156,19 @@ class Example(TestCase):
         self.assertEqual([delta for delta in answer["size_delta"] if delta], [100, 50, 70, -50, -70])
         self.assertEqual((sum(answer["allocations"]), sum(answer["deallocations"])), (3, 2))
         self.assertEqual(set(self.server.data("timeline_leaked", width=33)["allocated_size"]), {0, 100})
+        axis = {"axis_from": "25%", "axis_to": "45%"}
+        part = self.server.data("timeline", width=2, **axis)
+        self.assertEqual((part["xs"], part["allocated_size"]), ([1002500, 1003500, 1004500], [220, 170, 100]))
+        # With an axis, from and to are about the blocks, as everywhere else.
+        part = self.server.data("timeline", width=2, **axis, **{"from": "15%", "to": "45%"})
+        self.assertEqual((part["xs"], part["allocated_size"]), ([1002500, 1003500, 1004500], [70, 70, 0]))
+        part = self.server.data("timeline_by", width=2, **axis, to="15%")
+        self.assertEqual([series["size"] for series in part["series"]], [[100, 100]])
+        for what in "timeline_maps", "timeline":
+            status, _, body = self.server.ask("/data/last/" + what, axis_from="50%", axis_to="20%")
+            self.assertEqual((status, body), (400, b"axis_from: is later than 'axis_to'\n"))
+        status, _, body = self.server.ask("/data/last/timeline_maps", axis_from="20%", to="50%")
+        self.assertEqual((status, body.split(b":")[0]), (400, b"axis_from"))
         part = self.server.data("timeline", width=2, **{"from": "25%", "to": "45%"})
         self.assertEqual((part["xs"], part["allocated_size"]), ([1002500, 1003500, 1004500], [220, 170, 100]))
 

@@ -20,8 +20,8 @@ class Sums(TestCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.server = cls.serve(cls.random_trace("random.dat", 11, 3000))
-        cls.blocks = cls.server.data("allocations")["allocations"]
-        cls.at_peak = {block["id"] for block in cls.server.data("allocations", at="peak")["allocations"]}
+        cls.blocks = cls.server.data("allocations", count=10**9)["allocations"]
+        cls.at_peak = {block["id"] for block in cls.server.data("allocations", at="peak", count=10**9)["allocations"]}
 
     def costs_of(self, block):
         yield "allocated"
@@ -60,6 +60,19 @@ class Sums(TestCase):
                     self.assertEqual(rows[name]["total"][cost], sums)
                     self.assertEqual(rows[name]["self"][cost], self_sums.get((name, cost), [0, 0]))
 
+    def test_sites(self):
+        sums = collections.defaultdict(lambda: [0, 0])
+        for block in self.blocks:
+            innermost = block["backtrace"][-1] if block["backtrace"] else {}
+            for cost in self.costs_of(block) if "function" in innermost else ():
+                site = innermost["function"], innermost.get("line", 0)
+                sums[site, cost][0] += block["size"]
+                sums[site, cost][1] += 1
+        rows = {(row["key"], row["line"]): row for row in self.server.data("totals", by="site")["rows"]}
+        self.assertGreater(len(sums), 3)
+        for (site, cost), expected in sums.items():
+            self.assertEqual((rows[site]["self"][cost], rows[site]["total"][cost]), (expected, expected))
+
     def test_blocks(self):
         def lifetime(block):
             if "deallocation" not in block:
@@ -85,7 +98,7 @@ class Sums(TestCase):
         for asked in ({}, {"size_min": 100}, {"lifetime": "only_leaked"}):
             summary = self.server.data("summary", **asked)
             tree = {cost: self.server.data("call_tree", cost=cost, **asked) for cost in COSTS}
-            for by in ("function", "library", "thread", "size", "lifetime", "kind"):
+            for by in ("function", "library", "site", "thread", "size", "lifetime", "kind"):
                 sums = self.server.data("totals", by=by, **asked)["sum"]
                 for cost in COSTS:
                     self.assertEqual(sums[cost], [tree[cost]["size"], tree[cost]["count"]], (by, cost))

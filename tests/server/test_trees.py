@@ -119,6 +119,21 @@ class Trees(TestCase):
                                    "\n" for cells in table) + "\n"
                 self.assertEqual(self.server.text("/data/last/allocation_ascii_tree", **parameters), expected)
 
+    def test_text_of_a_bounded_tree(self):
+        whole = self.server.text("/data/last/allocation_ascii_tree").rstrip().splitlines()[2:]
+        for most in (1, 5, len(whole) - 2, len(whole) - 1):
+            lines = self.server.text("/data/last/allocation_ascii_tree", nodes=most).splitlines()
+            shown, end = lines[2:], ""
+            if not lines[-1].endswith("shows N"):
+                self.assertEqual((most, [line for line in shown if line]), (len(whole) - 1, whole))
+                continue
+            end, shown = shown[-1], [line for line in shown[:-1] if line]
+            self.assertLessEqual(len(shown), most)
+            self.assertEqual(end, f"{len(whole) - len(shown)} more lines are left out, the smallest; nodes=N shows N")
+            # Of the whole text, those with the largest numbers, in its order.
+            cells = [line.split()[:4] for line in whole]
+            self.assertTrue(all(line.split()[:4] in cells for line in shown))
+
     def test_folded_stacks(self):
         def text(frame):
             return (frame.get("function") or "0x" + frame["address_s"]) + f" [{frame.get('library', '???')}]"

@@ -56,6 +56,7 @@ const TABS: { name: string; of: RegExp }[] = [
   { name: "Group", of: /^group_/ },
   { name: "Realloc chain", of: /chain/ },
   { name: "Address", of: /^address|^from_map$|^mmaped$|^arena$|^jemalloc$/ },
+  { name: "And, or, not", of: /^where$/ },
   { name: "Reading", of: /^era$|^time_unit$|^custom_filter$/ },
 ];
 

@@ -2,9 +2,9 @@
 //
 // The heap that grows behind the program with brk. Traces do not say where it is, but everything else that is mapped
 // lies far from the program's end, around its libraries.
+#include "host/filter/main_heap.h"
+
 #include "host/filter/allocator.h"
-#include "host/report/report.h"
-#include "host/rest/answers.h"
 
 #include <string.h>
 
@@ -14,9 +14,9 @@ static const struct hs_module *find_program(const struct hs_store *store)
 {
     size_t count = 0;
     const struct hs_module *modules = hs_store__modules(store, &count);
-    const char *name = hs_program_name(store);
+    const char *name = hs_store__info(store, "executable");
     const struct hs_module *program = NULL;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; name && i < count; i++)
         if (!strcmp(modules[i].path, name) && (!program || modules[i].end > program->end))
             program = &modules[i];
     return program;

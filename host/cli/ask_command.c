@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/foreign.h"
+#include "host/cli/progress.h"
+#include "host/cli/subject.h"
+#include "host/rest/rest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_escaped(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char letter = (unsigned char)text[i];
+        if (isalnum(letter) || strchr("-._~", letter))
+            fputc(letter, out);
+        else
+            fprintf(out, "%%%02X", letter);
+    }
+}
+
+// The question as the server's clients send it: what stands behind /data/ID/, with further parameters as words.
+static char *make_address(const struct hs_arguments *arguments)
+{
+    char *address = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&address, &size);
+    if (!out)
+        return NULL;
+    const char *question = arguments->operands[1];
+    fprintf(out, "/data/last/%s", question);
+    bool has_query = strchr(question, '?') != NULL;
+    for (int i = 2; i < arguments->operand_count; i++) {
+        const char *word = arguments->operands[i];
+        const size_t name = strcspn(word, "=");
+        fputc(has_query ? '&' : '?', out);
+        write_escaped(out, word, name);
+        if (word[name]) {
+            fputc('=', out);
+            write_escaped(out, word + name + 1, strlen(word + name + 1));
+        }
+        has_query = true;
+    }
+    if (fclose(out)) {
+        free(address);
+        return NULL;
+    }
+    return address;
+}
+
+static int read_trace(struct hs_rest *rest, const struct hs_arguments *arguments, struct hs_error *error)
+{
+    char what[256];
+    struct hs_progress progress;
+    snprintf(what, sizeof(what), "reading %s", arguments->operands[0]);
+    hs_progress__start(&progress, what, false);
+    const struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};
+    const int result = hs_rest__add(rest, arguments->operands[0], &control, error);
+    hs_progress__end(&progress);
+    return result;
+}
+
+static int answer(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols, const char *address)
+{
+    struct hs_error error = {.message = ""};
+    struct hs_rest *rest = hs_rest__create(symbols, HS_REST_ONE_QUESTION);
+    int result = rest && address ? 0 : hs_error__set(&error, ENOMEM, "out of memory");
+    if (!result)
+        result = read_trace(rest, arguments, &error);
+    if (!result)
+        result = hs_rest__ask(rest, address, stdout, &error);
+    if (!result && fflush(stdout))
+        result = hs_error__set(&error, errno, "standard output: %s", strerror(errno));
+    if (result)
+        hs_complain(arguments->command, "%s", error.message);
+    hs_rest__destroy(rest);
+    return result == -EINVAL ? HS_EXIT_USAGE : result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
+static int ask(const struct hs_arguments *arguments)
+{
+    struct hs_symbols_options symbols;
+    if (arguments->operand_count < 2) {
+        hs_complain(arguments->command, "needs a question about %s, one of:", arguments->operands[0]);
+        hs_rest__write_questions(stderr);
+        return HS_EXIT_USAGE;
+    }
+    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
+        return HS_EXIT_FAILURE;
+    int status = HS_EXIT_FAILURE;
+    if (!hs_symbols_options__read(&symbols, arguments)) {
+        char *address = make_address(arguments);
+        status = answer(arguments, &symbols, address);
+        free(address);
+    }
+    hs_symbols_options__free(&symbols);
+    return status;
+}
+
+static const struct hs_option options[] = {HS_SYMBOL_OPTIONS, HS_MEMORY_OPTION, {0}};
+
+const struct hs_command hs_command_ask = {
+    .name = "ask",
+    .synopsis = "[OPTIONS] FILE QUESTION [NAME=VALUE...]",
+    .summary = "answer one of the server's questions about a trace",
+    .description =
+        "Writes what 'heapsonde server' answers, without a server: QUESTION is what stands behind /data/ID/ in an "
+        "address, "
+        "with or without a query, and the words behind it are further parameters, such as: heapsonde ask trace.dat "
+        "totals by=library sort_by=self.live.bytes. Nearly all answers are JSON, sizes in bytes. Without a question "
+        "it lists what can be asked; docs/server.md and 'heapsonde server --openapi' say what is in the answers.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = -1,
+    .options = options,
+    .run = ask,
+};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/paging.h"
+
+#include "host/rest/answers.h"
+
+// Room for one more entry and what stands behind the list.
+#define ROOM ((uint64_t)256 << 10)
+
+const struct hs_rest_parameter hs_part_parameters[] = {
+    {.name = "count",
+     .kind = HS_REST_NUMBER,
+     .help = "at most so many; when not given, as many as 4 MiB hold, and next_skip says where the rest begins"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {0},
+};
+
+const struct hs_rest_parameter hs_list_parameters[] = {
+    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {0},
+};
+
+struct hs_paging hs_paging__start(const struct hs_question *question, FILE *out, uint64_t total)
+{
+    const uint64_t skip = hs_question__number(question, "skip", 0);
+    const uint64_t count = hs_question__number(question, "count", UINT64_MAX);
+    struct hs_paging paging = {.question = question,
+                               .out = out,
+                               .total = total,
+                               .at = skip < total ? skip : total,
+                               .counted = hs_question__text(question, "count") != NULL};
+    paging.end = count < total - paging.at ? paging.at + count : total;
+    return paging;
+}
+
+bool hs_paging__next(struct hs_paging *paging, uint64_t *place)
+{
+    if (paging->at == paging->end || ferror(paging->out) ||
+        (!paging->counted && hs_question__written(paging->question, paging->out) > HS_ANSWER_MOST - ROOM))
+        return false;
+    *place = paging->at++;
+    return true;
+}
+
+void hs_paging__end(const struct hs_paging *paging, struct hs_json *json)
+{
+    if (paging->at < paging->end)
+        hs_json__number(json, "next_skip", paging->at);
+}
