@@ -93,6 +93,7 @@ struct walk {
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
     enum hs_cost cost;
+    uint32_t depth; // frames that were entered
     int failed;
 };
 
@@ -108,8 +109,11 @@ static void enter(struct walk *walk, uint32_t at)
     const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
     for (uint32_t i = frames->count; i-- > 0;) {
         struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
+        walk->depth++;
         if (!row)
             continue;
+        if (!row->depth || row->depth > walk->depth)
+            row->depth = walk->depth;
         if (!row->inside++)
             add(&row->total[walk->cost], walk->nodes->passing[at]);
         if (!i)
@@ -120,6 +124,7 @@ static void enter(struct walk *walk, uint32_t at)
 static void leave(struct walk *walk, uint32_t at)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
+    walk->depth -= frames->count;
     for (uint32_t i = 0; i < frames->count; i++) {
         struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
         if (row)

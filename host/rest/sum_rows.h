@@ -22,6 +22,7 @@ enum hs_sum_by {
 struct hs_sum_row {
     const struct hs_frame *frame; // one of those that are meant; NULL: it is about blocks
     uint64_t number;              // of a line, thread, power of two, kind
+    uint32_t depth;               // of frames: of the outermost one, from 1 on; else 0
     unsigned inside;              // private
     struct hs_value self[HS_COST_COUNT], total[HS_COST_COUNT];
 };

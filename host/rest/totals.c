@@ -149,9 +149,9 @@ static const char *name_of(const struct totals *totals, const struct hs_sum_row 
     }
 }
 
-static uint64_t value_of(const struct totals *totals, const struct hs_sum_row *row)
+static uint64_t value_of(const struct totals *totals, const struct hs_sum_row *row, bool of_self)
 {
-    const struct hs_value *value = totals->of_self ? &row->self[totals->cost] : &row->total[totals->cost];
+    const struct hs_value *value = of_self ? &row->self[totals->cost] : &row->total[totals->cost];
     return totals->by_count ? value->count : value->bytes;
 }
 
@@ -163,17 +163,31 @@ static int compare_names(const struct totals *totals, const struct hs_sum_row *a
     return names ? names : (a > b) - (a < b);
 }
 
+static int compare_values(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b,
+                          bool of_self)
+{
+    const uint64_t first = value_of(totals, a, of_self), second = value_of(totals, b, of_self);
+    return (first > second) - (first < second);
+}
+
+// Equal ones: those with more of the other sum first, then as they call each other.
+static int compare_equal(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b)
+{
+    const int other = compare_values(totals, b, a, !totals->of_self);
+    if (other)
+        return other;
+    return a->depth == b->depth ? compare_names(totals, a, b) : a->depth < b->depth ? -1 : 1;
+}
+
 static int compare(const void *left, const void *right, void *context)
 {
     const struct totals *totals = context;
     const struct hs_sum_row *a = &totals->rows->row[*(const uint32_t *)left];
     const struct hs_sum_row *b = &totals->rows->row[*(const uint32_t *)right];
-    const uint64_t first = totals->by_key ? 0 : value_of(totals, a), second = totals->by_key ? 0 : value_of(totals, b);
-    const int order = (first > second) - (first < second);
+    const int order = totals->by_key ? compare_names(totals, a, b) : compare_values(totals, a, b, totals->of_self);
     if (order)
         return totals->descending ? -order : order;
-    const int names = compare_names(totals, a, b);
-    return totals->by_key && totals->descending ? -names : names;
+    return compare_equal(totals, a, b);
 }
 
 static void read_order(struct hs_question *question, struct totals *totals)

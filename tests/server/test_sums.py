@@ -114,6 +114,18 @@ class Sums(TestCase):
         whole = self.server.data("totals", by="function", sort_by="total.live.bytes", order="dsc")
         sizes = [row["total"]["live"][0] for row in whole["rows"]]
         self.assertEqual(sizes, sorted(sizes, reverse=True))
+        depths = {}
+
+        def enter(node, depth):
+            for child in node["children"]:
+                depths[child["function"]] = min(depth, depths.get(child["function"], depth))
+                enter(child, depth + 1)
+        enter(self.server.data("call_tree", cost="allocated", least=0, depth=1000), 0)
+        for part, other in (("total", "self"), ("self", "total")):
+            rows = self.server.data("totals", by="function", sort_by=part + ".live.bytes", order="dsc")["rows"]
+            wanted = sorted(rows, key=lambda row: (-row[part]["live"][0], -row[other]["live"][0], depths[row["key"]],
+                                                   row["key"]))
+            self.assertEqual([row["key"] for row in rows], [row["key"] for row in wanted])
         part = self.server.data("totals", by="function", sort_by="total.live.bytes", order="dsc", skip=2, count=3)
         self.assertEqual((part["rows"], part["total_count"]), (whole["rows"][2:5], whole["total_count"]))
         one = self.server.data("totals", by="function", cost="live", sort_by="total.live.bytes", order="dsc")
