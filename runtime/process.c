@@ -331,6 +331,25 @@ static bool is_recorder(void)
     return process.begun && is_this_process();
 }
 
+// What a child forgets of its parent's recording: an entry for each module that has a state of its own. None needs what
+// another one resets, but that stacks are gone before threads forget theirs. Macros, as a table of addresses is larger.
+#define AFTER_FORK(X)                                                                                                  \
+    X(hs_output__abandon)                                                                                              \
+    X(hs_stream__reset)                                                                                                \
+    X(hs_slots__reset)                                                                                                 \
+    X(hs_journal__reset)                                                                                               \
+    X(hs_stacks__reset)                                                                                                \
+    X(hs_modules__reset)                                                                                               \
+    X(hs_threads__reset)                                                                                               \
+    X(hs_writer__reset)                                                                                                \
+    X(hs_perf__reset)                                                                                                  \
+    X(hs_seal__reset)                                                                                                  \
+    X(hs_cull__reset)                                                                                                  \
+    X(hs_aggregate__reset)                                                                                             \
+    X(hs_embed__reset)                                                                                                 \
+    X(hs_clock__start)
+#define RESET(reset) reset();
+
 void hs_process__after_fork(void)
 {
     // The program's own fork handlers may have allocated: then this is done.
@@ -348,20 +367,7 @@ void hs_process__after_fork(void)
     process.closed = false;
     if (process.begun) {
         process.forked_at = hs_clock__now() + 1;
-        hs_output__abandon();
-        hs_stream__reset();
-        hs_slots__reset();
-        hs_journal__reset();
-        hs_stacks__reset();
-        hs_modules__reset();
-        hs_threads__reset();
-        hs_writer__reset();
-        hs_perf__reset();
-        hs_seal__reset();
-        hs_cull__reset();
-        hs_aggregate__reset();
-        hs_embed__reset();
-        hs_clock__start();
+        AFTER_FORK(RESET)
     }
     atomic_store(&hs_shared->alive, 1);
     // The first record finds no slot, and makes the file: what is recorded is in it from then on, even after a kill.

@@ -201,16 +201,4 @@ struct hs_stack_peak {
 // 0 at 0 when it has no heap rows. A trace of sums does not know it.
 struct hs_stack_peak hs_query__stack_peak(const struct hs_store *store, uint32_t stack);
 
-// Histogram of sizes or lifetimes of the matching rows: bucket n counts values in [2^(n-1), 2^n), bucket 0 the zeros.
-struct hs_histogram {
-    uint64_t count[65];
-    uint64_t bytes[65];
-};
-int hs_query__size_histogram(const struct hs_store *store, const struct hs_filter *filter,
-                             const struct hs_query_control *control, struct hs_histogram *histogram,
-                             struct hs_error *error);
-int hs_query__lifetime_histogram(const struct hs_store *store, const struct hs_filter *filter,
-                                 const struct hs_query_control *control, struct hs_histogram *histogram,
-                                 struct hs_error *error);
-
 #endif

@@ -286,8 +286,3 @@ enum hs_symbols_state hs_symbols__state(const struct hs_symbols *self, size_t mo
 {
     return self->modules[module]->state;
 }
-
-const char *hs_symbols__path(const struct hs_symbols *self, size_t module)
-{
-    return self->modules[module]->description.path;
-}

@@ -122,7 +122,6 @@ unsigned hs_call_length(uint16_t machine);
 
 size_t hs_symbols__module_count(const struct hs_symbols *symbols);
 enum hs_symbols_state hs_symbols__state(const struct hs_symbols *symbols, size_t module);
-const char *hs_symbols__path(const struct hs_symbols *symbols, size_t module);
 
 // What is known about a module's symbols. Strings live as long as the session.
 struct hs_symbols_status {

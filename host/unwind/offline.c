@@ -178,11 +178,6 @@ unsigned hs_offline__pc(const struct hs_offline *self)
     return self->view->pc;
 }
 
-unsigned hs_offline__sp(const struct hs_offline *self)
-{
-    return self->view->sp;
-}
-
 uint64_t hs_offline__looked_at(const struct hs_offline *self)
 {
     return self->view->looked_at();

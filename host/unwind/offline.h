@@ -32,10 +32,9 @@ struct hs_offline;
 struct hs_offline *hs_offline__create(uint16_t machine, uint8_t pointer_size, bool big_endian, bool *unknown);
 void hs_offline__destroy(struct hs_offline *self);
 
-// The numbers of registers, and of those that say where the stack and the code are.
+// The number of registers, and which of them says where the code is.
 unsigned hs_offline__registers(const struct hs_offline *self);
 unsigned hs_offline__pc(const struct hs_offline *self);
-unsigned hs_offline__sp(const struct hs_offline *self);
 
 // The file of a module; `debug`: of that with its debug information, or -1. Both are the session's. Returns a number,
 // or -1: it cannot be used.

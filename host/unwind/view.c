@@ -314,7 +314,6 @@ static void forget(void)
 
 const struct hs_view HS_VIEW_NAME __attribute__((visibility("default"))) = {
     .registers = HS_DWARF_REGISTERS,
-    .sp = HS_DWARF_SP,
     .pc = HS_DWARF_PC,
     .walk = walk_snapshot,
     .forget = forget,

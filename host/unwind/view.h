@@ -24,7 +24,7 @@ struct hs_view_walk {
 };
 
 struct hs_view {
-    unsigned registers, sp, pc;
+    unsigned registers, pc;
     void (*walk)(struct hs_offline *session, struct hs_view_walk *walk);
     void (*forget)(void);        // the session ends
     uint64_t (*looked_at)(void); // bytes so far

@@ -3,6 +3,7 @@
 
 #include "host/webui/files.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,6 @@ static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'";
-
-bool hs_webui__is_here(void)
-{
-    return hs_webui_files[0].path != NULL;
-}
 
 static bool is_shell(const struct hs_webui_file *file)
 {

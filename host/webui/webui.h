@@ -6,11 +6,6 @@
 
 #include "host/server/http.h"
 
-#include <stdbool.h>
-
-// Whether the page is part of this build.
-bool hs_webui__is_here(void);
-
 // For the server: pages that are open to everybody, "/" among them for browsers. Returns how many there are; a NULL
 // array counts only.
 size_t hs_webui__pages(struct hs_http_page *pages);

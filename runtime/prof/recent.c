@@ -69,11 +69,6 @@ int64_t hs_recent__set_limit(int64_t limit)
     return before;
 }
 
-uint32_t hs_recent__oldest(void)
-{
-    return recent.oldest;
-}
-
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
 struct printer {

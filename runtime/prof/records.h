@@ -47,7 +47,6 @@ uint64_t hs_records__now(void);
 int64_t hs_recent__limit(void);
 int64_t hs_recent__set_limit(int64_t limit);
 void hs_recent__add(uint32_t index);
-uint32_t hs_recent__oldest(void);
 
 // Writes the list as JSON, in pieces. Takes the lock for a copy of the list only; `write` may allocate.
 void hs_recent__print(void (*write)(void *opaque, const char *text), void *opaque);

@@ -28,7 +28,6 @@ START_TEST(every_question_can_be_cancelled)
     struct hs_rows page;
     struct hs_timeline timeline;
     struct hs_live_total peak;
-    struct hs_histogram histogram;
     struct hs_ranking *ranking;
     struct hs_row_set set;
     struct hs_cells *cells;
@@ -41,7 +40,6 @@ START_TEST(every_question_can_be_cancelled)
     ck_assert_int_eq(hs_query__timeline(store, &filter, 0, end_time, 10, &control, &timeline, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__peak(store, &filter, &control, &peak, &number, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__count(store, &filter, &control, &number, NULL), -ECANCELED);
-    ck_assert_int_eq(hs_query__size_histogram(store, &filter, &control, &histogram, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__each(store, &filter, &control, stop_here, NULL, NULL), -ECANCELED);
     ck_assert_int_eq(hs_ranking__make(&ranking, store, HS_ROW_BY_SIZE, &control, NULL), -ECANCELED);
     ck_assert_int_eq(hs_row_set__make(&set, store, &filter, &control, NULL), -ECANCELED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Totals, counts and histograms, against sums of one row after another.
+// Totals and counts, against sums of one row after another.
 #include "host/query/cells.h"
 #include "host/query/ranking.h"
 #include "host/query/scan.h"
@@ -141,30 +141,6 @@ static void check_totals(const struct hs_filter *filter, const struct hs_query_c
     free(expected);
 }
 
-static unsigned bucket_of(uint64_t value)
-{
-    unsigned bucket = 0;
-    for (; value; value /= 2)
-        bucket++;
-    return bucket;
-}
-
-static void check_histogram(const struct hs_filter *filter, const uint32_t *row, uint64_t count)
-{
-    struct hs_histogram sizes, lifetimes, expected = {0}, expected_lifetimes = {0};
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t size = hs_row__size(columns, row[i]);
-        expected.count[bucket_of(size)]++;
-        expected.bytes[bucket_of(size)] += size;
-        expected_lifetimes.count[bucket_of(slow_key(HS_ROW_BY_LIFETIME, row[i]))]++;
-        expected_lifetimes.bytes[bucket_of(slow_key(HS_ROW_BY_LIFETIME, row[i]))] += size;
-    }
-    ck_assert_int_eq(hs_query__size_histogram(store, filter, NULL, &sizes, NULL), 0);
-    ck_assert_int_eq(hs_query__lifetime_histogram(store, filter, NULL, &lifetimes, NULL), 0);
-    ck_assert_mem_eq(&sizes, &expected, sizeof(expected));
-    ck_assert_mem_eq(&lifetimes, &expected_lifetimes, sizeof(expected_lifetimes));
-}
-
 struct visiting {
     const uint32_t *row;
     uint64_t at;
@@ -193,7 +169,6 @@ START_TEST(sums_are_those_of_all_rows)
         ck_assert_int_eq(hs_query__each(store, &filter, NULL, visit, &visiting, NULL), 0);
         ck_assert_uint_eq(visiting.at, count);
         check_totals(&filter, NULL, row, count);
-        check_histogram(&filter, row, count);
     }
     free(row);
     hs_store__close(store);

@@ -216,14 +216,12 @@ START_TEST(what_is_not_known_is_refused)
     struct hs_filter filter;
     struct hs_totals totals;
     struct hs_rows rows;
-    struct hs_histogram histogram;
     struct hs_error error = {""};
     hs_filter__init(&filter);
     filter.size_min = 10;
     ck_assert_int_eq(hs_query__totals(store, &filter, NULL, &totals, &error), -ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "sums per stack"));
     ck_assert_int_eq(hs_query__rows(store, NULL, HS_ROW_BY_TIME, false, 0, 10, NULL, &rows, &error), -ENOTSUP);
-    ck_assert_int_eq(hs_query__lifetime_histogram(store, NULL, NULL, &histogram, &error), -ENOTSUP);
     hs_store__close(store);
 }
 END_TEST

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The lints find what they are for, and do not let a list of known faults outlive them."""
+import unittest
+
+import includes
+import names
+
+
+class Includes(unittest.TestCase):
+    def test_a_circle_of_units(self):
+        edges = [('host/query/a.c', 'host/query/b.h'), ('host/query/b.h', 'host/query/c.h'), ('host/query/c.c', 'host/query/a.h'),
+                 ('host/query/d.c', 'host/query/a.h'), ('host/query/a.c', 'host/query/a.h')]
+        wrong, needed = includes.check(edges, [])
+        self.assertEqual(wrong, ['units include one another: host/query/a host/query/b host/query/c'])
+        self.assertEqual(includes.check(edges, needed)[0], [])
+
+    def test_a_known_circle_only_shrinks(self):
+        edges = [('runtime/a.c', 'runtime/b.h'), ('runtime/b.c', 'runtime/a.h')]
+        larger = 'circle: runtime/a runtime/b runtime/c'
+        self.assertEqual(includes.check(edges, [larger])[0], [f'no longer needed in known_includes.txt: {larger}'])
+        more = edges + [('runtime/b.c', 'runtime/d.h'), ('runtime/d.c', 'runtime/a.h')]
+        self.assertTrue(includes.check(more, ['circle: runtime/a runtime/b'])[0])
+
+    def test_arrows_point_down(self):
+        for start, end, good in (('shims/trace/a.c', 'runtime/b.h', True), ('runtime/b.c', 'shims/trace/a.h', False),
+                                 ('host/a/b.c', 'runtime/b.h', False), ('host/query/a.c', 'runtime/b.h', False),
+                                 ('runtime/b.c', 'host/query/a.h', False), ('host/import/a.c', 'host/query/b.h', True),
+                                 ('host/query/b.c', 'host/import/a.h', False), ('format/a.c', 'arch/b.h', False),
+                                 ('host/unwind/a.c', 'unwind/b.h', True), ('unwind/b.c', 'runtime/b.h', False)):
+            self.assertEqual(not list(includes.against([(start, end)])), good, f'{start} -> {end}')
+
+
+class Names(unittest.TestCase):
+    def test_functions_that_leave_their_file(self):
+        texts = {'host/query/a.c': '#define RARE static __attribute__((cold))\nint bad__one(int a,\n            int b)\n{\n}\n'
+                                   'int hs_good(void)\n{\n}\nstatic int own(void)\n{\n}\nRARE int cold(void)\n{\n}\n',
+                 'host/query/a.h': 'extern int some_limit;\nint bad__one(int a, int b);\nextern int hs_limit;\n',
+                 'shims/trace/a.c': 'void *malloc(size_t size)\n{\n}\n'}
+        wrong, needed = names.check(texts, [])
+        self.assertEqual(wrong, ['name: bad__one host/query/a.c', 'name: some_limit host/query/a.h'])
+        self.assertEqual(needed, [])
+        self.assertEqual(names.check(texts, wrong)[0], [])
+        self.assertTrue(names.check(texts, wrong + ['name: gone host/query/a.c'])[0])
+
+    def test_a_tag_stands_for_one_thing_in_one_half(self):
+        texts = {'host/a.c': 'struct thing {\n};\n', 'host/b.c': 'enum thing { A };\n', 'runtime/a.c': 'struct thing {\n};\n',
+                 'arch/arm/rule.h': 'enum hs_rule_kind { A };\n', 'arch/amd64/rule.h': 'enum hs_rule_kind { B };\n'}
+        self.assertEqual(names.check(texts, [])[0], ['tag: thing host host/a.c host/b.c'])
+
+
+if __name__ == '__main__':
+    unittest.main()
