@@ -2,6 +2,7 @@
 #include "runtime/slots.h"
 
 #include "arch/far.h"
+#include "arch/invariant.h"
 #include "format/chunk.h"
 #include "runtime/lock.h"
 
@@ -27,6 +28,7 @@ static struct hs_slot table[HS_SLOTS_LIMIT] HS_FAR;
 
 static inline struct hs_slot *slot_at(uint32_t index)
 {
+    HS_INVARIANT(index < HS_SLOTS_LIMIT);
     return *HS_FAR_AT(table) + index;
 }
 
@@ -35,8 +37,14 @@ uint32_t hs_slots__index(const struct hs_slot *slot)
     return (uint32_t)(slot - *HS_FAR_AT(table));
 }
 
+static bool is_in_use(const struct hs_slot *slot)
+{
+    return __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_RELAXED) != HS_SLOT_FREE;
+}
+
 static void push_free(struct hs_slot *slot)
 {
+    HS_INVARIANT(!is_in_use(slot) && hs_slots__index(slot) < atomic_load(&slots.total));
     uintptr_t head = atomic_load_explicit(&slots.free_head, memory_order_relaxed);
     uintptr_t next;
     do {
@@ -110,6 +118,7 @@ struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time
     struct hs_slot *slot = pop_free();
     if (!slot)
         return NULL;
+    HS_INVARIANT(!is_in_use(slot) && use != HS_SLOT_FREE);
     slot->filled = HS_SLOT_EVENTS_SIZE;
     struct hs_slot_header *header = hs_slot__header(slot);
     header->stream = stream;
@@ -121,6 +130,7 @@ struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time
 
 void hs_slots__submit(struct hs_slot *slot)
 {
+    HS_INVARIANT(is_in_use(slot));
     atomic_fetch_add_explicit(&slots.submitted, 1, memory_order_relaxed);
     uint32_t head = atomic_load_explicit(&slots.full_head, memory_order_relaxed);
     do
@@ -154,6 +164,7 @@ struct hs_slot *hs_slots__collect(void)
 void hs_slots__give_back(struct hs_slot *slot)
 {
     struct hs_slot_header *header = hs_slot__header(slot);
+    HS_INVARIANT(is_in_use(slot) && slot->filled <= HS_SLOT_SIZE - HS_SLOT_RECORDS_OFFSET);
     __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
     __builtin_memset(hs_slot__records(slot), 0, slot->filled);
     push_free(slot);

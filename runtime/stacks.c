@@ -2,6 +2,7 @@
 #include "runtime/stacks.h"
 
 #include "arch/far.h"
+#include "arch/invariant.h"
 #include "arch/likely.h"
 #include "format/trace_format.h"
 #include "runtime/journal.h"
@@ -53,6 +54,7 @@ static inline struct node *node_of(uint32_t id)
 static inline struct node *known_node(uint32_t id)
 {
     struct node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
+    HS_INVARIANT(segment);
     return &segment[id & (SEGMENT_NODES - 1)];
 }
 
@@ -145,6 +147,7 @@ static uint32_t index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uint
 static uint32_t append(uint32_t parent, uintptr_t pc)
 {
     uint32_t id = trie.count + 1;
+    HS_INVARIANT(parent < id && pc != DEAD && atomic_load(&trie.lock.word));
     struct node *above = make_node(parent), *node = make_node(id);
     if (!above || !node || id >= NODES_LIMIT)
         return 0;
@@ -270,6 +273,7 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
     uint32_t id = identify_known(memo, &at, cache);
     if (!id)
         id = identify_new(memo, &at, tid);
+    HS_INVARIANT(id <= hs_stacks__count());
     if (!id || memo->end == HS_END_TOO_DEEP)
         memo->depth = 0;
     return id;
@@ -277,6 +281,7 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
 
 static void kill(uint32_t id, struct node *node)
 {
+    HS_INVARIANT(id && id <= trie.count);
     hs_journal__node_ends(id);
     atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
 }

@@ -10,6 +10,7 @@
 //
 // The arrays have twice the capacity. Frames that may be new are collected downwards from the upper end, so that they
 // are root first as well, and are moved next to the proven ones at the end of the walk.
+#include "arch/invariant.h"
 #include "arch/likely.h"
 #include "unwind/full_step.h"
 #include "unwind/odd_rules.h"
@@ -106,6 +107,7 @@ _Static_assert(MARK_OWN == HS_RULE_BASE_IS_FP && MARK_SLOT == HS_RULE_FP_SAVED, 
 // Collects the frame that `walk` stands at; `fresh` frames are collected already.
 static inline void collect(struct hs_memo *memo, uint32_t fresh, const struct hs_walk *walk, uint32_t mark)
 {
+    HS_INVARIANT(fresh < memo->capacity);
     uint32_t place = 2 * memo->capacity - 1 - fresh;
     memo->pcs[place] = walk->pc;
     set_frame_sp(memo, place, walk);
@@ -236,6 +238,7 @@ static void link_marks(struct hs_memo *memo, uint32_t first)
         uint32_t link = reload || mark & MARK_BARRIER ? frame + 1 : frame ? mark_link(below) : 0;
         bool guess = hs_memo_guessed_from(memo, frame);
         below = mark | (need ? MARK_NEED : 0) | (guess ? MARK_GUESSED : below & MARK_GUESSED) | link << 18;
+        HS_INVARIANT(mark_link(below) <= frame + 1);
         memo->marks[frame] = below;
     }
 }
@@ -264,6 +267,7 @@ static uint32_t place(struct hs_memo *memo, uint32_t joined, uint32_t fresh, enu
         end = HS_END_TOO_DEEP;
     }
     move_frames(memo, joined, 2 * memo->capacity - fresh, fresh);
+    HS_INVARIANT(joined + fresh <= memo->capacity && (joined + fresh || !total));
     memo->depth = joined + fresh;
     memo->end = end;
     uint32_t unchanged = dropped ? 0 : joined;

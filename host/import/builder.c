@@ -2,6 +2,7 @@
 #include "host/import/builder.h"
 
 #include "format/trace_format.h"
+#include "host/base/check.h"
 #include "host/import/import.h"
 
 #include <errno.h>
@@ -632,6 +633,7 @@ static inline __attribute__((always_inline)) int visit_now(struct builder *build
     struct stream_state *state = stream_state(builder, step->stream);
     if (!state)
         return -ENOMEM;
+    HS_CHECK_SLOW(step->time >= builder->now);
     builder->now = step->time;
     if (builder->now >= builder->timeline.current_end)
         timeline__advance(builder);

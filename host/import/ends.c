@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/ends.h"
 
+#include "host/base/check.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -101,6 +103,7 @@ static bool retire(struct ends *ends, struct ends_region *region, uint64_t rows)
     if (!region->late)
         return false;
     take_live_rows(ends, region);
+    HS_CHECK(region->late_count == live);
     const uint64_t end = (region->number + 1) * region_rows();
     ends->retired_rows = ends->retired_rows < end ? end : ends->retired_rows;
     return true;
@@ -198,6 +201,7 @@ void ends__spill(struct ends *ends, struct ends_region *list)
 {
     for (struct ends_region *region = list; region && !ends->file.failed; region = region->next) {
         const uint64_t rows = region_rows(), first = region->number * rows;
+        HS_CHECK(region->late && !region->spilled);
         if (write_region(ends, region))
             return;
         region->spilled = true;

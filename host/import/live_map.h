@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_IMPORT_LIVE_MAP_H
 #define HEAPSONDE_IMPORT_LIVE_MAP_H
 
+#include "host/base/check.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,6 +64,7 @@ static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *
 static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_entry *entry,
                                      const struct hs_live_entry *block)
 {
+    HS_CHECK_SLOW(!entry->row_plus_1 && block->row_plus_1 && map->count < map->mask);
     *entry = *block;
     map->count++;
 }
@@ -83,6 +86,7 @@ static inline bool hs_live_map__is_full(const struct hs_live_map *map)
 static inline void hs_live_map__remove(struct hs_live_map *map, struct hs_live_entry *entry)
 {
     uint64_t hole = (uint64_t)(entry - map->entry), at = hole;
+    HS_CHECK_SLOW(hole <= map->mask && entry->row_plus_1 && map->count);
     for (;;) {
         at = (at + 1) & map->mask;
         const struct hs_live_entry *next = &map->entry[at];

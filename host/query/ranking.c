@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/ranking.h"
 
+#include "host/base/check.h"
 #include "host/query/leave.h"
 #include "host/query/match.h"
 #include "host/query/order.h"
@@ -321,6 +322,7 @@ size_t hs_ranking__read(const struct hs_ranking *ranking, uint64_t block, uint64
 // The last part that begins at or before the rank, or the key.
 static size_t part_at(const uint64_t *before, size_t parts, uint64_t rank)
 {
+    HS_CHECK_SLOW(parts);
     size_t low = 0, high = parts;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -417,6 +419,7 @@ bool hs_ranking__has_lifetimes(const struct hs_ranking *ranking)
 struct hs_ranked_part hs_ranking__part(const struct hs_ranking *ranking, size_t part)
 {
     const bool last = part + 1 == ranking->parts;
+    HS_CHECK(part < ranking->parts && ranking->before[part] <= ranking->before[part + 1]);
     return (struct hs_ranked_part){ranking->before[part],
                                    ranking->before[part + 1],
                                    {ranking->least[part], last ? UINT64_MAX : ranking->least[part + 1] - 1}};

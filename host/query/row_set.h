@@ -5,6 +5,7 @@
 #ifndef HEAPSONDE_QUERY_ROW_SET_H
 #define HEAPSONDE_QUERY_ROW_SET_H
 
+#include "host/base/check.h"
 #include "host/query/query.h"
 
 struct hs_row_set {
@@ -24,6 +25,7 @@ int hs_row_set__rows(const struct hs_row_set *set, bool descending, uint64_t ski
 
 static inline bool hs_row_set__has(const struct hs_row_set *set, uint32_t row)
 {
+    HS_CHECK_SLOW(row / 64 < set->bytes / sizeof *set->words);
     return set->words[row / 64] >> (row % 64) & 1;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scan.h"
 
+#include "host/base/check.h"
 #include "host/query/leave.h"
 #include "host/query/turns.h"
 
@@ -131,6 +132,7 @@ static void work(struct pool *pool, unsigned worker)
         if (zone % LEFT_AT_ONCE == 0)
             hs_scan__leave_behind(pool->scan->store, pool->scan->control, zone);
         uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;
+        HS_CHECK(done <= pool->zone_count);
         end_long_turn(pool, &turn);
         if (worker == 0)
             tell_progress(pool, done, &turn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/totals_table.h"
 
+#include "host/base/check.h"
 #include "host/query/large_pages.h"
 #include "host/query/scan.h"
 #include "host/query/stack_sums.h"
@@ -132,6 +133,7 @@ static void write_run(struct hs_totals_writer *writer)
 int hs_totals_writer__add(void *argument, const struct hs_total *total)
 {
     struct hs_totals_writer *writer = argument;
+    HS_CHECK(writer->count < RUN);
     take_apart(total, writer->fields + writer->count);
     if (++writer->count == RUN)
         write_run(writer);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/turns.h"
 
+#include "host/base/check.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,12 +46,14 @@ void hs_turn__give_back(void)
     for (struct waiter **at = &waiters; *at; at = &(*at)->next)
         if (!least || (*at)->rank <= (*least)->rank)
             least = at;
+    HS_CHECK(taken <= turns);
     if (least) {
         struct waiter *next = *least;
         *least = next->next;
         next->has_turn = true;
         pthread_cond_signal(&next->got_turn);
     } else {
+        HS_CHECK(taken);
         taken--;
     }
     pthread_mutex_unlock(&lock);

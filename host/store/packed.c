@@ -122,6 +122,7 @@ static inline __attribute__((always_inline)) void unpack(const struct hs_packed_
 
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t number, uint64_t *to)
 {
+    HS_CHECK(number * HS_PACKED_BLOCK < packed->count);
     const struct hs_packed_block *block = &packed->block[number];
     const uint8_t *from = packed->bytes + block->offset;
     size_t count = rows_of(packed, number);
@@ -500,6 +501,7 @@ static uint8_t *put_exceptions(const uint64_t *values, size_t count, const struc
 void hs_packed_writer__add(struct hs_packed_writer *writer, uint64_t *values, size_t count)
 {
     struct lengths lengths = {0};
+    HS_CHECK(count <= HS_PACKED_BLOCK);
     struct hs_packed_block *block = count ? add_block(writer) : NULL;
     if (!block)
         return;

@@ -6,6 +6,8 @@
 #ifndef HEAPSONDE_STORE_PACKED_H
 #define HEAPSONDE_STORE_PACKED_H
 
+#include "host/base/check.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -35,6 +37,7 @@ uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i);
 
 static inline uint64_t hs_packed__at(const struct hs_packed *packed, uint64_t i)
 {
+    HS_CHECK_SLOW(i < packed->count);
     const struct hs_packed_block *block = &packed->block[i / HS_PACKED_BLOCK];
     uint64_t word, bit = i % HS_PACKED_BLOCK * block->width;
     memcpy(&word, packed->bytes + block->offset + bit / 8, sizeof word);
@@ -54,6 +57,7 @@ static inline void hs_packed__fetch(const struct hs_packed *packed, uint64_t i)
 // No value of the block is above it. (`base` is the least one.)
 static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t number)
 {
+    HS_CHECK_SLOW(number * HS_PACKED_BLOCK < packed->count);
     const struct hs_packed_block *block = &packed->block[number];
     if (block->exceptions || block->width + block->shift >= 64u)
         return UINT64_MAX;
