@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Events of the light coding, docs/format.md, section 6.5."""
+"""Events of the fast encoding, docs/format.md, section 6.5."""
 from trace_bytes import MASK, Bytes, Damage, unzigzag
 from trace_events import FREE, REALLOC, EventDecoder, usable_model, wide_event
 

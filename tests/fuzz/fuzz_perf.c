@@ -9,12 +9,13 @@
 
 enum { SIZE = 4096, START = 17 };
 
+static volatile uint8_t sink;
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
     static const uint64_t types[] = {HS_SAMPLE_SHORT, HS_SAMPLE_IP, HS_SAMPLE_STACK, HS_SAMPLE_CHAIN, HS_SAMPLE_PAGE};
     static uint64_t record[HS_RING_RECORD_MAX / 8];
-    static volatile uint8_t sink;
     uint64_t head, tail;
     if (size < START)
         return 0;

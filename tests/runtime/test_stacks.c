@@ -269,23 +269,24 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
 {
     struct random_numbers random = random_from(21);
     enum { ENTRIES = 200000 };
+    const uintptr_t code = sizeof(uintptr_t) == 8 ? (uintptr_t)0x7f0000000000 : 0x70000000;
     ck_assert_uint_eq(hs_wide_nodes__find(1, 0x1000), 0);
     for (uint32_t i = 1; i <= ENTRIES; i++)
-        ck_assert(hs_wide_nodes__insert(i % 70000, 0x7f0000000000 + (uintptr_t)i * 16, i));
+        ck_assert(hs_wide_nodes__insert(i % 70000, code + (uintptr_t)i * 16, i));
     for (int round = 0; round < ENTRIES; round++) {
         uint32_t i = 1 + (uint32_t)random_below(&random, ENTRIES);
-        uintptr_t pc = 0x7f0000000000 + (uintptr_t)i * 16;
+        uintptr_t pc = code + (uintptr_t)i * 16;
         if (hs_wide_nodes__find(i % 70000, pc) != i || hs_wide_nodes__find(i % 70000, pc + 1) ||
             hs_wide_nodes__find(i % 70000 + 70000, pc))
             ck_abort_msg("entry %u", i);
     }
-    uintptr_t first = 0x7f0000000000 + 500 * 16, last = 0x7f0000000000 + 900 * 16;
+    uintptr_t first = code + 500 * 16, last = code + 900 * 16;
     // Return addresses: one behind the code counts.
     const struct hs_code gone = {.start = first - HS_ARCH_CALL_SIZE(first), .end = last};
     hs_wide_nodes__forget(&gone, 1);
     for (uint32_t i = 1; i <= ENTRIES; i++) {
         uint32_t wanted = i >= 500 && i <= 900 ? 0 : i;
-        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, 0x7f0000000000 + (uintptr_t)i * 16), wanted);
+        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, code + (uintptr_t)i * 16), wanted);
     }
 }
 END_TEST
@@ -364,7 +365,7 @@ static uintptr_t map_code(uintptr_t where)
 static void grow_hash(uintptr_t salt)
 {
     for (uintptr_t i = 0; i < 1000; i++)
-        ck_assert(hs_wide_nodes__insert(1u << 20, salt << 32 | (i * 16 + 1), 1));
+        ck_assert(hs_wide_nodes__insert(1u << 20, salt << (sizeof salt * 4) | (i * 16 + 1), 1));
 }
 
 // `children` return addresses in code that is unloaded and comes again, `others` in code that stays, below one parent.

@@ -74,7 +74,7 @@ static __attribute__((noinline)) long inner(long a)
         BEGIN(nr);                                                                                                     \
         char *bytes = alloca((size_t)(a & 63) + 100);                                                                  \
         use(bytes, 100);                                                                                               \
-        long result = next(a) + bytes[3];                                                                              \
+        long result = next(a) + bytes[0];                                                                              \
         return result + bytes[64];                                                                                     \
     }
 
@@ -128,7 +128,7 @@ static __attribute__((noinline)) long inner(long a)
         use(bytes, size);                                                                                              \
         long result = next(a) + bytes[64];                                                                             \
         use(bytes, size);                                                                                              \
-        return result + bytes[size / 2];                                                                               \
+        return result + bytes[size / 128 * 64];                                                                        \
     }
 
 // The frame is made after an early exit.

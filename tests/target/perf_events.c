@@ -86,7 +86,7 @@ static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t leng
 static void read_ring(struct ring *ring, struct seen *seen, bool by_address, uintptr_t from, uintptr_t to)
 {
     // Not as one access where the machine has none of 64 bits: the words above the lowest stay 0.
-    uint64_t head = *(volatile uint64_t *)&ring->head->data_head, at = ring->head->data_tail;
+    uint64_t head = *(volatile __u64 *)&ring->head->data_head, at = ring->head->data_tail;
     atomic_thread_fence(memory_order_acquire);
     while (at < head) {
         struct sample sample = {0};
@@ -103,7 +103,7 @@ static void read_ring(struct ring *ring, struct seen *seen, bool by_address, uin
         at += sample.header.size;
     }
     atomic_thread_fence(memory_order_release);
-    *(volatile uint64_t *)&ring->head->data_tail = head;
+    *(volatile __u64 *)&ring->head->data_tail = head;
 }
 
 static volatile uint64_t sum;

@@ -63,7 +63,7 @@ NOINLINE long calls_virtually(long a)
 
 struct guard {
     long a;
-    NOINLINE explicit guard(long a) : a(NEXT(a))
+    NOINLINE explicit guard(long value) : a(NEXT(value))
     {
     }
     NOINLINE ~guard()
@@ -119,7 +119,7 @@ NOINLINE long keeps_a_map(long a)
 
 struct thrown : std::runtime_error {
     long a;
-    explicit thrown(long a) : std::runtime_error("thrown"), a(a)
+    explicit thrown(long value) : std::runtime_error("thrown"), a(value)
     {
     }
 };
