@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/baseline.h"
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
@@ -410,6 +411,7 @@ static const struct hs_option options[] = {
      .help = "look here for debug information when conditions are checked, as report does",
      .repeatable = true},
     HS_FAIL_IF_OPTIONS,
+    HS_BASELINE_OPTIONS,
     {.name = "wrapper",
      .help =
          "stand before the tests of a build (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): take more options "

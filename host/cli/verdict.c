@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/verdict.h"
 
-#include "host/report/sites.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,7 @@ static void write_frame(FILE *out, const struct hs_frame *frame)
         fprintf(out, " (%s:%u)", slash ? slash + 1 : frame->file, (unsigned)frame->line);
 }
 
-static void take_site(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes)
+void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes)
 {
     size_t size;
     const struct hs_frame *named = NULL;
@@ -52,7 +50,7 @@ void hs_culprit__look(struct hs_culprit *culprit, const struct hs_opened *opened
         const struct hs_site *site = top.count ? &sites.site[top.number[0]] : NULL;
         uint64_t bytes = site ? hs_cost__bytes(&site->sum, cost) : 0;
         if (site && bytes >= culprit->bytes)
-            take_site(culprit, site, bytes);
+            hs_culprit__take(culprit, site, bytes);
         hs_top__free(&top);
     }
     hs_sites__free(&sites);

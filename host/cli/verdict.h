@@ -5,6 +5,7 @@
 #define HEAPSONDE_HOST_CLI_VERDICT_H
 
 #include "host/cli/subject.h"
+#include "host/report/sites.h"
 
 // Where most of a total was allocated.
 struct hs_culprit {
@@ -17,6 +18,9 @@ struct hs_culprit {
 // Looks for the call site with most of the totals' cost, and keeps it when it is more than what is there already.
 void hs_culprit__look(struct hs_culprit *culprit, const struct hs_opened *opened, const struct hs_totals *totals,
                       enum hs_cost cost);
+
+// Makes a site the culprit.
+void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes);
 
 struct hs_verdict {
     char *what;   // the condition

@@ -9,6 +9,19 @@ import xml.etree.ElementTree as xml
 from running import COMMAND, ROOT, SHIM, Folder
 
 EXAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "examples/ci-matrix")
+GROWING = """#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline))
+NOINLINE static void *steady(size_t size) { return memset(malloc(size), 1, size); }
+NOINLINE static void *grows(size_t size) { return memset(malloc(size), 1, size); }
+int main(int count, char **words)
+{
+    steady(100000);
+    for (int i = 0; i < atoi(words[count - 1]); i++)
+        grows(1000);
+    return 0;
+}
+"""
 PROGRAM = """#include <stdlib.h>
 #include <string.h>
 __attribute__((noinline)) static void *planted(size_t size) { return memset(malloc(size), 1, size); }
@@ -42,6 +55,31 @@ class Ci(Folder):
         states = dict(re.findall(r"Test +#\d+: (\w+) \.+[* ]*(Passed|Failed)", done.stdout))
         self.assertEqual(states, {"parse": "Passed", "merge": "Passed", "reload": "Failed"}, done.stdout)
         self.assertRegex(done.stdout, r"most of it by copy \(settings\.c:\d+\), called by parse_into")
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline(self):
+        with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
+            file.write(GROWING)
+        subprocess.run(["gcc", "-g", "-O1", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./growing", "10").returncode, 0)
+        # From the outermost function on; what comes before main is the C library's.
+        lines = self.command("baseline", "t.dat").stdout.splitlines()
+        self.assertEqual([line[line.index(";main;"):] for line in lines if ";main;" in line],
+                         [";main;grows 10000", ";main;steady 100000"])
+        self.assertEqual(lines[1:], sorted(lines[1:]))
+        self.assertEqual(self.command("baseline", "-o", "base", "--least", "20K", "t.dat").returncode, 0)
+        with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
+            self.assertNotIn("grows", file.read())
+        self.command("baseline", "-o", "base", "t.dat")
+
+        def blocks(count, *options):
+            return self.command("run", "-q", "-o", "t.dat", "--baseline", "base", *options, "--", "./growing", str(count))
+        for done in (blocks(10, "--tolerance", "0", "--slack", "0"), blocks(12), blocks(1),
+                     blocks(20, "--tolerance", "100"), blocks(20, "--slack", "10K")):
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for done in (blocks(11, "--tolerance", "0", "--slack", "999"), blocks(13)):
+            self.assert_one_line(done, 3, "by grows")
+        self.assert_one_line(blocks(10, "--baseline", "nothing"), 1, "heapsonde baseline")
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_conditions(self):
