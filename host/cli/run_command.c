@@ -399,6 +399,10 @@ static const struct hs_option options[] = {
      .help =
          "with --on, the folder there that takes the recording library while the program runs; the first of $TMPDIR, "
          "/tmp and the like that will do when not given"},
+    {.name = "fetch-binaries",
+     .kind = HS_OPTION_FILE,
+     .argument = "DIR",
+     .help = "with --on, then copy the program and its libraries from there into this folder, for --sysroot of report"},
     {.name = "sysroot",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",

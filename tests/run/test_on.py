@@ -184,6 +184,17 @@ class Here(Board):
         works, states = doctor("exec:false {}", "--", PLAIN)
         self.assertEqual((works, states["connection"]), (False, "fails"))
 
+    def test_fetch_binaries(self):
+        done = self.run_on(PLAIN, options=["--fetch-binaries", "root"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("next: heapsonde report --sysroot root ", done.stderr)
+        with open(PLAIN, "rb") as file, open(self.folder + "/root" + os.path.realpath(PLAIN), "rb") as copy:
+            self.assertEqual(file.read(), copy.read())
+        names = {name for _, _, files in os.walk(self.folder + "/root") for name in files}
+        self.assertIn("libc.so.6", names)
+        self.assertNotIn("libheapsonde-trace.so", names)
+        self.assert_nothing_left()
+
     def test_no_folder(self):
         for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
             done = self.run_on(PLAIN, options=["--board-folder", folder])
