@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/verdict.h"
 
+#include "host/report/text.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,14 +95,18 @@ void hs_verdicts__free(struct hs_verdicts *verdicts)
 
 // ---- JUnit ---------------------------------------------------------------------------------------------------------
 
-// Other control characters are in no XML, not even escaped.
+// Other control characters are in no XML, not even escaped, and neither is what is no text.
 static void escape(FILE *out, const char *text)
 {
-    for (; *text; text++) {
+    while (*text) {
+        size_t length = hs_utf8__length(text, strlen(text));
         if (strchr("&<>\"", *text))
             fprintf(out, "&#%d;", *text);
+        else if (!length || (unsigned char)*text < ' ')
+            putc(length ? ' ' : '?', out);
         else
-            putc((unsigned char)*text < ' ' ? ' ' : *text, out);
+            fwrite(text, 1, length, out);
+        text += length ? length : 1;
     }
 }
 

@@ -101,6 +101,14 @@ class Ci(Folder):
         leak = cases["live_bytes >= 12345"]
         self.assertEqual((leak.get("file"), leak.get("line")), (source, "3"))
         self.assertIn("planted", leak.find("failure").text)
+        # Whatever is in a name, the file is XML.
+        odd = os.path.join(os.fsencode(self.folder), b"odd\xff<\x01\"&")
+        os.rename(os.path.join(self.folder, "program"), odd)
+        done = self.command("run", "-q", "-o", "t.dat", "--junit", "odd.xml", "--", odd)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        case, = xml.parse(os.path.join(self.folder, "odd.xml")).getroot()
+        self.assertEqual(case.get("classname"), "heapsonde.odd?< \"&")
+        os.rename(odd, os.path.join(self.folder, "program"))
         # The program's own failure goes before.
         done = self.command(*options, "--", "./program", "5")
         self.assertEqual(done.returncode, 5, done.stderr)
