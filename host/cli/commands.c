@@ -6,10 +6,23 @@
 #include <string.h>
 
 const struct hs_command *const hs_commands[] = {
-    &hs_command_run,    &hs_command_report,    &hs_command_ask,    &hs_command_export,
-    &hs_command_diff,   &hs_command_symbolize, &hs_command_import, &hs_command_extract,
-    &hs_command_strip,  &hs_command_gather,    &hs_command_ctl,    &hs_command_server,
-    &hs_command_doctor, &hs_command_shims,     &hs_command_help,   NULL,
+    &hs_command_run,
+    &hs_command_report,
+    &hs_command_ask,
+    &hs_command_export,
+    &hs_command_diff,
+    &hs_command_symbolize,
+    &hs_command_import,
+    &hs_command_extract,
+    &hs_command_strip,
+    &hs_command_gather,
+    &hs_command_ctl,
+    &hs_command_server,
+    &hs_command_doctor,
+    &hs_command_shims,
+    &hs_command_baseline,
+    &hs_command_help,
+    NULL,
 };
 
 const struct hs_command *hs_command__find(const char *name)

@@ -20,6 +20,7 @@ extern const struct hs_command hs_command_ctl;
 extern const struct hs_command hs_command_server;
 extern const struct hs_command hs_command_doctor;
 extern const struct hs_command hs_command_shims;
+extern const struct hs_command hs_command_baseline;
 extern const struct hs_command hs_command_help;
 
 #endif

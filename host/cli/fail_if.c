@@ -14,7 +14,8 @@
 struct question {
     const struct hs_arguments *arguments;
     struct hs_opened *opened;
-    size_t missing; // totals that ask for what is in no stack
+    size_t missing;             // totals that ask for what is in no stack
+    struct hs_culprit *culprit; // to be looked for; or NULL
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------------
@@ -120,14 +121,33 @@ static void note_names(struct question *question, enum hs_condition_total which,
                 question->opened->subject.path, hs_condition_total__name(which));
 }
 
-static int ask_store(const struct hs_opened *opened, enum hs_condition_total which, const struct hs_filter *filter,
+static enum hs_cost cost_of(enum hs_condition_total which)
+{
+    switch (which) {
+    case HS_CONDITION_LIVE_BYTES:
+    case HS_CONDITION_LIVE_COUNT:
+        return HS_COST_LIVE;
+    case HS_CONDITION_PEAK_BYTES:
+    case HS_CONDITION_PEAK_COUNT:
+    case HS_CONDITION_MAX_BYTES:
+        return HS_COST_PEAK;
+    case HS_CONDITION_TEMPORARY_BYTES:
+    case HS_CONDITION_TEMPORARY_COUNT:
+        return HS_COST_TEMPORARY;
+    default:
+        return HS_COST_ALLOCATED;
+    }
+}
+
+static int ask_store(const struct question *question, enum hs_condition_total which, const struct hs_filter *filter,
                      uint64_t *value, struct hs_error *error)
 {
+    const struct hs_opened *opened = question->opened;
     struct hs_live_total most;
     struct hs_totals totals;
     uint64_t time;
     int result;
-    if (which == HS_CONDITION_MAX_BYTES) {
+    if (which == HS_CONDITION_MAX_BYTES && !question->culprit) {
         result = hs_query__peak(opened->store, filter, NULL, &most, &time, error);
         *value = most.bytes;
         return result;
@@ -136,6 +156,8 @@ static int ask_store(const struct hs_opened *opened, enum hs_condition_total whi
     if (result)
         return result;
     *value = value_of(which, &totals.sum);
+    if (question->culprit)
+        hs_culprit__look(question->culprit, opened, &totals, cost_of(which));
     hs_totals__free(&totals);
     return 0;
 }
@@ -156,7 +178,7 @@ static int ask_trace(struct question *question, enum hs_condition_total which, c
     if (result)
         return result;
     note_names(question, which, inner, &resolved.filter);
-    result = ask_store(question->opened, which, &resolved.filter, value, error);
+    result = ask_store(question, which, &resolved.filter, value, error);
     hs_resolved_filter__free(&resolved);
     return result;
 }
@@ -211,46 +233,85 @@ static struct hs_text amount(const struct hs_comparison *comparison, uint64_t va
     return comparison->is_bytes ? hs_text__bytes(value) : hs_text__count(value);
 }
 
-static void say_comparison(const struct hs_comparison *comparison)
+static void say_comparison(FILE *out, const struct hs_comparison *comparison)
 {
     uint64_t left = comparison->left, right = comparison->right;
     uint64_t apart = left > right ? left - right : right - left;
-    fputs(comparison->holds ? "" : "not ", stderr);
-    hs_text__print(stderr, comparison->text, comparison->length);
-    fprintf(stderr, ": %s", amount(comparison, left).text);
+    fputs(comparison->holds ? "" : "not ", out);
+    hs_text__print(out, comparison->text, comparison->length);
+    fprintf(out, ": %s", amount(comparison, left).text);
     if (apart)
-        fprintf(stderr, ", %s %s %s", amount(comparison, apart).text, left > right ? "more than" : "less than",
+        fprintf(out, ", %s %s %s", amount(comparison, apart).text, left > right ? "more than" : "less than",
                 amount(comparison, right).text);
 }
 
-static void say(const struct hs_arguments *arguments, const struct hs_opened *opened,
-                const struct hs_condition *condition)
+// To be freed.
+static char *reason_of(const struct hs_condition *condition)
 {
     struct hs_comparison reasons[REASONS_MOST];
-    size_t count = hs_condition__reasons(condition, reasons, REASONS_MOST);
-    fprintf(stderr, "heapsonde %s: %s fails: ", arguments->command->name, opened->subject.path);
-    for (size_t i = 0; i < count; i++) {
-        fputs(i ? "; " : "", stderr);
-        say_comparison(&reasons[i]);
+    size_t count = hs_condition__reasons(condition, reasons, REASONS_MOST), size;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < count; i++) {
+        fputs(i ? "; " : "", out);
+        say_comparison(out, &reasons[i]);
     }
-    fputc('\n', stderr);
+    if (out)
+        fclose(out);
+    return text;
 }
 
-int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened)
+// Asks once more, for where it comes from.
+static void look_for_culprit(const struct question *question, const struct hs_condition *condition,
+                             struct hs_culprit *culprit)
 {
-    struct question question = {arguments, opened, 0};
-    int status = HS_EXIT_OK;
-    for (size_t i = 0; i < fail_if->count; i++) {
-        struct hs_error error = {.message = ""};
-        int holds = hs_condition__evaluate(fail_if->condition[i], ask, &question, &error);
-        if (holds < 0) {
-            hs_complain(arguments->command, "--fail-if: %s", error.message);
-            return HS_EXIT_FAILURE;
-        }
-        if (!holds)
-            continue;
-        say(arguments, opened, fail_if->condition[i]);
-        status = HS_EXIT_CONDITION;
+    struct question again = {question->arguments, question->opened, 0, culprit};
+    struct hs_condition *copy = (struct hs_condition *)(uintptr_t)condition;
+    struct hs_error error = {.message = ""};
+    if (!question->opened->dump)
+        hs_condition__evaluate(copy, ask, &again, &error);
+}
+
+// Returns whether it holds, or HS_EXIT_FAILURE below zero.
+static int check_one(struct question *question, struct hs_condition *condition, const char *text,
+                     struct hs_verdicts *verdicts)
+{
+    struct hs_error error = {.message = ""};
+    struct hs_culprit culprit = {0};
+    char *reason = NULL;
+    int holds = hs_condition__evaluate(condition, ask, question, &error);
+    if (holds < 0) {
+        hs_complain(question->arguments->command, "--fail-if: %s", error.message);
+        return holds;
     }
-    return status == HS_EXIT_OK && question.missing ? HS_EXIT_FAILURE : status;
+    if (holds) {
+        reason = reason_of(condition);
+        fprintf(stderr, "heapsonde %s: %s fails: %s\n", question->arguments->command->name,
+                question->opened->subject.path, reason ? reason : text);
+    }
+    if (holds && verdicts)
+        look_for_culprit(question, condition, &culprit);
+    if (culprit.site)
+        fprintf(stderr, "heapsonde %s: most of it by %s\n", question->arguments->command->name, culprit.site);
+    if (verdicts)
+        hs_verdicts__add(verdicts, text, reason, &culprit);
+    else
+        free(reason);
+    return holds;
+}
+
+int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
+                      struct hs_verdicts *verdicts)
+{
+    struct question question = {arguments, opened, 0, NULL};
+    size_t count = 0;
+    int status = HS_EXIT_OK;
+    const char **texts = hs_arguments__texts(arguments, "fail-if", &count);
+    for (size_t i = 0; texts && i < fail_if->count && status != HS_EXIT_FAILURE; i++) {
+        int holds = check_one(&question, fail_if->condition[i], texts[i], verdicts);
+        if (holds)
+            status = holds < 0 ? HS_EXIT_FAILURE : HS_EXIT_CONDITION;
+    }
+    free((void *)(uintptr_t)texts);
+    return status == HS_EXIT_OK && (question.missing || !texts) ? HS_EXIT_FAILURE : status;
 }

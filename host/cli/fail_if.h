@@ -5,6 +5,7 @@
 #define HEAPSONDE_HOST_CLI_FAIL_IF_H
 
 #include "host/cli/subject.h"
+#include "host/cli/verdict.h"
 #include "host/filter/condition.h"
 
 struct hs_fail_if {
@@ -17,8 +18,10 @@ int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *argu
 void hs_fail_if__free(struct hs_fail_if *fail_if);
 
 // Writes a line on standard error for each condition that holds. Returns HS_EXIT_CONDITION when one does, else
-// HS_EXIT_FAILURE when one names what is in no stack, unless --fail-if-missing=ok.
-int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened);
+// HS_EXIT_FAILURE when one names what is in no stack, unless --fail-if-missing=ok. With `verdicts` it also says where
+// most of it was allocated, and they get what came of each condition.
+int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
+                      struct hs_verdicts *verdicts);
 
 #define HS_FAIL_IF_OPTIONS                                                                                             \
     {.name = "fail-if",                                                                                                \
@@ -27,6 +30,7 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
      .help = "end with status 3 and say why when a total is too large or too small, such as "                          \
              "'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'; docs/filters.md tells more",              \
      .repeatable = true},                                                                                              \
+        HS_VERDICT_OPTIONS,                                                                                            \
     {                                                                                                                  \
         .name = "fail-if-missing", .kind = HS_OPTION_CHOICE, .argument = "WHAT", .choices = "fail ok",                 \
         .help = "when a condition names what is in no stack: end with status 1, as when not given, or take it for 0"   \

@@ -114,6 +114,17 @@ static int refuse_idle(const struct hs_arguments *arguments)
     return HS_EXIT_OK;
 }
 
+static int check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened)
+{
+    struct hs_verdicts verdicts = {0};
+    bool publishes = hs_arguments__flag(arguments, "junit") || hs_arguments__flag(arguments, "annotate");
+    int status = hs_fail_if__check(fail_if, arguments, opened, publishes ? &verdicts : NULL);
+    const char *subject = opened->store ? hs_store__info(opened->store, "executable") : opened->subject.path;
+    int published = publishes ? hs_verdicts__publish(&verdicts, arguments, subject ? subject : "", 0, 0) : 0;
+    hs_verdicts__free(&verdicts);
+    return status ? status : published;
+}
+
 static int report(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
@@ -131,7 +142,7 @@ static int report(const struct hs_arguments *arguments)
         if (!status)
             status = hs_opened__check(&opened, arguments);
         if (!status)
-            status = hs_fail_if__check(&fail_if, arguments, &opened);
+            status = check(&fail_if, arguments, &opened);
         hs_opened__close(&opened);
     }
     hs_fail_if__free(&fail_if);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/baseline.h"
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/reach.h"
+#include "host/cli/run_check.h"
 #include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
 #include "host/cli/run_wrapper.h"
@@ -271,9 +273,10 @@ static int after_the_end(const struct hs_arguments *arguments, const struct hs_r
 {
     if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
         hs_recording__summarize(recording);
+    int checked = hs_run_check(arguments, recording, exit_status(recording->status));
     if (hs_arguments__flag(arguments, "open"))
         show_trace(arguments, recording);
-    return exit_status(recording->status);
+    return recording->status ? exit_status(recording->status) : checked;
 }
 
 static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
@@ -381,6 +384,9 @@ static int run(const struct hs_arguments *arguments)
         return HS_EXIT_USAGE;
     if (!key_is_good(arguments))
         return HS_EXIT_FAILURE;
+    int wrong = hs_run_check__read(arguments);
+    if (wrong)
+        return wrong;
     if (hs_arguments__flag(arguments, "on"))
         return run_on_board(arguments);
     struct hs_error no_library = {.message = ""};
@@ -410,12 +416,23 @@ static const struct hs_option options[] = {
      .help =
          "with --on, the folder there that takes the recording library while the program runs; the first of $TMPDIR, "
          "/tmp and the like that will do when not given"},
+    {.name = "fetch-binaries",
+     .kind = HS_OPTION_FILE,
+     .argument = "DIR",
+     .help = "with --on, then copy the program and its libraries from there into this folder, for --sysroot of report"},
     {.name = "sysroot",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",
      .help = "a copy of the root folder of the program's machine, for a program that QEMU's user mode runs because it "
              "is for another one",
      .repeatable = true},
+    {.name = "debug-dir",
+     .kind = HS_OPTION_DIRECTORY,
+     .argument = "DIR",
+     .help = "look here for debug information when conditions are checked, as report does",
+     .repeatable = true},
+    HS_FAIL_IF_OPTIONS,
+    HS_BASELINE_OPTIONS,
     {.name = "wrapper",
      .help =
          "stand before the tests of a build (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): take more options "
@@ -585,7 +602,9 @@ const struct hs_command hs_command_run = {
         "Runs the program with its standard streams untouched, records every allocation into a trace, and "
         "prints a few lines at the end. Where PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, taskset "
         "or time, or a dynamic loader, the program behind it is recorded. A program for another machine is run by "
-        "QEMU's user mode. The exit status is the program's. SIGINT, "
+        "QEMU's user mode. The exit status is the program's; of one that ended with 0, 3 when a condition of --fail-if "
+        "is "
+        "met. SIGINT, "
         "SIGTERM, SIGQUIT, SIGHUP, "
         "SIGUSR1 and SIGUSR2 are passed on to it.",
     .operand = HS_OPERAND_PROGRAM,

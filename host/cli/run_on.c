@@ -2,6 +2,7 @@
 #include "host/cli/run_on.h"
 
 #include "host/board/board.h"
+#include "host/cli/fetch.h"
 #include "host/cli/program.h"
 #include "host/cli/variables.h"
 #include "host/cli/wrappers.h"
@@ -29,6 +30,7 @@ struct run {
     char head[MOST_HEAD]; // what the trace's session says before the trace
     size_t head_length;
     int file; // of the trace; -1: not yet
+    char *path;
     int file_problem;
     int signals;
     bool is_at_terminal;
@@ -111,9 +113,11 @@ static int open_trace(struct run *run)
         char *path = path_of_trace(run, number);
         int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (counts ? O_EXCL : O_TRUNC), 0600) : -1;
         int problem = path ? errno : ENOMEM;
-        free(path);
-        if (fd >= 0)
+        if (fd >= 0) {
+            run->path = path;
             return fd;
+        }
+        free(path);
         if (!counts || problem != EEXIST)
             return -problem;
     }
@@ -333,6 +337,14 @@ static int say_how_it_ended(struct run *run, int result, int status)
     return HS_EXIT_NO_CONNECTION;
 }
 
+static void fetch_binaries(struct run *run)
+{
+    const struct hs_arguments *arguments = run->arguments;
+    const char *folder = hs_arguments__text(arguments, "fetch-binaries", NULL);
+    if (folder && hs_fetch_binaries(arguments->command, &run->board, run->path, folder) > 0 && !run->recording->sysroot)
+        run->recording->sysroot = folder;
+}
+
 static int run_there(struct run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
@@ -347,11 +359,12 @@ static int run_there(struct run *run)
     if (run->is_cut || run->is_over || result)
         end_session(&run->trace);
     int ended_with = hs_session__wait(&run->program);
-    // Once more: what was in the pipe when the program ended.
-    hs_board__close(&run->board, &status);
-    end_session(&run->trace);
     if (run->file >= 0)
         close(run->file);
+    if (!result && !run->is_cut && run->path)
+        fetch_binaries(run);
+    hs_board__close(&run->board, &status);
+    end_session(&run->trace);
     status = status == -1 && !run->is_cut ? ended_with : status;
     run->recording->status = as_of_waitpid(status);
     return say_how_it_ended(run, result, status);
@@ -373,6 +386,7 @@ int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recordi
     int status = run.signals < 0 ? HS_EXIT_FAILURE : run_there(&run);
     if (run.signals >= 0)
         close(run.signals);
+    free(run.path);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }

@@ -28,9 +28,9 @@ struct hs_board_scene;
 // How the machine is asked. All return 0 or a negative errno.
 struct hs_doctor_scene {
     const struct hs_board_scene *board; // of another machine, for checks of such alone; the rest is then empty
-    const char *root;    // before /proc and /sys; "" on the machine itself
-    const char *folder;  // in which traces will be written
-    const char *library; // the recording library, NULL when there is none
+    const char *root;                   // before /proc and /sys; "" on the machine itself
+    const char *folder;                 // in which traces will be written
+    const char *library;                // the recording library, NULL when there is none
     const char *library_problem;
     const char *runtime_folder;  // $XDG_RUNTIME_DIR or NULL
     const char *key_file;        // or NULL

@@ -119,7 +119,7 @@ class Here(Board):
         self.assert_plain("plain-%-1.dat")
 
     def test_children_do_not_write_into_its_trace(self):
-        done = self.run_on("python3", "-c", FORKS)
+        done = self.run_on("/usr/bin/python3", "-c", FORKS)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50001) != 100")
         self.assertNotIn("damaged", self.report("t.dat"))
@@ -162,7 +162,7 @@ class Here(Board):
         self.assert_one_line(self.run_on(PLAIN, way="exec:sh"), 255, "has no {}")
         self.assert_one_line(self.run_on(PLAIN, way="exec:echo no such board >&2 # {}"), 255, "no such board")
         self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
-        self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >&-; cat # {}"), 255, "no shell script ran")
+        self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >/dev/null; cat; : {}"), 255, "no shell script ran")
         self.assert_one_line(self.run_on(PLAIN, way="telnet:board"), 255, "ssh://")
         self.assert_nothing_left()
 
@@ -183,6 +183,17 @@ class Here(Board):
                          (False, all_but(folder="fails", stream="unasked")))
         works, states = doctor("exec:false {}", "--", PLAIN)
         self.assertEqual((works, states["connection"]), (False, "fails"))
+
+    def test_fetch_binaries(self):
+        done = self.run_on(PLAIN, options=["--fetch-binaries", "root"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("next: heapsonde report --sysroot root ", done.stderr)
+        with open(PLAIN, "rb") as file, open(self.folder + "/root" + os.path.realpath(PLAIN), "rb") as copy:
+            self.assertEqual(file.read(), copy.read())
+        names = {name for _, _, files in os.walk(self.folder + "/root") for name in files}
+        self.assertIn("libc.so.6", names)
+        self.assertNotIn("libheapsonde-trace.so", names)
+        self.assert_nothing_left()
 
     def test_no_folder(self):
         for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):

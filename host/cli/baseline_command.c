@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What is in use at the end of a trace, in a file that is kept with the sources: names instead of addresses, one line
+// for each stack, in the order of their bytes, so that only what changed differs.
+#include "host/cli/commands.h"
+#include "host/cli/output.h"
+#include "host/cli/subject.h"
+#include "host/export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST 64
+
+struct line {
+    const char *stack;
+    uint64_t bytes;
+};
+
+static int by_stack(const void *a, const void *b)
+{
+    return strcmp(((const struct line *)a)->stack, ((const struct line *)b)->stack);
+}
+
+// Takes the folded text apart; equal stacks, of different lines of one function, become one. Returns how many lines.
+static size_t take_lines(char *text, struct line *lines)
+{
+    size_t count = 0, kept = 0;
+    char *rest = NULL;
+    for (char *at = strtok_r(text, "\n", &rest); at; at = strtok_r(NULL, "\n", &rest)) {
+        char *space = strrchr(at, ' ');
+        if (!space)
+            continue;
+        *space = 0;
+        lines[count++] = (struct line){at, strtoull(space + 1, NULL, 10)};
+    }
+    qsort(lines, count, sizeof(*lines), by_stack);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && !strcmp(lines[kept - 1].stack, lines[i].stack))
+            lines[kept - 1].bytes += lines[i].bytes;
+        else
+            lines[kept++] = lines[i];
+    }
+    return kept;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static int write_lines(FILE *out, char *text, uint64_t least)
+{
+    struct line *lines = calloc(count_lines(text) + 1, sizeof(*lines));
+    if (!lines)
+        return -ENOMEM;
+    size_t count = take_lines(text, lines);
+    fprintf(out, "# heapsonde baseline: bytes in use at the end, by stack; of %" PRIu64 " bytes and more\n", least);
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].bytes >= least)
+            fprintf(out, "%s %" PRIu64 "\n", lines[i].stack, lines[i].bytes);
+    free(lines);
+    return 0;
+}
+
+static int write_baseline(FILE *out, const struct hs_subject *subject, uint64_t least)
+{
+    const struct hs_export_options options = {.cost = HS_COST_LIVE};
+    char *text = NULL;
+    size_t size;
+    FILE *folded = open_memstream(&text, &size);
+    int result = folded ? hs_export__collapsed(folded, subject, &options) : -ENOMEM;
+    if (folded && fclose(folded))
+        result = -ENOMEM;
+    if (!result)
+        result = write_lines(out, text, least);
+    free(text);
+    return result;
+}
+
+static int run(const struct hs_arguments *arguments)
+{
+    struct hs_opened opened;
+    struct hs_output output;
+    int status = hs_opened__open(&opened, arguments);
+    if (status)
+        return status;
+    if (!hs_subject__knows(&opened.subject, HS_COST_LIVE)) {
+        hs_complain(arguments->command, "%s does not say what is in use", opened.subject.path);
+        hs_opened__close(&opened);
+        return HS_EXIT_FAILURE;
+    }
+    status = hs_output__open(&output, arguments, hs_arguments__text(arguments, "output", "-"));
+    if (!status) {
+        int result = write_baseline(output.out, &opened.subject, hs_arguments__number(arguments, "least", LEAST));
+        status = hs_output__close(&output, arguments, !result);
+        if (result)
+            hs_complain(arguments->command, "%s: out of memory", opened.subject.path);
+        status = result ? HS_EXIT_FAILURE : status;
+    }
+    if (!status)
+        status = hs_opened__check(&opened, arguments);
+    hs_opened__close(&opened);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    HS_OUTPUT_OPTION,
+    {.name = "least",
+     .kind = HS_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "leave out stacks with less in use; 64 bytes when not given"},
+    HS_SUBJECT_OPTIONS,
+    HS_MEMORY_OPTION,
+    {0},
+};
+
+const struct hs_command hs_command_baseline = {
+    .name = "baseline",
+    .synopsis = "[OPTIONS] TRACE",
+    .summary = "write what is in use at the end, to be kept with the sources for run --baseline",
+    .description =
+        "Writes what a trace or a heap dump has in use, a line for each stack: the functions from the outermost to the "
+        "innermost with ';' between, a space, and the bytes. The lines are sorted and hold no addresses, so that the "
+        "file changes only where the program does. 'heapsonde run --baseline FILE' fails on what is more.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = options,
+    .run = run,
+};
