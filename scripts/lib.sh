@@ -29,7 +29,7 @@ test_packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go lld mold patchelf file python3-jsonschema
+    google-perftools golang-go lld mold patchelf file python3-jsonschema openssh-server openssh-client
 )
 # What other vendors' packages provide as well is taken as it is when it suffices: the command, and its lowest version.
 declare -A suffices=(
