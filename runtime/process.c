@@ -23,6 +23,7 @@
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "runtime/writer.h"
+#include "runtime/zygote.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -215,6 +216,7 @@ static void start(void)
         return;
     }
     map_shared();
+    hs_config.inline_writer |= hs_is_zygote();
     if (hs_config.disabled)
         hs_tables__close();
     // A host may have recording begin.

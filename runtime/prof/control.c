@@ -11,6 +11,7 @@
 #include "runtime/prof/control_place.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/sampler.h"
+#include "runtime/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -328,7 +329,7 @@ static void start_thread(bool forked)
 
 void hs_control__start(void)
 {
-    if (!hs_prof_options.control || control.wanted)
+    if (!hs_prof_options.control || control.wanted || hs_is_zygote())
         return;
     if (hs_control_place__is_in_valgrind()) { // which ends a program that starts such a thread
         hs_prof_options_message("heapsonde: no control from outside: valgrind runs no hidden threads\n");

@@ -50,19 +50,20 @@ struct hs_prof_options {
     uint64_t sample_bytes;         // experimental_hs_sample, else 2^lg_sample: mean bytes between samples, at least 1
     uint64_t interval_bytes;       // experimental_hs_interval, else 2^lg_interval: bytes between interval dumps, 0: off
     enum hs_size_model size_model; // experimental_hs_size_model
-    enum hs_dump_format dump_format;  // experimental_hs_format
-    uint64_t seed;                    // experimental_hs_seed, 0: from the kernel
-    uint64_t peak_floor;              // experimental_hs_peak_floor: no high-water dump below so many live bytes
-    uint64_t peak_step;               // experimental_hs_peak_step: bytes by which the high water has to rise
-    uint32_t peak_percent;            // the same as a share of the last peak, when the value ended in %
-    bool peak_keep_highest;           // experimental_hs_peak_keep: only the dump of the highest peak is kept
-    uint64_t max_files;               // experimental_hs_max_files: automatic dumps kept, 0: no limit; the oldest go
-    uint64_t max_total;               // experimental_hs_max_bytes: bytes of automatic dumps kept, 0: no limit
-    uint64_t min_seconds;             // experimental_hs_min_seconds between automatic dumps of one kind
-    bool dump_on_exit_paths;          // experimental_hs_final_always: the final dump also on _exit and quick_exit
-    bool control;                     // experimental_hs_control: the control socket; as `prof` when not given
-    char control_path[108];           // experimental_hs_control_path: empty: the usual place
-    char prefix[HS_PROF_PATH];        // prof_prefix
+    enum hs_dump_format dump_format; // experimental_hs_format
+    uint64_t seed;                   // experimental_hs_seed, 0: from the kernel
+    uint64_t peak_floor;             // experimental_hs_peak_floor: no high-water dump below so many live bytes
+    uint64_t peak_step;              // experimental_hs_peak_step: bytes by which the high water has to rise
+    uint32_t peak_percent;           // the same as a share of the last peak, when the value ended in %
+    bool peak_keep_highest;          // experimental_hs_peak_keep: only the dump of the highest peak is kept
+    uint64_t max_files;              // experimental_hs_max_files: automatic dumps kept, 0: no limit; the oldest go
+    uint64_t max_total;              // experimental_hs_max_bytes: bytes of automatic dumps kept, 0: no limit
+    uint64_t min_seconds;            // experimental_hs_min_seconds between automatic dumps of one kind
+    bool dump_on_exit_paths;   // experimental_hs_final_always: the final dump also on _exit and quick_exit of forked
+                               // children
+    bool control;              // experimental_hs_control: the control socket; as `prof` when not given
+    char control_path[108];    // experimental_hs_control_path: empty: the usual place
+    char prefix[HS_PROF_PATH]; // prof_prefix
     char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
                                       // jemalloc's
 };

@@ -259,6 +259,8 @@ HS_EXPORT system_call any_system_call __asm__("syscall");
 long any_system_call(long number, long a, long b, long c, long d, long e, long f)
 {
     NEED(syscall);
+    if (HS_UNLIKELY(number == SYS_exit_group))
+        hs_shim__process_ends();
     if (HS_UNLIKELY(number == SYS_seccomp) && a <= SECCOMP_SET_MODE_FILTER)
         before_filter(a ? (const void *)c : NULL, (b & SECCOMP_FILTER_FLAG_TSYNC) != 0);
     return ((system_call *)hs_real.syscall)(number, a, b, c, d, e, f);

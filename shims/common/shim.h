@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Before _exit, _Exit and quick_exit. (What exit does, the library's destructor sees.)
+// Before _exit, _Exit, quick_exit and syscall(SYS_exit_group). (What exit does, the library's destructor sees.)
 void hs_shim__process_ends(void);
 
 // Around a fork; after_fork in the parent and, with child true, in the child. The child may be the only one to return.

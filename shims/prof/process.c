@@ -28,6 +28,8 @@ static __attribute__((constructor)) void library_begins(void)
     hs_streaming__start();
 }
 
+static bool is_forked;
+
 // Once; whatever ends the process first.
 static void end(void)
 {
@@ -47,10 +49,12 @@ static __attribute__((destructor)) void library_ends(void)
     end();
 }
 
+// Linkers and the like end their process so, to be quick, and a final dump is wanted of them. Forked children end so to
+// do nothing of what their parent does at its end.
 void hs_shim__process_ends(void)
 {
     hs_control__exit();
-    if (hs_prof_options.dump_on_exit_paths && !hs_sampler__is_vforked())
+    if ((!is_forked || hs_prof_options.dump_on_exit_paths) && !hs_sampler__is_vforked())
         end();
     hs_streaming__end();
 }
@@ -65,6 +69,7 @@ void hs_shim__after_fork(bool child)
     hs_sampler__after_fork(child);
     if (!child)
         return;
+    is_forked = true;
     hs_streaming__after_fork();
     hs_control__after_fork();
 }
