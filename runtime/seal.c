@@ -231,6 +231,13 @@ void hs_seal__sums(bool at_once)
     write_clock_point_if_due();
 }
 
+void hs_seal__beat(void)
+{
+    struct hs_live *live = hs_output__live();
+    if (!hs_output__stopped() && hs_shared_word__load(&live->state) == HS_STATE_RECORDING)
+        hs_shared_word__store(&live->end_time, hs_clock__now());
+}
+
 void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();

@@ -215,6 +215,7 @@ static void thread_main(void *unused)
         left_over = sleep_until_needed() && is_left_over(&status);
         uint32_t orders = atomic_exchange(&writer.asked, 0);
         seal_submitted(orders & ORDER_ROOM);
+        hs_seal__beat();
         hs_tables__give_back_if_due();
         carry_out(orders);
         ends = orders & ORDER_QUIT;

@@ -44,7 +44,8 @@ void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key)
     key->trace_id[0] = info->header.trace_id[0];
     key->trace_id[1] = info->header.trace_id[1];
     key->size = info->file_size;
-    key->modified_ns = info->modified_ns;
+    // The header is written through a mapping: the file's own time may be older.
+    key->modified_ns = info->modified_ns + info->header.live.end_time;
 }
 
 static void fill_summary(struct import *import)

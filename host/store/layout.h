@@ -27,7 +27,7 @@
 struct hs_store_key {
     uint64_t trace_id[2];
     uint64_t size;
-    uint64_t modified_ns;
+    uint64_t modified_ns; // of the file, and when it ended, as it says, added: changes when either does
 };
 
 #define HS_TIMELINE_LEVELS 8

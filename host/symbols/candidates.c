@@ -205,6 +205,8 @@ static bool was_changed(const struct hs_search *search, const struct hs_candidat
 static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
 {
     struct hs_probe probe;
+    if (search->accepts)
+        return search->accepts(search->context, fd) ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
     if (hs_probe__descriptor(&probe, fd) || probe.kind != HS_PROBE_ELF || probe.damaged)
         return HS_SYMBOLS_DAMAGED;
     if (!is_of_machine(search->options, &probe))

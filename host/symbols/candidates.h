@@ -15,6 +15,9 @@ struct hs_search {
     bool needs_debug_information; // a file without is not what is looked for
     const char *own;              // with that: the module's file, which has none; may be NULL
     bool needs_code;
+    // What decides about a file in place of its build id and contents, where there is such a function.
+    bool (*accepts)(void *context, int fd);
+    void *context;
 };
 
 // What makes a file the module's. A name alone is enough only when it is the full path on the recorded machine: debug

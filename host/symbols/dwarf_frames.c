@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/dwarf_frames.h"
 
+#include "host/symbols/split_unit.h"
+
 #include <dwarf.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +23,11 @@ struct ranges {
 };
 
 struct unit {
-    Dwarf_Die die;  // lines are here
-    Dwarf_Die tree; // functions are here: the same, or the split unit's
+    Dwarf_Die die;          // lines are here
+    Dwarf_Die tree;         // functions are here: the same, or the split unit's
+    uint64_t id;            // of a skeleton whose unit libdw has not found, else 0
+    uint64_t addresses;     // where that unit's begin in .debug_addr
+    struct hs_split *split; // that unit, from the package
     bool indexed;
     struct ranges ranges;
     Dwarf_Die *functions;
@@ -36,6 +42,7 @@ struct hs_dwarf {
     struct ranges ranges;
     struct unit *units;
     size_t unit_count;
+    struct hs_package *package;
 };
 
 struct hs_dwarf *hs_dwarf__create(Dwarf *dwarf)
@@ -53,7 +60,9 @@ void hs_dwarf__destroy(struct hs_dwarf *self)
     for (size_t i = 0; i < self->unit_count; i++) {
         free(self->units[i].ranges.items);
         free(self->units[i].functions);
+        hs_split__close(self->units[i].split);
     }
+    hs_package__close(self->package);
     free(self->units);
     free(self->ranges.items);
     free(self);
@@ -96,6 +105,19 @@ static size_t add_die_ranges(struct ranges *ranges, Dwarf_Die *die, uint32_t ind
     return ranges->count - before;
 }
 
+static size_t add_function_ranges(struct unit *unit, Dwarf_Die *die)
+{
+    struct hs_range_walk walk = {0};
+    uint64_t low, high;
+    size_t before = unit->ranges.count;
+    uint32_t index = (uint32_t)unit->function_count;
+    if (!unit->split)
+        return add_die_ranges(&unit->ranges, die, index);
+    while (hs_split__next_range(unit->split, die, &walk, &low, &high))
+        add_range(&unit->ranges, low, high, index);
+    return unit->ranges.count - before;
+}
+
 static int compare_ranges(const void *left, const void *right)
 {
     const struct range *a = left;
@@ -134,6 +156,23 @@ static const struct range *find_range(const struct ranges *ranges, uint64_t addr
 
 // ---- index ---------------------------------------------------------------------------------------------------------
 
+static uint64_t number_of(Dwarf_Die *die, unsigned name, unsigned older_name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_attr(die, name, &attribute) || dwarf_attr(die, older_name, &attribute))
+        dwarf_formudata(&attribute, &value);
+    return value;
+}
+
+// A unit that libdw has not found.
+static void note_skeleton(struct unit *unit, Dwarf_CU *cu)
+{
+    if (dwarf_cu_info(cu, NULL, NULL, NULL, NULL, &unit->id, NULL, NULL))
+        return;
+    unit->addresses = number_of(&unit->die, DW_AT_addr_base, DW_AT_GNU_addr_base);
+}
+
 static void index_units(struct hs_dwarf *self)
 {
     self->indexed = true;
@@ -150,8 +189,12 @@ static void index_units(struct hs_dwarf *self)
         if (!units)
             break;
         self->units = units;
-        self->lacks_units |= type == DW_UT_skeleton && !split.addr;
-        units[self->unit_count] = (struct unit){.die = die, .tree = split.addr ? split : die};
+        struct unit *unit = &units[self->unit_count];
+        *unit = (struct unit){.die = die, .tree = split.addr ? split : die};
+        if (type == DW_UT_skeleton && !split.addr) {
+            self->lacks_units = true;
+            note_skeleton(unit, cu);
+        }
         add_die_ranges(&self->ranges, &die, (uint32_t)self->unit_count);
         self->unit_count++;
     }
@@ -163,6 +206,74 @@ bool hs_dwarf__lacks_units(struct hs_dwarf *self)
     if (!self->indexed)
         index_units(self);
     return self->lacks_units;
+}
+
+// ---- packages ------------------------------------------------------------------------------------------------------
+
+bool hs_dwarf__add_package(struct hs_dwarf *self, struct hs_package *package)
+{
+    size_t held = 0, lacking = 0;
+    for (size_t i = 0; i < self->unit_count; i++) {
+        bool wanted = self->units[i].id != 0;
+        bool holds = wanted && hs_package__holds(package, self->units[i].id);
+        held += holds;
+        lacking += wanted && !holds;
+    }
+    if (!held || self->package)
+        return false;
+    self->package = package;
+    self->lacks_units = lacking != 0;
+    return true;
+}
+
+// A section of the program's file, unpacked: libdw has done so.
+static struct hs_bytes section_of(struct hs_dwarf *self, const char *wanted)
+{
+    Elf *elf = dwarf_getelf(self->dwarf);
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    size_t names;
+    while (!elf_getshdrstrndx(elf, &names) && (section = elf_nextscn(elf, section))) {
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        bool packed = name && !strncmp(name, ".z", 2); // the older form keeps its name
+        Elf_Data *data = name && !strcmp(name + 1 + packed, wanted + 1) ? elf_getdata(section, NULL) : NULL;
+        if (data && data->d_buf)
+            return (struct hs_bytes){data->d_buf, data->d_size};
+    }
+    return (struct hs_bytes){0};
+}
+
+static struct hs_bytes part_of(struct hs_bytes section, uint64_t from, uint64_t to)
+{
+    to = to < section.size ? to : section.size;
+    return from < to ? (struct hs_bytes){section.bytes + from, to - from} : (struct hs_bytes){0};
+}
+
+// Where the next unit's addresses begin: each one's are copied.
+static uint64_t end_of_addresses(struct hs_dwarf *self, uint64_t from)
+{
+    uint64_t end = UINT64_MAX;
+    for (size_t i = 0; i < self->unit_count; i++) {
+        uint64_t other = self->units[i].addresses;
+        if (other > from && other < end)
+            end = other;
+    }
+    return end;
+}
+
+static void open_split(struct hs_dwarf *self, struct unit *unit)
+{
+    uint64_t addresses = unit->addresses;
+    struct hs_skeleton skeleton = {
+        .id = unit->id,
+        .addresses = part_of(section_of(self, ".debug_addr"), addresses, end_of_addresses(self, addresses)),
+        .ranges =
+            part_of(section_of(self, ".debug_ranges"), number_of(&unit->die, DW_AT_GNU_ranges_base, 0), UINT64_MAX)};
+    if (dwarf_lowpc(&unit->die, &skeleton.base))
+        skeleton.base = 0;
+    unit->split = hs_split__open(self->package, &skeleton);
+    if (unit->split)
+        unit->tree = *hs_split__die(unit->split);
 }
 
 static bool may_hold_functions(int tag)
@@ -184,7 +295,7 @@ static bool may_hold_functions(int tag)
 
 static void add_function(struct unit *unit, Dwarf_Die *die)
 {
-    if (!add_die_ranges(&unit->ranges, die, (uint32_t)unit->function_count))
+    if (!add_function_ranges(unit, die))
         return;
     Dwarf_Die *functions = grown(unit->functions, unit->function_count, &unit->function_capacity, sizeof(*functions));
     if (!functions)
@@ -217,6 +328,8 @@ static struct unit *unit_at(struct hs_dwarf *self, uint64_t address)
     struct unit *unit = &self->units[range->index];
     if (!unit->indexed) {
         unit->indexed = true;
+        if (self->package && unit->id)
+            open_split(self, unit);
         index_functions(unit, &unit->tree, 0);
         sort_ranges(&unit->ranges);
     }
@@ -231,27 +344,46 @@ static bool is_scope(int tag)
            tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
 }
 
-static bool child_scope_at(Dwarf_Die *parent, uint64_t address, Dwarf_Die *scope)
+static bool covers(struct unit *unit, Dwarf_Die *die, uint64_t address)
+{
+    return unit->split ? hs_split__covers(unit->split, die, address) : dwarf_haspc(die, address) > 0;
+}
+
+static bool is_empty(struct unit *unit, Dwarf_Die *die)
+{
+    struct hs_range_walk walk = {0};
+    Dwarf_Addr base, low, high;
+    return unit->split ? !hs_split__next_range(unit->split, die, &walk, &low, &high)
+                       : dwarf_ranges(die, 0, &base, &low, &high) <= 0;
+}
+
+// A list that begins with an empty range where the unit begins looks as if it ended there (GCC, DWARF 4): what is
+// within such a block speaks for itself.
+static bool child_scope_at(struct unit *unit, Dwarf_Die *parent, uint64_t address, Dwarf_Die *scope, unsigned depth)
 {
     Dwarf_Die die;
-    if (dwarf_child(parent, &die) != 0)
+    if (depth > DEEPEST_SCOPE || dwarf_child(parent, &die) != 0)
         return false;
     do {
-        if (is_scope(dwarf_tag(&die)) && dwarf_haspc(&die, address) > 0) {
+        int tag = dwarf_tag(&die);
+        if (is_scope(tag) && covers(unit, &die, address)) {
             *scope = die;
             return true;
         }
+        if (tag == DW_TAG_lexical_block && is_empty(unit, &die) &&
+            child_scope_at(unit, &die, address, scope, depth + 1))
+            return true;
     } while (dwarf_siblingof(&die, &die) == 0);
     return false;
 }
 
 // The function and the calls inlined into it at `address`, outermost first.
-static uint32_t inline_chain(Dwarf_Die function, uint64_t address, Dwarf_Die *chain, uint32_t most)
+static uint32_t inline_chain(struct unit *unit, Dwarf_Die function, uint64_t address, Dwarf_Die *chain, uint32_t most)
 {
     uint32_t count = 0;
     Dwarf_Die scope = function;
     chain[count++] = function;
-    for (unsigned depth = 0; depth < DEEPEST_SCOPE && child_scope_at(&scope, address, &scope); depth++) {
+    for (unsigned depth = 0; depth < DEEPEST_SCOPE && child_scope_at(unit, &scope, address, &scope, 0); depth++) {
         if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine && count < most)
             chain[count++] = scope;
     }
@@ -333,7 +465,7 @@ uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwa
     if (!range || range->index >= unit->function_count)
         return frames[0].file ? 1 : 0;
     Dwarf_Die chain[HS_DWARF_MOST_FRAMES];
-    uint32_t count = inline_chain(unit->functions[range->index], address, chain, HS_DWARF_MOST_FRAMES);
+    uint32_t count = inline_chain(unit, unit->functions[range->index], address, chain, HS_DWARF_MOST_FRAMES);
     for (uint32_t i = 0; i < count; i++) {
         Dwarf_Die *die = &chain[count - 1 - i];
         frames[i].function = function_name(die);

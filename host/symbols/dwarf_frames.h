@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
 #define HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
 
+#include "host/symbols/package.h"
+
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +31,12 @@ void hs_dwarf__destroy(struct hs_dwarf *dwarf);
 // Fills `frames` (HS_DWARF_MOST_FRAMES of them) innermost first and returns their number; 0 when nothing is known.
 uint32_t hs_dwarf__frames(struct hs_dwarf *dwarf, uint64_t address, struct hs_dwarf_frame *frames);
 
-// Whether units are split off into files (.dwo) that were not found: functions and inlined calls are in these.
+// Whether units are split off into files (.dwo) that were not found, nor in a package that was added: functions and
+// inlined calls are in these.
 bool hs_dwarf__lacks_units(struct hs_dwarf *dwarf);
+
+// Units that are lacking are taken from the package, which is then owned. False: none of them is in it, and it stays
+// the caller's. After hs_dwarf__lacks_units().
+bool hs_dwarf__add_package(struct hs_dwarf *dwarf, struct hs_package *package);
 
 #endif

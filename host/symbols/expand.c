@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -23,6 +24,7 @@ struct expanding {
     int from, to;
     GElf_Ehdr header;
     uint64_t end; // of the new file
+    bool all;     // also what libelf unpacks itself
     bool damaged;
 };
 
@@ -67,14 +69,24 @@ static void describe(struct expanding *self, size_t number, const GElf_Shdr *sec
 
 // ---- sections ------------------------------------------------------------------------------------------------------
 
-static bool is_packed(Elf_Scn *section, GElf_Shdr *header, GElf_Chdr *packed)
+static bool is_packed(const struct expanding *self, Elf_Scn *section, GElf_Shdr *header, GElf_Chdr *packed)
 {
     return gelf_getshdr(section, header) && header->sh_type != SHT_NOBITS && header->sh_flags & SHF_COMPRESSED &&
-           gelf_getchdr(section, packed) && packed->ch_type == ELFCOMPRESS_ZSTD;
+           gelf_getchdr(section, packed) &&
+           (packed->ch_type == ELFCOMPRESS_ZSTD || (self->all && packed->ch_type == ELFCOMPRESS_ZLIB));
 }
 
-static bool unpack(struct expanding *self, const uint8_t *bytes, size_t length, uint64_t size)
+static bool unpack_bytes(uint32_t type, void *to, uint64_t size, const uint8_t *bytes, size_t length)
 {
+    uLongf got = size;
+    if (type == ELFCOMPRESS_ZSTD)
+        return ZSTD_decompress(to, size, bytes, length) == size;
+    return uncompress(to, &got, bytes, length) == Z_OK && got == size;
+}
+
+static bool unpack(struct expanding *self, const uint8_t *bytes, size_t length, const GElf_Chdr *packed)
+{
+    uint64_t size = packed->ch_size;
     if (size / MOST_TIMES > length || size > MOST_BYTES - self->end || ftruncate(self->to, (off_t)(self->end + size)))
         return false;
     if (!size)
@@ -82,9 +94,9 @@ static bool unpack(struct expanding *self, const uint8_t *bytes, size_t length, 
     void *to = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->to, (off_t)self->end);
     if (to == MAP_FAILED)
         return false;
-    size_t got = ZSTD_decompress(to, size, bytes, length);
+    bool whole = unpack_bytes(packed->ch_type, to, size, bytes, length);
     munmap(to, size);
-    return got == size;
+    return whole;
 }
 
 static bool expand(struct expanding *self, Elf_Scn *section, const GElf_Shdr *header, const GElf_Chdr *packed)
@@ -94,7 +106,7 @@ static bool expand(struct expanding *self, Elf_Scn *section, const GElf_Shdr *he
     if (!data || !data->d_buf || data->d_size < skipped)
         return false;
     self->end = (self->end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    if (!unpack(self, (const uint8_t *)data->d_buf + skipped, data->d_size - skipped, packed->ch_size))
+    if (!unpack(self, (const uint8_t *)data->d_buf + skipped, data->d_size - skipped, packed))
         return false;
     describe(self, elf_ndxscn(section), header, packed);
     self->end += packed->ch_size;
@@ -108,7 +120,7 @@ static void expand_all(struct expanding *self)
     GElf_Chdr packed;
     struct stat status;
     while ((section = elf_nextscn(self->elf, section)) && !self->damaged) {
-        if (!is_packed(section, &header, &packed))
+        if (!is_packed(self, section, &header, &packed))
             continue;
         if (self->to < 0 && !fstat(self->from, &status)) {
             self->end = (uint64_t)status.st_size;
@@ -118,9 +130,9 @@ static void expand_all(struct expanding *self)
     }
 }
 
-int hs_expand__sections(int fd, bool *damaged)
+static int expand_file(int fd, bool all, bool *damaged)
 {
-    struct expanding self = {.from = fd, .to = -1};
+    struct expanding self = {.from = fd, .to = -1, .all = all};
     elf_version(EV_CURRENT);
     self.elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     if (self.elf && elf_kind(self.elf) == ELF_K_ELF && gelf_getehdr(self.elf, &self.header))
@@ -135,4 +147,14 @@ int hs_expand__sections(int fd, bool *damaged)
     }
     close(fd);
     return self.to;
+}
+
+int hs_expand__sections(int fd, bool *damaged)
+{
+    return expand_file(fd, false, damaged);
+}
+
+int hs_expand__all(int fd, bool *damaged)
+{
+    return expand_file(fd, true, damaged);
 }

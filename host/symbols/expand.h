@@ -10,4 +10,7 @@
 // or they cannot be unpacked: *damaged is then set. `damaged` may be NULL.
 int hs_expand__sections(int fd, bool *damaged);
 
+// The same for sections that are compressed in any way, for readers that take a file as it is.
+int hs_expand__all(int fd, bool *damaged);
+
 #endif

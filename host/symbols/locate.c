@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 #define MOST_FILES   4096 // of one debug directory, when names do not help
@@ -279,4 +280,63 @@ int hs_locate_supplement(const struct hs_symbols_options *options, const char *d
     }
     free(located.path);
     return found ? located.fd : -1;
+}
+
+// ---- packages ------------------------------------------------------------------------------------------------------
+
+#define PACKAGE ".dwp"
+
+// Debian's dwp and gdb take the program's name; some take that of the file with debug information, program.debug.
+static bool try_package_of(struct hs_search *search, const char *file)
+{
+    char path[PATH_MAX];
+    struct hs_candidate candidate = {.path = file, .suffix = PACKAGE, .trust = HS_TRUST_BUILD_ID};
+    size_t length = file ? strlen(file) : 0, suffix = strlen(".debug");
+    if (!file || hs_candidate__try(search, &candidate))
+        return file != NULL;
+    if (length <= suffix || length >= sizeof(path) || strcmp(file + length - suffix, ".debug") != 0)
+        return false;
+    snprintf(path, sizeof(path), "%.*s", (int)(length - suffix), file);
+    candidate.path = path;
+    return hs_candidate__try(search, &candidate);
+}
+
+static bool try_package_in_places(struct hs_search *search)
+{
+    char name[PATH_MAX];
+    struct hs_candidate place;
+    const char *const paths[] = {search->module->path, name};
+    if ((size_t)snprintf(name, sizeof(name), "/%s", base_name(search->module->path)) >= sizeof(name))
+        return false;
+    for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
+        place.suffix = PACKAGE;
+        for (unsigned k = 0; k < 2; k++) {
+            place.path = paths[k];
+            if (hs_candidate__try(search, &place))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool hs_locate_package(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                       const struct hs_package_search *wanted)
+{
+    struct hs_located located = {.state = HS_SYMBOLS_MISSING, .fd = -1};
+    struct hs_search search = {.options = options,
+                               .module = module,
+                               .located = &located,
+                               .accepts = wanted->accepts,
+                               .context = wanted->context};
+    struct hs_candidate recorded = {.path = module->path, .suffix = PACKAGE, .trust = HS_TRUST_BUILD_ID};
+    bool found = try_package_of(&search, wanted->files[0]) || try_package_of(&search, wanted->files[1]);
+    for (size_t i = 0; !found && module->path[0] == '/' && i < options->sysroot_count; i++) {
+        recorded.root = options->sysroots[i];
+        found = hs_candidate__try(&search, &recorded);
+    }
+    found = found || (module->path[0] == '/' && try_package_in_places(&search)) || try_build_id(&search, PACKAGE);
+    if (found)
+        close(located.fd);
+    free(located.path);
+    return found;
 }

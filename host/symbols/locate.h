@@ -39,4 +39,15 @@ int hs_locate_debug(const struct hs_symbols_options *options, const struct hs_sy
 int hs_locate_supplement(const struct hs_symbols_options *options, const char *debug_file, const char *name,
                          const uint8_t *build_id, size_t build_id_length);
 
+// The package of split units (.dwp) that belongs to a file: beside it and beside its debug information, then below the
+// system roots and in the debug directories, by name and by build id. `accepts` decides by what is in a file; whether
+// there was one is returned.
+struct hs_package_search {
+    const char *files[2]; // on this machine; NULL: none
+    bool (*accepts)(void *context, int fd);
+    void *context;
+};
+bool hs_locate_package(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
+                       const struct hs_package_search *wanted);
+
 #endif

@@ -174,6 +174,24 @@ static void add_supplement(struct hs_module_symbols *self, Dwarf *dwarf)
     }
 }
 
+static bool accept_package(void *context, int fd)
+{
+    struct hs_module_symbols *self = context;
+    struct hs_package *package = hs_package__open(fd);
+    if (package && hs_dwarf__add_package(self->dwarf, package))
+        return true;
+    hs_package__close(package);
+    return false;
+}
+
+static void add_package(struct hs_module_symbols *self)
+{
+    struct hs_package_search wanted = {
+        .files = {self->file, self->debug_file}, .accepts = accept_package, .context = self};
+    if (hs_dwarf__lacks_units(self->dwarf))
+        hs_locate_package(self->options, &self->description, &wanted);
+}
+
 static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
 {
     if (!self->dwarf_tried) {
@@ -182,6 +200,8 @@ static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
         if (dwarf)
             add_supplement(self, dwarf);
         self->dwarf = dwarf ? hs_dwarf__create(dwarf) : NULL;
+        if (self->dwarf)
+            add_package(self);
     }
     return self->dwarf;
 }

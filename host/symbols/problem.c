@@ -69,7 +69,7 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
         return;
     }
     if (status->state == HS_SYMBOLS_FOUND && status->lacks_units) {
-        snprintf(text, size, "has inlined calls in .dwo files that are not here; .dwp files are not read");
+        snprintf(text, size, "has inlined calls in .dwo files that are not here, nor in a .dwp file");
         return;
     }
     bool elsewhere = status->file && strcmp(status->file, status->path);

@@ -128,7 +128,7 @@ struct hs_symbols_status {
     enum hs_symbols_state state;
     bool has_lines;   // debug information was found
     bool is_packed;   // what was found could not be unpacked
-    bool lacks_units; // a part of it is in .dwo files that are not here, or in a .dwp file, which is not read
+    bool lacks_units; // a part of it is in .dwo files that are not here, nor in a .dwp file
     bool has_no_file; // nowhere: the vdso, anonymous code
     const char *path; // as the trace has it
     const uint8_t *build_id;

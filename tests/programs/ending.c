@@ -100,6 +100,8 @@ int main(int count, char **arguments)
     }
     if (!strcmp(how, "kill"))
         raise(SIGKILL);
+    if (!strcmp(how, "idle"))
+        pause();
     if (!strcmp(how, "term"))
         raise(SIGTERM);
     if (!strcmp(how, "segfault"))

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // ---- kill -9 -------------------------------------------------------------------------------------------------------
@@ -92,6 +93,54 @@ static void special_kill_inline(void)
 {
     char *variables[] = {"HEAPSONDE_WRITER=inline", NULL};
     kill_rounds(2, 9, variables);
+}
+
+// The word of the header that says when the trace ended; 0 where there is none yet.
+static uint64_t noted_end(const char *folder)
+{
+    enum { END_TIME = 256 + 4 * 8 };
+    uint64_t end = 0;
+    char **traces = files_of(folder, "trace.");
+    int file = traces[0] ? open(traces[0], O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0 && pread(file, &end, sizeof(end), END_TIME) != sizeof(end))
+        end = 0;
+    if (file >= 0)
+        close(file);
+    return end;
+}
+
+static uint64_t wait_for_another_end(const char *folder, pid_t program, uint64_t end)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    uint64_t now = 0;
+    while (!now || now == end) {
+        siginfo_t ended = {0};
+        if (waitid(P_PID, (id_t)program, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid)
+            fail("the program has ended");
+        nanosleep(&pause, NULL);
+        now = noted_end(folder);
+    }
+    return now;
+}
+
+// A program that does nothing any more lasts until it is killed, not until its last event.
+static void special_kill_idle(void)
+{
+    const char *folder = text("%s/idle", work);
+    char *command[] = {text("%s/ending", path_programs), "idle", NULL};
+    struct child child = start(RUN_RECORDED, folder, NULL, command);
+    uint64_t end = wait_for_another_end(folder, child.pid, 0);
+    json_t *before = report_of(files_of(folder, "trace.")[0], false);
+    wait_for_another_end(folder, child.pid, end);
+    kill(child.pid, SIGKILL);
+    finish(child);
+    json_t *after = report_of(files_of(folder, "trace.")[0], false);
+    if (report_number(after, "duration_ns") <= report_number(before, "duration_ns"))
+        wrong("idle for longer, it lasts %llu ns, before %llu ns",
+              (unsigned long long)report_number(after, "duration_ns"),
+              (unsigned long long)report_number(before, "duration_ns"));
+    json_decref(before);
+    json_decref(after);
 }
 
 // ---- full disk -----------------------------------------------------------------------------------------------------
@@ -346,6 +395,7 @@ const struct special specials[] = {
     {"kill", special_kill},
     {"kill-threads", special_kill_threads},
     {"kill-inline", special_kill_inline},
+    {"kill-idle", special_kill_idle},
     {"disk-full", special_disk_full},
     {"disk-full-inline", special_disk_full_inline},
     {"no-output", special_no_output},

@@ -104,3 +104,24 @@ void compare_all(struct session *session, const struct oracle *oracle, uint64_t 
     ck_assert_uint_gt(known, oracle->count * 3 / 4);
     ck_assert_uint_gt(inlined, 100);
 }
+
+void compare_files(const char *full, const char *path, const char *described, const struct hs_symbols_options *options)
+{
+    struct session with_all;
+    struct session other;
+    uint64_t addresses[MOST_ADDRESSES];
+    size_t count = instructions("", full, addresses, MOST_ADDRESSES);
+    open_session(&with_all, NULL, full, full, 0);
+    open_session(&other, options, described, path, 0);
+    for (size_t i = 0; i < count; i += 3) {
+        char *expected = strdup(frames_at(&with_all, addresses[i]));
+        const char *answer = frames_at(&other, addresses[i]);
+        // Padding belongs to nobody and is called after the file.
+        if (!strstr(expected, "+0x"))
+            ck_assert_msg(!strcmp(answer, expected), "at %#llx:\n%sinstead of\n%s", (unsigned long long)addresses[i],
+                          answer, expected);
+        free(expected);
+    }
+    close_session(&with_all);
+    close_session(&other);
+}

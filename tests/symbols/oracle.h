@@ -21,4 +21,8 @@ void free_oracle(struct oracle *oracle);
 // Fails at the first difference; most of the program has to be known, and some of it inlined.
 void compare_all(struct session *session, const struct oracle *oracle, uint64_t bias);
 
+// What is said of `path`, which `described` describes, must be what is said of `full`, the same program with everything
+// in it.
+void compare_files(const char *full, const char *path, const char *described, const struct hs_symbols_options *options);
+
 #endif

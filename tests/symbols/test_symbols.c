@@ -98,29 +98,6 @@ END_TEST
 
 // ---- debug information elsewhere -----------------------------------------------------------------------------------
 
-// What is said of `path` must be what is said of the file with everything in it.
-static void compare_files(const char *full, const char *path, const char *described,
-                          const struct hs_symbols_options *options)
-{
-    struct session with_all;
-    struct session other;
-    uint64_t addresses[MOST_ADDRESSES];
-    size_t count = instructions("", full, addresses, MOST_ADDRESSES);
-    open_session(&with_all, NULL, full, full, 0);
-    open_session(&other, options, described, path, 0);
-    for (size_t i = 0; i < count; i += 3) {
-        char *expected = strdup(frames_at(&with_all, addresses[i]));
-        const char *answer = frames_at(&other, addresses[i]);
-        // Padding belongs to nobody and is called after the file.
-        if (!strstr(expected, "+0x"))
-            ck_assert_msg(!strcmp(answer, expected), "at %#llx:\n%sinstead of\n%s", (unsigned long long)addresses[i],
-                          answer, expected);
-        free(expected);
-    }
-    close_session(&with_all);
-    close_session(&other);
-}
-
 START_TEST(test_debuglink)
 {
     const char *full = compile("full", "-O2 -g");

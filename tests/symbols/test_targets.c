@@ -19,17 +19,19 @@ static const struct target {
     uint16_t machine;
     uint8_t pointer_size, byte_order;
     uint64_t bias; // where it is loaded
+    bool packed;   // also with its units split off and packed; binutils' dwp takes MIPS's for empty
 } targets[] = {
-    {"aarch64-linux-gnu-", "", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000},
-    {"aarch64-linux-gnu-", "-gdwarf-4 -mbranch-protection=standard", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000},
-    {"arm-linux-gnueabihf-", "-mthumb", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000},
-    {"arm-linux-gnueabihf-", "-marm", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0xf7000000},
-    {"arm-linux-gnueabi-", "-no-pie -fno-pie", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0},
-    {"arm-linux-gnueabi-", "-gdwarf-4 -gz=zlib", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000},
-    {"mips64el-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000},
-    {"mips64el-linux-gnuabi64-", "-gdwarf-4", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000},
-    {"mips64-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0xfff7000000},
-    {"mips64-linux-gnuabi64-", "-no-pie -fno-pie -gz=zlib", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0},
+    {"aarch64-linux-gnu-", "", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000, false},
+    {"aarch64-linux-gnu-", "-gdwarf-4 -mbranch-protection=standard", EM_AARCH64, 8, HS_BYTE_ORDER_LITTLE, 0x5500000000,
+     false},
+    {"arm-linux-gnueabihf-", "-mthumb", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000, false},
+    {"arm-linux-gnueabihf-", "-marm", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0xf7000000, false},
+    {"arm-linux-gnueabi-", "-no-pie -fno-pie", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0, false},
+    {"arm-linux-gnueabi-", "-gdwarf-4 -gz=zlib", EM_ARM, 4, HS_BYTE_ORDER_LITTLE, 0x40000000, true},
+    {"mips64el-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000, false},
+    {"mips64el-linux-gnuabi64-", "-gdwarf-4", EM_MIPS, 8, HS_BYTE_ORDER_LITTLE, 0xfff7000000, false},
+    {"mips64-linux-gnuabi64-", "", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0xfff7000000, false},
+    {"mips64-linux-gnuabi64-", "-no-pie -fno-pie -gz=zlib", EM_MIPS, 8, HS_BYTE_ORDER_BIG, 0, false},
 };
 #define TARGETS ((int)(sizeof(targets) / sizeof(targets[0])))
 
@@ -42,10 +44,10 @@ static struct hs_symbols_options options_of(const struct target *target)
 }
 
 // Builds the sample as `name` in the folder of this run.
-static const char *build(const struct target *target, const char *name)
+static const char *build(const struct target *target, const char *name, const char *more)
 {
     static char path[512];
-    const char *flags = text("-O2 -g -Wl,--build-id=sha1 %s", target->options);
+    const char *flags = text("-O2 -g -Wl,--build-id=sha1 %s %s", target->options, more);
     ck_assert_msg(have(text("%sg++", target->tools)), "%sg++ is missing; scripts/setup installs it", target->tools);
     shell("%sgcc %s -c '%s/rust_names.c' -o rust_names.o && %sg++ %s '%s/sample.cpp' rust_names.o -o %s", target->tools,
           flags, source, target->tools, flags, source, name);
@@ -121,15 +123,56 @@ static void compare_only_symbols(const struct target *target, const char *path, 
     close_session(&stripped);
 }
 
+static void compare_package(const struct target *target, const struct oracle *oracle)
+{
+    const char *path = build(target, "split", "-gsplit-dwarf");
+    shell("%sdwp -e split -o split.dwp && rm -f *.dwo", target->tools);
+    compare_full(target, path, oracle);
+}
+
 START_TEST(test_target)
 {
     const struct target *target = &targets[_i];
-    const char *path = build(target, "sample");
+    const char *path = build(target, "sample", "");
     struct oracle *oracle = ask_oracle(target->tools, path);
     compare_full(target, path, oracle);
     compare_stripped_with_link(target, oracle);
     compare_only_symbols(target, path, oracle);
+    if (target->packed)
+        compare_package(target, oracle);
     free_oracle(oracle);
+}
+END_TEST
+
+// Nothing else of ARM's with the highest byte first is here: no libraries.
+START_TEST(test_big_endian_package)
+{
+    struct hs_symbols_options options = {.machine = EM_ARM, .pointer_size = 4, .byte_order = HS_BYTE_ORDER_BIG};
+    static const char *const kinds[] = {"full", "split"};
+    struct session sessions[2];
+    size_t inlined = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *path = text("%s/%s", work, kinds[i]);
+        shell(
+            "for file in rust_names inlined; do arm-linux-gnueabi-gcc -mbig-endian -O2 -g -gdwarf-4 %s -c '%s'/$file.c "
+            "|| "
+            "exit 1; done; arm-linux-gnueabi-gcc -mbig-endian -nostdlib -static -Wl,-Ttext=0x20000,-e0,--build-id=sha1,"
+            "--unresolved-symbols=ignore-all rust_names.o inlined.o -o %s",
+            i ? "-gsplit-dwarf" : "", source, kinds[i]);
+        if (i)
+            shell("arm-linux-gnueabi-dwp -e split -o split.dwp && rm -f *.dwo");
+        open_session(&sessions[i], &options, path, path, 0);
+    }
+    for (uint64_t address = 0x20000; address < 0x20180; address += 4) {
+        char *expected = strdup(frames_at(&sessions[0], address));
+        if (!strstr(expected, "full+"))
+            ck_assert_str_eq(frames_at(&sessions[1], address), expected);
+        inlined += strchr(expected, '\n')[1] != 0;
+        free(expected);
+    }
+    ck_assert_uint_gt(inlined, 10);
+    close_session(&sessions[0]);
+    close_session(&sessions[1]);
 }
 END_TEST
 
@@ -141,6 +184,7 @@ int main(void)
     TCase *tests = tcase_create("symbols_targets");
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_loop_test(tests, test_target, 0, TARGETS);
+    tcase_add_test(tests, test_big_endian_package);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
