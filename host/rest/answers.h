@@ -52,10 +52,10 @@ hs_prepare_function hs_prepare__call_tree, hs_prepare__inverted_tree, hs_prepare
 hs_answer_function hs_answer__call_tree, hs_answer__sandwich;
 // regions.c, mallopts.c, mappings.c, fragmentation.c, dynamic.c
 extern const struct hs_rest_parameter hs_maps_parameters[], hs_address_map_parameters[];
-hs_prepare_function hs_prepare__regions, hs_prepare__mallopts, hs_prepare__mmaps, hs_prepare__maps,
+hs_prepare_function hs_prepare__regions, hs_prepare__mallopts, hs_prepare__mmaps, hs_prepare__maps, hs_prepare__map,
     hs_prepare__fragmentation, hs_prepare__dynamic_constants, hs_prepare__dynamic_statics;
 hs_answer_function hs_answer__regions, hs_answer__address_map, hs_answer__mallopts, hs_answer__mmaps, hs_answer__maps,
-    hs_answer__fragmentation, hs_answer__dynamic, hs_answer__dynamic_ascii;
+    hs_answer__map, hs_answer__fragmentation, hs_answer__dynamic, hs_answer__dynamic_ascii;
 // exports.c
 extern const struct hs_rest_parameter hs_export_parameters[];
 hs_prepare_function hs_prepare__export;

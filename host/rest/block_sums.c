@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/match.h"
+#include "host/query/scan.h"
 #include "host/rest/sum_rows.h"
 
 #include <errno.h>
@@ -12,19 +14,20 @@ static unsigned power_of(uint64_t value)
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-static uint64_t number_of(const struct hs_sum_rows *rows, const struct hs_columns *columns, uint64_t row)
+// What rows of a block are numbered by.
+static uint64_t number_of(const struct hs_sum_rows *rows, struct hs_block *block, size_t i)
 {
     uint64_t end;
     switch (rows->by) {
     case HS_SUM_BY_THREAD:
-        return hs_row__stream(columns, row);
+        return hs_block__column(block, HS_BLOCK_STREAM)[i];
     case HS_SUM_BY_SIZE:
-        return power_of(hs_row__size(columns, row));
+        return power_of(hs_block__column(block, HS_BLOCK_SIZE)[i]);
     case HS_SUM_BY_LIFETIME:
-        end = hs_row__free_time(columns, row);
-        return end == HS_NEVER ? NEVER : power_of(end - hs_row__time(columns, row));
+        end = hs_block__column(block, HS_BLOCK_FREE_TIME)[i];
+        return end == HS_NEVER ? NEVER : power_of(end - hs_block__column(block, HS_BLOCK_TIME)[i]);
     default:
-        return hs_row__kind(columns, row);
+        return hs_row__kind_of_state((unsigned)hs_block__column(block, HS_BLOCK_STATE)[i]);
     }
 }
 
@@ -53,24 +56,104 @@ static int make_room(struct hs_sum_rows *rows, uint64_t number)
     return 0;
 }
 
-static int take_row(void *context, const struct hs_store *store, uint64_t number)
+static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size_t count)
 {
-    struct hs_sum_rows *rows = context;
-    const struct hs_columns *columns = hs_store__columns(store);
-    const uint64_t group = number_of(rows, columns, number), bytes = hs_row__size(columns, number);
-    const uint8_t flags = hs_row__flags(columns, number);
-    if (make_room(rows, group))
-        return -ENOMEM;
-    struct hs_sum_row *row = &rows->row[group];
-    row->inside = 1;
-    add(rows, row, HS_COST_ALLOCATED, bytes);
-    if (hs_row__free_time(columns, number) == HS_NEVER)
-        add(rows, row, HS_COST_LIVE, bytes);
-    if (flags & HS_ROW_AT_PEAK)
-        add(rows, row, HS_COST_PEAK, bytes);
-    if (flags & HS_ROW_TEMPORARY)
-        add(rows, row, HS_COST_TEMPORARY, bytes);
+    struct hs_block *block = &matcher->block;
+    const uint64_t *size = hs_block__column(block, HS_BLOCK_SIZE), *state = hs_block__column(block, HS_BLOCK_STATE);
+    const uint64_t *end = hs_block__column(block, HS_BLOCK_FREE_TIME);
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = matcher->place[n];
+        const uint64_t group = number_of(rows, block, i);
+        const uint8_t flags = hs_row__flags_of_state((unsigned)state[i]);
+        if (make_room(rows, group))
+            return -ENOMEM;
+        struct hs_sum_row *row = &rows->row[group];
+        row->inside = 1;
+        add(rows, row, HS_COST_ALLOCATED, size[i]);
+        if (end[i] == HS_NEVER)
+            add(rows, row, HS_COST_LIVE, size[i]);
+        if (flags & HS_ROW_AT_PEAK)
+            add(rows, row, HS_COST_PEAK, size[i]);
+        if (flags & HS_ROW_TEMPORARY)
+            add(rows, row, HS_COST_TEMPORARY, size[i]);
+    }
     return 0;
+}
+
+// What each thread of a scan has found.
+struct looking {
+    struct hs_matcher **matcher; // by worker
+    struct hs_sum_rows *found;
+    unsigned workers;
+};
+
+static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
+{
+    const struct looking *looking = context;
+    int failed = 0;
+    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
+        const size_t count = hs_matcher__match(looking->matcher[worker], row / HS_PACKED_BLOCK);
+        if (count)
+            failed = take_block(&looking->found[worker], looking->matcher[worker], count);
+    }
+    return failed;
+}
+
+static void add_value(struct hs_value *to, struct hs_value value)
+{
+    to->bytes += value.bytes;
+    to->count += value.count;
+}
+
+static int join(struct hs_sum_rows *rows, const struct hs_sum_rows *found)
+{
+    for (size_t i = 0; i < found->room; i++) {
+        if (!found->row[i].inside)
+            continue;
+        if (make_room(rows, i))
+            return -ENOMEM;
+        rows->row[i].inside = 1;
+        for (unsigned cost = 0; cost < HS_COST_COUNT; cost++)
+            add_value(&rows->row[i].self[cost], found->row[i].self[cost]);
+    }
+    for (unsigned cost = 0; cost < HS_COST_COUNT; cost++)
+        add_value(&rows->sum[cost], found->sum[cost]);
+    return 0;
+}
+
+static int look(struct hs_sum_rows *rows, struct hs_question *question, struct looking *looking)
+{
+    const struct hs_scan scan = {.store = question->store,
+                                 .filter = &question->filter,
+                                 .control = &question->control,
+                                 .workers = looking->workers,
+                                 .work = look_at_rows,
+                                 .context = looking};
+    if (!looking->matcher || !looking->found)
+        return -ENOMEM;
+    for (unsigned worker = 0; worker < looking->workers; worker++) {
+        looking->found[worker].by = rows->by;
+        looking->found[worker].costs = rows->costs;
+    }
+    int result = hs_scan__run(&scan, &question->error);
+    for (unsigned worker = 0; worker < looking->workers && !result; worker++)
+        result = join(rows, &looking->found[worker]);
+    return result;
+}
+
+static int add_rows(struct hs_sum_rows *rows, struct hs_question *question)
+{
+    if (hs_store__summary(question->store)->has_sums)
+        return hs_query__refuse_sums(&question->error);
+    struct looking looking = {.workers = hs_scan__workers(question->store, &question->control)};
+    looking.matcher = hs_matchers__create(question->store, &question->filter, looking.workers);
+    looking.found = calloc(looking.workers, sizeof(*looking.found));
+    int result = look(rows, question, &looking);
+    for (unsigned worker = 0; looking.found && worker < looking.workers; worker++)
+        hs_sum_rows__free(&looking.found[worker]);
+    hs_matchers__destroy(looking.matcher, looking.workers);
+    free(looking.found);
+    return result;
 }
 
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question)
@@ -78,8 +161,7 @@ int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *questio
     if (question->events != HS_EVENTS_HEAP)
         return hs_error__set(&question->error, EINVAL,
                              "by: of samples there are function, library, source, line and site");
-    int result =
-        hs_query__each(question->store, &question->filter, &question->control, take_row, rows, &question->error);
+    int result = add_rows(rows, question);
     for (size_t i = 0; i < rows->room; i++) {
         struct hs_sum_row row = rows->row[i];
         if (!row.inside)

@@ -156,18 +156,26 @@ static int walk_all(struct walk *walk, const int *cancel)
     return walk->failed;
 }
 
-// A stack has one site: `self` and `total` are the same.
-static int add_sites(struct hs_sum_rows *rows, struct hs_question *question, const struct hs_stack_values *stacks,
-                     enum hs_cost cost)
+// The frame that a stack's own sum belongs to; NULL: none.
+static const struct hs_frame *innermost(const struct hs_sum_rows *rows, struct hs_trace_symbols *symbols,
+                                        uint32_t stack)
+{
+    const struct hs_frame *frame;
+    uint32_t depth;
+    if (rows->by != HS_SUM_BY_SITE)
+        return stack ? &hs_trace_symbols__node(symbols, stack)->frame[0] : NULL;
+    return hs_frames__of_stack(symbols, stack, true, &frame, 1, &depth) ? frame : NULL;
+}
+
+// Of one frame for each stack: `self` and `total` are the same.
+static int add_innermost(struct hs_sum_rows *rows, struct hs_question *question, const struct hs_stack_values *stacks,
+                         enum hs_cost cost)
 {
     int failed = 0;
     for (size_t i = 0; i < stacks->count && !failed; i++) {
-        const struct hs_frame *frame;
-        uint32_t depth;
+        const struct hs_frame *frame = innermost(rows, question->symbols, stacks->at[i].stack);
+        struct hs_sum_row *row = frame ? row_of(rows, frame, &failed) : NULL;
         add(&rows->sum[cost], stacks->at[i].value);
-        if (!hs_frames__of_stack(question->symbols, stacks->at[i].stack, true, &frame, 1, &depth))
-            continue;
-        struct hs_sum_row *row = row_of(rows, frame, &failed);
         if (row) {
             add(&row->self[cost], stacks->at[i].value);
             add(&row->total[cost], stacks->at[i].value);
@@ -198,8 +206,8 @@ static int add_cost(struct hs_sum_rows *rows, struct hs_question *question, enum
     int result = hs_question__values(question, cost, &stacks);
     if (result)
         return result;
-    result = rows->by == HS_SUM_BY_SITE ? add_sites(rows, question, &stacks, cost)
-                                        : add_functions(rows, question, &stacks, cost);
+    result = rows->by == HS_SUM_BY_SITE || rows->self_only ? add_innermost(rows, question, &stacks, cost)
+                                                           : add_functions(rows, question, &stacks, cost);
     hs_stack_values__free(&stacks);
     if (result == -ECANCELED)
         return hs_error__set(&question->error, ECANCELED, "cancelled");

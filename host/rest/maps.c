@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /maps: mappings as things that were there for a time.
+// /maps: mappings as things that were there for a time; /map/N: all about one of them.
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
 #include "host/rest/paging.h"
@@ -54,8 +54,13 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
 
 struct maps {
     struct hs_map_list list;
+    bool regions, history;        // are written of each
     const struct hs_map **chosen; // in order
     size_t total;
+    struct {
+        bool known;
+        struct hs_total sum; // of the heap's blocks that began in the one map
+    } blocks;
 };
 
 static void free_maps(void *work)
@@ -181,12 +186,13 @@ int hs_prepare__maps(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = maps;
     question->free_work = free_maps;
+    maps->regions = hs_question__flag(question, "with_regions");
+    maps->history = hs_question__flag(question, "with_usage_history");
     int result = hs_map_list__create(&maps->list, question->store, &question->control, &question->error);
     if (!result)
         result = choose(question, &maps->list);
     if (!result)
-        result = hs_map_list__follow(&maps->list, question->store, hs_question__flag(question, "with_usage_history"),
-                                     &question->control, &question->error);
+        result = hs_map_list__follow(&maps->list, question->store, maps->history, &question->control, &question->error);
     if (!result)
         result = put_in_order(question, maps);
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
@@ -329,6 +335,19 @@ static void write_map_end(struct hs_json *json, const struct hs_question *questi
     hs_json__close_object(json);
 }
 
+static void write_blocks(struct hs_json *json, const struct hs_total *sum)
+{
+    static const enum hs_cost costs[] = {HS_COST_LIVE, HS_COST_PEAK, HS_COST_ALLOCATED, HS_COST_TEMPORARY};
+    hs_json__open_object(json, "blocks");
+    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+        hs_json__open_array(json, hs_cost__name(costs[i]));
+        hs_json__number(json, NULL, hs_cost__bytes(sum, costs[i]));
+        hs_json__number(json, NULL, hs_cost__blocks(sum, costs[i]));
+        hs_json__close_array(json);
+    }
+    hs_json__close_object(json);
+}
+
 static void write_map(struct hs_json *json, const struct hs_question *question, const struct hs_map *map)
 {
     const struct maps *maps = question->work;
@@ -352,10 +371,12 @@ static void write_map(struct hs_json *json, const struct hs_question *question, 
         hs_json__null(json, "peak_rss");
     hs_json__null(json, "graph_preview_url");
     hs_json__null(json, "graph_url");
-    if (hs_question__flag(question, "with_regions"))
+    if (maps->regions)
         write_regions(json, question, map);
-    if (hs_question__flag(question, "with_usage_history"))
+    if (maps->history)
         write_usage(json, question, map);
+    if (maps->blocks.known)
+        write_blocks(json, &maps->blocks.sum);
     hs_json__close_object(json);
 }
 
@@ -374,5 +395,71 @@ int hs_answer__maps(struct hs_question *question, FILE *out)
     hs_json__number(&json, "total_count", maps->total);
     hs_paging__end(&paging, &json);
     hs_json__close_object(&json);
+    return 0;
+}
+
+// ---- one of them ----------------------------------------------------------------------------------------------------
+
+static struct hs_map *find_map(const struct hs_question *question, struct hs_map_list *list)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(question->value[1], &end, 10);
+    const bool is_number = *question->value[1] >= '0' && *question->value[1] <= '9' && !*end && !errno;
+    for (size_t i = 0; is_number && i < list->count; i++)
+        if (list->map[i].row == number)
+            return &list->map[i];
+    return NULL;
+}
+
+// As from_map has them.
+static int add_blocks(struct hs_question *question, struct maps *maps, const struct hs_map *map)
+{
+    const struct hs_columns *columns = hs_store__columns(question->store);
+    const uint64_t size = hs_row__size(columns, map->row);
+    struct hs_filter filter;
+    struct hs_totals totals;
+    hs_filter__init(&filter);
+    filter.address_min = hs_row__address(columns, map->row);
+    filter.address_max = filter.address_min + (size ? size - 1 : 0);
+    filter.time_min = hs_row__time(columns, map->row);
+    filter.time_max = hs_row__free_time(columns, map->row);
+    int result = hs_query__totals(question->store, &filter, &question->control, &totals, &question->error);
+    if (result)
+        return result;
+    maps->blocks.known = true;
+    maps->blocks.sum = totals.sum;
+    hs_totals__free(&totals);
+    return 0;
+}
+
+int hs_prepare__map(struct hs_question *question)
+{
+    struct maps *maps = calloc(1, sizeof(*maps));
+    if (!maps)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = maps;
+    question->free_work = free_maps;
+    maps->regions = maps->history = true;
+    int result = hs_map_list__create(&maps->list, question->store, &question->control, &question->error);
+    struct hs_map *map = result ? NULL : find_map(question, &maps->list);
+    if (!result && !map)
+        return hs_error__set(&question->error, ENOENT, "there is no mapping '%s'; /maps lists them",
+                             question->value[1]);
+    if (!result) {
+        map->wanted = true;
+        result = hs_map_list__follow(&maps->list, question->store, true, &question->control, &question->error);
+    }
+    if (!result)
+        result = add_blocks(question, maps, map);
+    return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
+}
+
+int hs_answer__map(struct hs_question *question, FILE *out)
+{
+    struct maps *maps = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    write_map(&json, question, find_map(question, &maps->list));
     return 0;
 }

@@ -30,6 +30,7 @@ struct hs_sum_row {
 struct hs_sum_rows {
     enum hs_sum_by by;
     unsigned costs; // bit per enum hs_cost: those that are added up
+    bool self_only; // `total` of frames is not asked for, which is faster
     struct hs_value sum[HS_COST_COUNT];
     struct hs_sum_row *row;
     size_t count, room;

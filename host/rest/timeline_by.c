@@ -2,6 +2,8 @@
 //
 // /timeline_by: what was live when each of equal intervals ended, by who had allocated it. The series and what is left
 // over add up to what all blocks that match had then.
+#include "host/query/match.h"
+#include "host/query/scan.h"
 #include "host/rest/answers.h"
 #include "host/rest/sum_rows.h"
 #include "host/rest/write.h"
@@ -85,8 +87,8 @@ static int compare(const void *left, const void *right)
 
 static int choose_series(struct hs_question *question, struct work *work)
 {
-    struct hs_sum_rows rows = {.by = work->by,
-                               .costs = 1u << HS_COST_PEAK | 1u << HS_COST_LIVE | 1u << HS_COST_ALLOCATED};
+    struct hs_sum_rows rows = {
+        .by = work->by, .costs = 1u << HS_COST_PEAK | 1u << HS_COST_LIVE | 1u << HS_COST_ALLOCATED, .self_only = true};
     const size_t top = hs_question__number(question, "top", 10);
     int result = work->by == HS_SUM_BY_THREAD ? hs_sum_rows__of_blocks(&rows, question)
                                               : hs_sum_rows__of_frames(&rows, question);
@@ -120,43 +122,124 @@ static size_t series_of_stack(const struct work *work, uint32_t stack)
     return i;
 }
 
-static size_t series_of(struct work *work, const struct hs_columns *columns, uint64_t row)
+// `owner` is a stack or, of threads, a stream. Several threads may find out the same at once.
+static size_t series_of(const struct work *work, uint64_t owner)
 {
     if (work->by == HS_SUM_BY_THREAD) {
         size_t i = 0;
-        while (i < work->count && work->series[i].number != hs_row__stream(columns, row))
+        while (i < work->count && work->series[i].number != owner)
             i++;
         return i;
     }
-    const uint32_t stack = hs_row__stack(columns, row);
-    if (stack >= work->stacks)
+    if (owner >= work->stacks)
         return work->count;
-    if (work->of[stack] == NOT_KNOWN)
-        work->of[stack] = (uint8_t)series_of_stack(work, stack);
-    return work->of[stack];
+    uint8_t series = __atomic_load_n(&work->of[owner], __ATOMIC_RELAXED);
+    if (series == NOT_KNOWN) {
+        series = (uint8_t)series_of_stack(work, (uint32_t)owner);
+        __atomic_store_n(&work->of[owner], series, __ATOMIC_RELAXED);
+    }
+    return series;
 }
 
-static void change(struct work *work, size_t series, uint64_t time, int64_t bytes, int64_t blocks)
+// What one thread of a scan has found.
+struct looker {
+    struct hs_matcher *matcher;
+    int64_t *bytes, *blocks;
+};
+
+struct looking {
+    const struct work *work;
+    struct looker *looker; // by worker
+    unsigned workers;
+};
+
+static void change(const struct work *work, struct looker *looker, size_t series, uint64_t time, int64_t bytes,
+                   int64_t blocks)
 {
     const uint64_t after = time > work->from ? time - work->from : 0;
     const size_t at = series * work->points + after / work->width;
-    work->bytes[at] += bytes;
-    work->blocks[at] += blocks;
+    looker->bytes[at] += bytes;
+    looker->blocks[at] += blocks;
 }
 
-static int take_row(void *context, const struct hs_store *store, uint64_t row)
+static void take_block(const struct work *work, struct looker *looker, size_t count)
 {
-    struct work *work = context;
-    const struct hs_columns *columns = hs_store__columns(store);
-    const uint64_t time = hs_row__time(columns, row), end = hs_row__free_time(columns, row);
-    const int64_t bytes = (int64_t)hs_row__size(columns, row);
-    if (time > work->to)
-        return 0;
-    const size_t series = series_of(work, columns, row);
-    change(work, series, time, bytes, 1);
-    if (end <= work->to)
-        change(work, series, end, -bytes, -1);
+    struct hs_block *block = &looker->matcher->block;
+    const bool by_thread = work->by == HS_SUM_BY_THREAD;
+    const uint64_t *time = hs_block__column(block, HS_BLOCK_TIME), *end = hs_block__column(block, HS_BLOCK_FREE_TIME);
+    const uint64_t *size = hs_block__column(block, HS_BLOCK_SIZE);
+    const uint64_t *owner = hs_block__column(block, by_thread ? HS_BLOCK_STREAM : HS_BLOCK_STACK);
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = looker->matcher->place[n];
+        if (time[i] > work->to)
+            continue;
+        const size_t series = series_of(work, owner[i]);
+        change(work, looker, series, time[i], (int64_t)size[i], 1);
+        if (end[i] <= work->to)
+            change(work, looker, series, end[i], -(int64_t)size[i], -1);
+    }
+}
+
+static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
+{
+    const struct looking *looking = context;
+    struct looker *looker = &looking->looker[worker];
+    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
+        const size_t count = hs_matcher__match(looker->matcher, row / HS_PACKED_BLOCK);
+        if (count)
+            take_block(looking->work, looker, count);
+    }
     return 0;
+}
+
+static void add_lookers(struct work *work, const struct looking *looking)
+{
+    const size_t places = (work->count + 1) * work->points;
+    for (unsigned worker = 0; worker < looking->workers; worker++)
+        for (size_t i = 0; i < places; i++) {
+            work->bytes[i] += looking->looker[worker].bytes[i];
+            work->blocks[i] += looking->looker[worker].blocks[i];
+        }
+}
+
+static int look(struct hs_question *question, struct work *work, struct looking *looking)
+{
+    const size_t places = (work->count + 1) * work->points;
+    const struct hs_scan scan = {.store = question->store,
+                                 .filter = &question->filter,
+                                 .control = &question->control,
+                                 .workers = looking->workers,
+                                 .work = look_at_rows,
+                                 .context = looking};
+    for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
+        struct looker *looker = &looking->looker[worker];
+        looker->matcher = hs_matcher__create(question->store, &question->filter);
+        looker->bytes = calloc(places, sizeof(*looker->bytes));
+        looker->blocks = calloc(places, sizeof(*looker->blocks));
+        if (!looker->matcher || !looker->bytes || !looker->blocks)
+            return hs_error__set(&question->error, ENOMEM, "out of memory");
+    }
+    if (!looking->looker)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    return hs_scan__run(&scan, &question->error);
+}
+
+static int add_rows(struct hs_question *question, struct work *work)
+{
+    if (hs_store__summary(question->store)->has_sums)
+        return hs_query__refuse_sums(&question->error);
+    struct looking looking = {.work = work, .workers = hs_scan__workers(question->store, &question->control)};
+    looking.looker = calloc(looking.workers, sizeof(*looking.looker));
+    int result = look(question, work, &looking);
+    if (!result)
+        add_lookers(work, &looking);
+    for (unsigned worker = 0; looking.looker && worker < looking.workers; worker++) {
+        hs_matcher__destroy(looking.looker[worker].matcher);
+        free(looking.looker[worker].bytes);
+        free(looking.looker[worker].blocks);
+    }
+    free(looking.looker);
+    return result;
 }
 
 static void add_along(const struct work *work, int64_t *values)
@@ -208,8 +291,7 @@ int hs_prepare__timeline_by(struct hs_question *question)
     if (!result)
         result = make_room(question, work);
     if (!result)
-        result =
-            hs_query__each(question->store, &question->filter, &question->control, take_row, work, &question->error);
+        result = add_rows(question, work);
     if (!result) {
         add_along(work, work->bytes);
         add_along(work, work->blocks);

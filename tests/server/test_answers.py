@@ -252,6 +252,17 @@ class RandomTrace(Answers, TestCase):
                           if any(8192 <= region["size"] < 12288
                                  or ns(region["timestamp_relative"]) <= self.model.end // 2
                                  for region in whole["regions"])])
+        for entry in self.random.sample(maps["maps"], 5):
+            whole = self.server.data(f"map/{entry['id']}")
+            self.assertEqual({**entry, "regions": whole["regions"], "usage_history": whole["usage_history"],
+                              "blocks": whole["blocks"]}, whole)
+            listed = self.server.data("maps", id=entry["id"], with_regions="true", with_usage_history="true")["maps"]
+            self.assertEqual(listed, [{key: value for key, value in whole.items() if key != "blocks"}])
+            for cost, lifetime in (("allocated", "all"), ("live", "only_leaked")):
+                blocks = self.server.data("allocations", from_map=entry["id"], lifetime=lifetime)["allocations"]
+                self.assertEqual(whole["blocks"][cost], [sum(block["size"] for block in blocks), len(blocks)])
+        for number in ("no", maps["maps"][0]["id"] + 10**9):
+            self.assertEqual(self.server.ask(f"/data/last/map/{number}")[0], 404)
         one = maps["maps"][3]
         self.assertEqual(self.server.data("maps", id=one["id"])["maps"], [one])
         self.assertEqual([entry["size"] for entry in self.server.data("maps", sort_by="size", order="dsc")["maps"]],
