@@ -2,9 +2,10 @@
 // What is large, who made it, since when: with links to where that is looked at.
 import { useAnswer } from "../data/ask";
 import type { Cost, Summary, Totals } from "../data/types";
+import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, filterOf, question, type Route, toView } from "../state/route";
-import { bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
+import { baseName, bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import type { ViewProps } from "./view";
 
@@ -16,18 +17,18 @@ export function OverviewView({ route, summary }: ViewProps) {
     <div class="scroll overview">
       <Pane answer={answer} path={path}>
         {(now) => <>
-          <p class="program"><b>{plain(now.program)}</b> {plain(now.command)}</p>
+          <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
           <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}, started {new Date(now.start_realtime_ns / 1e6).toLocaleString()}, {state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
           <div class="cards">
             <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
-              name={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
-            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} name="Still live at the end"
+              title={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
+            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
               note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />
-            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} name="Allocated"
+            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
               note={`${count(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)))} blocks per second`} />
-            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} name="Temporary"
+            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
               note={share(now.temporary_count, now.allocations) + " of all blocks"} />
           </div>
           <Lost now={now} route={route} />
@@ -44,16 +45,21 @@ export function OverviewView({ route, summary }: ViewProps) {
   );
 }
 
+// What the program was given; its own name stands before it.
+function wordsOf(command: string): string {
+  return plain(command).split(" ").slice(1).join(" ");
+}
+
 function state(now: Summary): string {
   return { closed: "recorded to its end", recording: "still running, or killed", stopped: "recording was stopped", exec: "replaced itself by another program" }[now.state] ?? now.state;
 }
 
-function Card({ route, cost, name, size, blocks, usable, note }: {
-  route: Route; cost: Cost; name: string; size: number; blocks: number; usable?: number; note: string;
+function Card({ route, cost, title, size, blocks, usable, note }: {
+  route: Route; cost: Cost; title: string; size: number; blocks: number; usable?: number; note: string;
 }) {
   return (
     <a class="card" href={address(toView(route, "flame", { cost, events: undefined }))} data-cost={cost} data-bytes={size} data-count={blocks} title={COSTS[cost].explained}>
-      <span class="card-name">{name}</span>
+      <span class="card-name">{title}</span>
       <span class="card-size" title={exactBytes(size)}>{bytes(size)}</span>
       <span>{count(blocks)} blocks</span>
       {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
@@ -112,8 +118,8 @@ function Top({ route, by, cost, title }: { route: Route; by: "function" | "libra
           {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
             <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>
             <td class="number">{share(row.self[cost]![0], data.sum[cost]![0])}</td>
-            <th scope="row" class="wide"><a title={plain(row.key)} href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
-              : toView(route, "flame", { library: row.key, cost }))}>{by === "function" ? shortName(row.key) : plain(row.key)}</a></th>
+            <th scope="row" class="wide"><a href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
+              : toView(route, "flame", { library: row.key, cost }))}>{name(by === "function" ? shortName(row.key) : plain(row.key), row.key)}</a></th>
           </tr>)}
         </tbody></table>}
       </Pane>

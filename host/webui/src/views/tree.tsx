@@ -3,11 +3,13 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import { functionActions } from "../parts/actions";
-import { Choice, Look, lookedAt, Recursion } from "../parts/controls";
+import { Choice, Look, lookedAt, Nothing, Recursion } from "../parts/controls";
+import { hovers, useHover } from "../parts/hover";
 import { Menu } from "../parts/menu";
+import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
-import { baseName, count, plain, share, shortName } from "../text/format";
+import { baseName, count, exactBytes, plain, share, shortName } from "../text/format";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
 
@@ -49,6 +51,8 @@ export function TreeView({ route, summary }: ViewProps) {
   const asked = route.parameters.get("ui.open");
   const open = useMemo(() => asked === null ? model && opened(model) : new Set(asked.split("~")), [asked, model]);
   const rows = useMemo(() => model && open && rowsOf(model, open), [model, open]);
+  const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
+  const hovered = useHover();
   const table = useRef<HTMLTableElement>(null);
   const toggle = (node: number): void => {
     const after = new Set(open), key = pathOf(model!, node).join(".");
@@ -82,27 +86,27 @@ export function TreeView({ route, summary }: ViewProps) {
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
         <Recursion route={route} />
       </div>
-      <Pane answer={answer} path={path}>
+      <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
             <thead><tr><th class="number">With calls</th><th class="number">Share</th><th class="number">Itself</th>
-              <th class="number">{speech.unit === "count" ? "Bytes" : "Number"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
+              <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {
                 const depth = model.depth[node]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
-                  <tr key={node} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
-                    <td class="number">{speech.value(valueOf(model, node, speech.unit))}</td>
+                  <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
+                    <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
                     <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
-                    <td class="number">{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
+                    <td class="number" title={exactly(model.columns.self_size[node]!)}>{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
                     <td class="number">{count(speech.unit === "count" ? model.columns.size[node]! : model.columns.count[node]!)}</td>
-                    <td class="wide">
+                    <td class="wide"><div class="branch">
                       <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(depth, 40))}</span>
                       <button type="button" class="node" title={plain(nameOf(model, node)) + (sourceOf(model, node) && "\n" + plain(sourceOf(model, node)))}
                         aria-expanded={model.children[node] ? is : undefined} onKeyDown={(event) => key(event, node, i)}
                         onClick={() => model.children[node] && toggle(node)}>
-                        <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{shortName(nameOf(model, node))}
-                      </button>
+                        <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{name(shortName(nameOf(model, node)), nameOf(model, node) + (sourceOf(model, node) && " " + sourceOf(model, node)))}
+                      </button></div>
                     </td>
                     <td title={plain(libraryOf(model, node))}>{baseName(libraryOf(model, node))}</td>
                   </tr>);
