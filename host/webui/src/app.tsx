@@ -2,7 +2,7 @@
 // The frame of all pages: what is looked at above, the views at the side, the view, and how the same is asked elsewhere.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Answer, keepsAnswers, useAnswer } from "./data/ask";
+import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
@@ -21,6 +21,16 @@ function App() {
   const list = useAnswer<ListRow[]>("/list", slow);
   const reading = list.data?.some((row) => row.progress) ?? false;
   useEffect(() => setSlow(reading ? 700 : list.problem && list.problem.status === 0 ? 3000 : 0), [reading, list.problem]);
+  const lost = useRef(false);
+  useEffect(() => {
+    addEventListener(DOUBTED, list.retry);
+    return () => removeEventListener(DOUBTED, list.retry);
+  }, []);
+  useEffect(() => {
+    if (lost.current && !list.problem && !list.loading)
+      dispatchEvent(new Event(BACK));
+    lost.current = !!list.problem || (lost.current && list.loading);
+  }, [list.problem, list.loading]);
   // A token in the address has done its work.
   useEffect(() => {
     if (location.search)

@@ -29,17 +29,19 @@ interface Props {
 export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions }: Props) {
   const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
-  const [over, setOver] = useState<{ box: Box; x: number; y: number } | undefined>();
-  const [own, setOwn] = useState(-1);
-  const selected = chosen ? (chosen.length ? nodeAt(model, chosen) : -1) : own;
+  // Boxes are of the tree that was drawn then; another one has others.
+  const [pointed, setOver] = useState<{ of: Model; box: Box; x: number; y: number } | undefined>();
+  const [own, setOwn] = useState({ of: model, node: -1 });
+  const selected = chosen ? (chosen.length ? nodeAt(model, chosen) : -1) : own.of === model ? own.node : -1;
   const hovered = useHover();
-  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
+  const [opened, setMenu] = useState<{ of: Model; node: number; x: number; y: number } | undefined>();
+  const over = pointed?.of === model ? pointed : undefined, menu = opened?.of === model ? opened : undefined;
   const [, redraw] = useState(0);
   const root = nodeAt(model, zoom);
   const hits = useMemo(() => findHits(model, search), [model, search]);
   const height = levels({ model, zoom: root }) * ROW;
 
-  const select = (node: number): void => onChoose ? onChoose(pathOf(model, node)) : setOwn(node);
+  const select = (node: number): void => onChoose ? onChoose(pathOf(model, node)) : setOwn({ of: model, node });
   const marked = useMemo(() => hovered === undefined ? -1 : model.columns.strings.indexOf(hovered), [hovered, model]);
 
   const picture = (): Picture => ({
@@ -64,7 +66,6 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
     };
   }, []);
 
-  useEffect(() => setOwn(-1), [model]);
   useEffect(() => () => hover(undefined), []);
 
   // Through the places that match, in the order of the picture.
@@ -138,7 +139,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       zoom.length ? onZoom(zoom.slice(0, -1)) : onChoose?.([]);
     else if (event.key === "." || event.key === "ContextMenu") {
       const box = pane.current!.getBoundingClientRect();
-      setMenu({ node: from, x: box.left + 40, y: box.top + 40 });
+      setMenu({ of: model, node: from, x: box.left + 40, y: box.top + 40 });
     } else
       return;
     event.preventDefault();
@@ -157,7 +158,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
           <canvas ref={canvas}
                   onMouseMove={(event) => {
                     const box = at(event);
-                    setOver(box && { box, x: event.clientX, y: event.clientY });
+                    setOver(box && { of: model, box, x: event.clientX, y: event.clientY });
                     hover(box && !box.leftOut && box.node ? nameOf(model, box.node) : undefined);
                   }}
                   onMouseLeave={() => (setOver(undefined), hover(undefined))}
@@ -166,13 +167,13 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
                     if (box && event.altKey && box.node && !box.leftOut)
                       actions(model, box.node).find((item) => item.hides)?.run();
                     else if (box)
-                      zoomTo(box.node), setOwn(box.node);
+                      zoomTo(box.node), setOwn({ of: model, node: box.node });
                   }}
                   onContextMenu={(event) => {
                     const box = at(event);
                     event.preventDefault();
                     if (box && !box.leftOut)
-                      setMenu({ node: box.node, x: event.clientX, y: event.clientY });
+                      setMenu({ of: model, node: box.node, x: event.clientX, y: event.clientY });
                   }} />
         </div>
       </div>

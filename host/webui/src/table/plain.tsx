@@ -36,7 +36,7 @@ export function PlainTable<Row>({ route, label, id, columns, rows, sort, keyOf, 
   if (by)
     shown.sort((a, b) => compare(by.of(a), by.of(b)) * (down ? -1 : 1));
   return (
-    <div class="plain">
+    <div class="plain-rows">
       <p class="tools">
         <input type="search" class="search" placeholder="Search" aria-label={`Search in ${label}`} value={find}
           onInput={(event) => go(changed(route, { ["ui.find_" + id]: event.currentTarget.value || undefined }), true)} />

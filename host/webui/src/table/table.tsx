@@ -3,7 +3,7 @@
 // scaled; keys and the wheel are exact.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refusal } from "../data/ask";
+import { ask, Refusal, useBack } from "../data/ask";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
@@ -45,6 +45,7 @@ export function Table<Row>(props: Props<Row>) {
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [round, again] = useState(0);
   const [at, setAt] = useState(0);
+  useBack(problem, () => again((before) => before + 1));
   const whole = props.ask(0, PAGE);
 
   const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;

@@ -11,7 +11,7 @@ import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
-import { address, changed, go, question, type Route } from "../state/route";
+import { address, changed, go, question, type Route, toView } from "../state/route";
 import { count, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
@@ -52,7 +52,8 @@ export function FlameView({ route, summary }: ViewProps) {
             {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {count(model.columns.count[0]!)} blocks</>}
             {zoom.length > 0 && <>; in sight {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; hatched is what is too small, zoom in to see it</span>}
-            <SavePicture caption={captionOf(route, summary)} svg={question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
+            <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined, "ui.recursion": route.parameters.get("ui.recursion") ?? undefined }))}
+              svg={question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
           </p>
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
             label={`${up ? "Flame" : "Icicle"} graph of ${what}`} actions={nodeActions(route)}
@@ -104,7 +105,7 @@ function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElem
   return made;
 }
 
-function SavePicture({ caption, svg }: { caption: string; svg: string }) {
+function SavePicture({ caption, svg, table }: { caption: string; svg: string; table: string }) {
   const save = (): void => {
     const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas");
     canvas && withCaption(canvas, caption).toBlob((blob) => {
@@ -119,7 +120,8 @@ function SavePicture({ caption, svg }: { caption: string; svg: string }) {
   };
   return <span class="tools"><button type="button" title={caption} onClick={save}>Save PNG</button>
     <a class="button" href={svg} download="flame.svg">Save SVG</a>
-    <button type="button" onClick={() => copy(location.href)}>Copy link</button></span>;
+    <button type="button" onClick={() => copy(location.href)}>Copy link</button>
+    <a class="button" href={table}>As table</a></span>;
 }
 
 function Crumbs({ model, zoom, to }: { model: Parameters<typeof nodeAt>[0]; zoom: number[]; to: (path: number[]) => string }) {

@@ -12,6 +12,7 @@ import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
+import { COSTS } from "../text/words";
 import { bytes, count, exactBytes, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -43,7 +44,7 @@ function List({ route, summary }: ViewProps) {
     ...(by === "library" ? [] : [{ name: "Library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
-      title: "with what it called", cell: (row) => speech.value(pick(row.total[one])) })) : []),
+      title: COSTS[one].explained + ", with what it called", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${count(row.total[one]![1])}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
     by === "function" ? go(changed(route, { function: row.key }))

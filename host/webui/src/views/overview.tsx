@@ -2,6 +2,7 @@
 // What is large, who made it, since when: with links to where that is looked at.
 import { useAnswer } from "../data/ask";
 import type { Cost, Summary, Totals } from "../data/types";
+import { useUsage } from "../parts/strip";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, filterOf, question, type Route, toView } from "../state/route";
@@ -39,7 +40,7 @@ export function OverviewView({ route, summary }: ViewProps) {
         <Top route={route} by="function" cost="live" title="Who still has most at the end" />
         <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
       </div>
-      {answer.data && <Resident route={route} now={answer.data} />}
+      {answer.data && <Resident route={route} now={answer.data} summary={summary} />}
       <p class="faint">{count(summary.stacks)} different stacks.</p>
     </div>
   );
@@ -71,14 +72,16 @@ function Card({ route, cost, title, size, blocks, usable, note }: {
 interface Step { name: string; size: number; explained: string }
 
 // Why the process takes more than it asked for: each step has the one before it in it.
-function Resident({ route, now }: { route: Route; now: Summary }) {
+function Resident({ route, now, summary }: { route: Route; now: Summary; summary: Summary }) {
   const path = question({ ...route, parameters: new URLSearchParams() }, "address_map", { lifetime: "only_leaked", width: 1 });
   const answer = useAnswer<{ is_main_heap: boolean; start: number; end: number }>(now.holds === "sums" || now.restriction ? undefined : path);
+  const usage = useUsage(route, summary).data;
   const heap = answer.data?.is_main_heap ? answer.data.end - answer.data.start : 0;
   const steps: Step[] = [
     { name: "requested", size: now.live_bytes, explained: "what the program asked for and has not freed at the end" },
     { name: "usable", size: now.live_usable_bytes, explained: "what the allocator gave for that: sizes are rounded up" },
     { name: "heap span", size: heap, explained: "from the first to the last address that the main heap ever had: holes between blocks stay with the process" },
+    { name: "resident", size: usage?.resident_size?.at(-1) ?? 0, explained: "what page faults made resident of everything, also of code, stacks and mappings" },
   ].filter((step) => step.size > 0);
   const most = Math.max(1, ...steps.map((step) => step.size));
   if (now.restriction || steps.length < 2)
@@ -86,11 +89,11 @@ function Resident({ route, now }: { route: Route; now: Summary }) {
   return (
     <section aria-label="Why ps shows more">
       <h2>Why <code>ps</code> shows more</h2>
-      <table class="bar-table"><tbody>{steps.map((step) => <tr key={step.name}>
+      <table class="bar-table"><tbody>{steps.map((step) => <tr key={step.name} data-step={step.name} data-size={step.size}>
         <th scope="row">{step.name}</th><td class="number" title={exactBytes(step.size)}>{bytes(step.size)}</td>
         <td class="meter-cell"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * step.size / most} height="10" /></svg></td>
         <td class="wide faint">{step.explained}</td></tr>)}</tbody></table>
-      <p class="faint">Besides, the process has its program, its libraries, stacks and other mappings.</p>
+      <p class="faint">{usage?.resident_size ? "" : "What is resident was not recorded (--events heap,faults). "}Besides, the process has its program, its libraries, stacks and other mappings.</p>
     </section>
   );
 }

@@ -10,10 +10,11 @@ import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
 import { baseName, count, exactBytes, plain, share, shortName } from "../text/format";
+import { saveTable } from "../table/text";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
 
-const MOST_ROWS = 1500;
+const MOST_ROWS = 1500, OPENED = 100;
 
 // Along the biggest child, as long as it has most of its parent.
 function opened(model: Model): Set<string> {
@@ -22,6 +23,8 @@ function opened(model: Model): Set<string> {
   while (model.children[node]) {
     const child = model.first[node]!;
     if (model.columns.size[child]! * 2 < model.columns.size[node]!)
+      break;
+    if (model.depth[child]! > OPENED)
       break;
     node = child;
     open.add(pathOf(model, node).join("."));
@@ -85,11 +88,12 @@ export function TreeView({ route, summary }: ViewProps) {
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
         <Recursion route={route} />
+        <button type="button" title="the rows that are open" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
-            <thead><tr><th class="number">With calls</th><th class="number">Share</th><th class="number">Itself</th>
+            <thead><tr><th class="number">With calls</th><th class="number" title="of everything that matches">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {
