@@ -33,7 +33,7 @@ export function criteria({ page, view, count, programs, command, environment, br
 
   page("A1: one sum everywhere, for any filter and at any instant", async (page, go) => {
     const { thread_list: threads } = await data("summary");
-    for (const filter of ["", "size_min=150", `thread=${threads[0].thread}`, "alive_at=50%"]) {
+    for (const filter of ["", "size_min=1500", `thread=${threads[0].thread}`, "at=peak"]) {
       const query = filter && "&" + filter, live = await data(`call_tree?cost=live${query}`), all = await data(`call_tree?cost=allocated${query}`);
       const groups = await data(`allocation_groups?frames=none${query}`), sums = await data(`totals?by=library${query}`);
       const add = (values) => values.reduce((a, b) => a + b, 0);
@@ -43,7 +43,7 @@ export function criteria({ page, view, count, programs, command, environment, br
       const [cost, tree] = live.count ? ["live", live] : ["allocated", all];
       await go(cpp("flame", `cost=${cost}${query}`));
       assert.deepEqual(await total(page), [tree.size, tree.count], filter);
-      if (!filter.includes("alive"))
+      if (!filter.includes("at="))
         assert.equal(Number(await page.getAttribute(".strip", "data-end")), live.size, filter);
     }
   }, { of });
@@ -103,8 +103,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     const legend = await page.locator(".swatches li").allInnerTexts();
     assert.ok(legend.includes("program") && legend.some((name) => name.startsWith("libc.so")), legend.join());
     const button = page.getByRole("button", { name: "Save PNG" }), caption = await button.getAttribute("title");
-    const { duration_ns: duration } = await data("summary");
-    assert.match(caption, new RegExp(`^program \\(\\d+\\) · memory, allocated · in blocks · only size min 20 · of ${(duration / 1e6).toPrecision(3)} ms`));
+    assert.match(caption, /^program \(\d+\) · memory, allocated · in blocks · only size min 20 · of \d\S* \S+/);
     const [saved] = await Promise.all([page.waitForEvent("download"), button.click()]);
     assert.match(saved.suggestedFilename(), /^program-.*allocated.*blocks.*size-min-20.*\.png$/);
     const png = readFileSync(await saved.path());

@@ -25,7 +25,7 @@ __attribute__((noinline)) static void odd(int depth);
 
 __attribute__((noinline)) static void even(int depth)
 {
-    kept[many++] = malloc(100 + (size_t)depth);
+    kept[many++] = malloc(1000 + (size_t)depth);
     if (depth)
         odd(depth - 1);
     __asm__ volatile("");
@@ -33,7 +33,7 @@ __attribute__((noinline)) static void even(int depth)
 
 __attribute__((noinline)) static void odd(int depth)
 {
-    kept[many++] = malloc(200 + (size_t)depth);
+    kept[many++] = malloc(2000 + (size_t)depth);
     if (depth)
         even(depth - 1);
     __asm__ volatile("");
