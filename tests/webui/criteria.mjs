@@ -101,7 +101,9 @@ export function criteria({ page, view, count, programs, command, environment, br
   page("A7: the picture has a legend, and says metric, unit, filter and range where it is saved", async (page, go) => {
     await go(cpp("flame", "cost=allocated&ui.unit=count&size_min=20"));
     const legend = await page.locator(".swatches li").allInnerTexts();
-    assert.ok(legend.includes("program") && legend.some((name) => name.startsWith("libc.so")), legend.join());
+    assert.ok(legend.includes("program") && legend.some((name) => name.includes("libc.so")), legend.join());
+    const colours = await page.$$eval(".swatches rect", (all) => all.map((one) => one.getAttribute("fill")));
+    assert.equal(new Set(colours).size, colours.length);
     const button = page.getByRole("button", { name: "Save PNG" }), caption = await button.getAttribute("title");
     assert.match(caption, /^program \(\d+\) · memory, allocated · in blocks · only size min 20 · of \d\S* \S+/);
     const [saved] = await Promise.all([page.waitForEvent("download"), button.click()]);

@@ -198,10 +198,12 @@ function Legend({ model }: { model: Model }) {
       sums.set(model.columns.library[node]!, (sums.get(model.columns.library[node]!) ?? 0) + model.columns.self_size[node]!);
     return [...sums].filter(([library]) => library >= 0).sort((a, b) => b[1] - a[1]).slice(0, 8).map(([library]) => model.columns.strings[library]!);
   }, [model]);
-  const dark = isDark();
-  return <ul class="swatches" aria-label="Colours of libraries">{most.map((library) => <li key={library} title={plain(library)}>
-    <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={colourOf(library, dark)} /></svg>{baseName(library)}</li>)}
-    <li class="faint"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="none" stroke="currentColor" stroke-dasharray="2 2" /></svg>hatched: left out</li></ul>;
+  const dark = isDark(), same = new Map<string, string[]>();
+  for (const library of most)
+    same.set(colourOf(library, dark), [...(same.get(colourOf(library, dark)) ?? []), library]);
+  return <ul class="swatches" aria-label="Colours of libraries">{[...same].map(([colour, libraries]) => <li key={colour} title={plain(libraries.join(", "))}>
+    <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={colour} /></svg>{libraries.map(baseName).join(", ")}</li>)}
+    {model.columns.left_out && <li class="faint"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="none" stroke="currentColor" stroke-dasharray="2 2" /></svg>hatched: left out</li>}</ul>;
 }
 
 function said(model: Model, box: Box, speech: Speech, whole: number): string {
