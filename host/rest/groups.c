@@ -14,7 +14,7 @@
 
 #define HALF(name)                                                                                                     \
     name ".min_timestamp " name ".max_timestamp " name ".interval " name ".allocated_count " name                      \
-         ".leaked_count " name ".size"
+         ".leaked_count " name ".leaked_size " name ".size"
 
 const struct hs_rest_parameter hs_groups_parameters[] = {
     {.name = "sort_by",
@@ -55,6 +55,8 @@ static uint64_t half_key(const struct hs_total *total, const char *word)
         return total->last_time - total->first_time;
     if (!strcmp(word, "allocated_count"))
         return total->allocated_count;
+    if (!strcmp(word, "leaked_size"))
+        return total->live_bytes;
     return !strcmp(word, "leaked_count") ? total->live_count : total->allocated_bytes;
 }
 

@@ -212,6 +212,7 @@ class Model:
             return {"min_timestamp": lambda: group.first, "max_timestamp": lambda: group.last,
                     "interval": lambda: group.interval, "allocated_count": lambda: group.count,
                     "leaked_count": lambda: group.leaked, "size": lambda: group.size,
+                    "leaked_size": lambda: sum(row.size for row in group.rows if row.freed is None),
                     "max_total_usage_first_seen_at": group.largest_usage_time}[member]()
         return sorted(matched, key=lambda stack: (value(stack), stack), reverse=order == "dsc"), matched
 

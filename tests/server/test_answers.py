@@ -14,7 +14,7 @@ import trace_events  # noqa: E402
 import trace_file  # noqa: E402
 
 GROUP_KEYS = [f"{half}.{member}" for half in ("only_matched", "all") for member in (
-    "min_timestamp", "max_timestamp", "interval", "allocated_count", "leaked_count", "size")]
+    "min_timestamp", "max_timestamp", "interval", "allocated_count", "leaked_count", "leaked_size", "size")]
 GROUP_KEYS.append("all.max_total_usage_first_seen_at")
 
 

@@ -34,7 +34,7 @@ export async function serve(...words) {
 
 export function launch() {
   return chromium.launch({ executablePath: process.env.HEAPSONDE_TEST_BROWSER ?? "/usr/bin/chromium",
-                           args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+                           args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--renderer-process-limit=3"] });
 }
 
 // `refused`: statuses that the test makes happen.

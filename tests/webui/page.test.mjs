@@ -8,13 +8,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { axe, launch, open, serve, settled } from "./browser.mjs";
+import { criteria } from "./criteria.mjs";
+import { failures } from "./failures.mjs";
+import { numbers } from "./numbers.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
-        HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource } = process.env;
+        HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
 const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "maps",
                "statics", "recording", "export"];
 const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-"));
 let browser, server, hostile, id, hostileId;
+// Recorded programs, and what else the tests of criteria.mjs look at.
+const programs = { views: VIEWS, folder };
 
 const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 const inFolder = (name) => join(folder, name);
@@ -35,6 +40,16 @@ function recordHostile() {
   return record(inFolder("hostile.dat"), [binary, "<script>window.hacked=2</script>"]);
 }
 
+// Python without debug information, and a program in C++.
+async function recordPrograms() {
+  const words = "import json\nkept = [json.dumps([{'n': i, 's': str(i)} for i in range(3000)]) for _ in range(4)]\n";
+  programs.binary = inFolder("program");
+  execFileSync("g++", ["-g", "-O1", cppSource, "-o", programs.binary, "-lpthread"]);
+  programs.server = await serve(record(inFolder("python.dat"), ["/usr/bin/python3", "-c", words]), record(inFolder("program.dat"), [programs.binary]));
+  for (const row of await programs.server.json("/list"))
+    programs[row.executable.endsWith("program") ? "cpp" : "python"] = row.id;
+}
+
 before(async () => {
   execFileSync(makeTrace, ["random", inFolder("random.dat"), program, "5", "4000", "1"]);
   browser = await launch();
@@ -42,12 +57,15 @@ before(async () => {
   hostile = await serve(recordHostile());
   [{ id }] = await server.json("/list");
   [{ id: hostileId }] = await hostile.json("/list");
+  await recordPrograms();
+  Object.assign(programs, { random: server, randomId: id, hostile, hostileId });
 });
 
 after(async () => {
   await browser?.close();
   await server?.stop();
   await hostile?.stop();
+  await programs.server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -327,30 +345,7 @@ page("a wrong filter is said in the server's words, where it is used", async (pa
   assert.ok(await page.locator(".rail a").count() > 10);
 }, { refused: [400] });
 
-// Each endpoint refuses, is cut, and answers nonsense: its part of the page says so, the rest works, Retry works.
-const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview", call_tree: "flame", allocation_groups: "stacks", allocations: "blocks",
-                    recording: "recording", timeline_by: "timeline", generations: "generations", address_map: "maps" };
-for (const [endpoint, name] of Object.entries(ENDPOINTS))
-  page(`${endpoint} fails`, async (page, go) => {
-    const pattern = (url) => url.pathname.endsWith("/" + endpoint);
-    for (const failure of ["500", "cut", "nonsense"]) {
-      await page.route(pattern, (route) => failure === "cut" ? route.abort() : route.fulfill(failure === "500"
-        ? { status: 500, contentType: "text/plain", body: "it went wrong\n" } : { status: 200, contentType: "application/json", body: '{"half":' }));
-      await page.goto("about:blank");
-      await page.goto(server.address + "/" + view(name));
-      await page.waitForSelector("main [role=alert]");
-      const said = await page.locator("main [role=alert]").first().innerText();
-      assert.match(said, failure === "500" ? /it went wrong/ : failure === "cut" ? /does not answer/ : /no JSON/);
-      assert.ok(await page.locator(".rail a").count() > 10);
-      await page.unroute(pattern);
-      while (await page.locator("main [role=alert]").count()) {
-        const left = await page.locator("main [role=alert]").count();
-        await page.locator("main [role=alert] button", { hasText: "Retry" }).first().click();
-        await page.waitForFunction((before) => document.querySelectorAll("main [role=alert]").length < before, left);
-      }
-      await settled(page);
-    }
-  }, { refused: [500] });
+failures({ page, view, programs, inFolder, browser: () => browser });
 
 page("names out of a trace do nothing", async (page, go) => {
   for (const name of VIEWS) {
@@ -369,14 +364,15 @@ page("names out of a trace do nothing", async (page, go) => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
 }, { of: () => hostile });
 
-for (const theme of ["light", "dark"])
+// What is dark differs in its colours alone.
+for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]])
   page(`axe finds nothing (${theme})`, async (page, go) => {
     const source = readFileSync(axe(), "utf8");
     const found = [];
     for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
       await go(name);
       await page.evaluate(source);
-      const { violations } = await page.evaluate(() => axe.run());
+      const { violations } = await page.evaluate((only) => axe.run(only ? { runOnly: only } : {}), rules);
       found.push(...violations.map(({ id: rule, nodes }) => `${name}: ${rule}: ${nodes[0].html} ${nodes[0].failureSummary}`));
     }
     assert.deepEqual(found, []);
@@ -527,6 +523,9 @@ test("every export that is offered is there", async () => {
     await context.close();
   }
 });
+
+numbers({ view, count, programs, inFolder, browser: () => browser });
+criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {
   const { page, context } = await open(browser, server);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The frame of all pages: what is looked at above, the views at the side, the view, and how the same is asked elsewhere.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { type Answer, keepsAnswers, useAnswer } from "./data/ask";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
@@ -21,6 +21,16 @@ function App() {
   const list = useAnswer<ListRow[]>("/list", slow);
   const reading = list.data?.some((row) => row.progress) ?? false;
   useEffect(() => setSlow(reading ? 700 : list.problem && list.problem.status === 0 ? 3000 : 0), [reading, list.problem]);
+  const lost = useRef(false);
+  useEffect(() => {
+    addEventListener(DOUBTED, list.retry);
+    return () => removeEventListener(DOUBTED, list.retry);
+  }, []);
+  useEffect(() => {
+    if (lost.current && !list.problem && !list.loading)
+      dispatchEvent(new Event(BACK));
+    lost.current = !!list.problem || (lost.current && list.loading);
+  }, [list.problem, list.loading]);
   // A token in the address has done its work.
   useEffect(() => {
     if (location.search)
@@ -44,7 +54,7 @@ function App() {
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <Head route={route} list={list} row={row} />
-      {!route.trace ? <TracesView answer={list} />
+      {!route.trace ? <TracesView answer={list} route={route} />
         : row ? <Trace route={{ ...route, trace: row.id }} row={row} key={row.id} />
           : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
             {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">It has {rows.length} others.</a></>}</p>}</Pane></main>}
@@ -87,7 +97,7 @@ function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row
       {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
       <span class="gap" />
-      <label class="theme">Theme <select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
+      <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
         {THEMES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
     </header>
@@ -100,9 +110,16 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
   keepsAnswers.now = !row.growing;
   const answer = useAnswer<Summary>(path);
   const view = VIEWS.find((one) => one.name === route.view) ?? VIEWS[0]!;
+  const rail = useRef<HTMLElement>(null);
+  // On a narrow screen the views are a line that scrolls.
+  useEffect(() => {
+    const line = rail.current!, now = line.querySelector<HTMLElement>("[aria-current]");
+    if (now)
+      line.scrollLeft = now.offsetLeft - (line.clientWidth - now.offsetWidth) / 2;
+  }, [view]);
   return (
     <div class="frame">
-      <nav class="rail" aria-label="Views">
+      <nav class="rail" aria-label="Views" ref={rail}>
         {VIEWS.map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
           {one.blocks && row.holds === "sums" ? <span class="off" title="This trace holds sums of stacks, no single blocks">{one.title}</span>

@@ -2,10 +2,11 @@
 // The flame graph: a canvas as high as its pane, which scrolls inside; keys and the mouse do the same.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { high } from "../parts/high";
+import { hover, useHover } from "../parts/hover";
 import { Menu, type MenuItem } from "../parts/menu";
 import { baseName, bytes, count, exactBytes, plain, share } from "../text/format";
-import { theme } from "./colours";
-import { findHits, leftOutOf, libraryOf, type Model, nameOf, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
+import { colourOf, isDark, theme } from "./colours";
+import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
 import { type Box, boxAt, levels, paint, type Picture, ROW } from "./paint";
 
 export interface Speech { unit: Unit; value: (value: number) => string; thing: string }
@@ -18,23 +19,33 @@ interface Props {
   search: string;
   flame: boolean;
   label: string;
-  onZoom: (path: number[]) => void;
+  chosen?: number[];  // where the address keeps it; else the picture does
+  step?: number;      // to the next place that matches, or back where it is less than before
+  onZoom: (path: number[], chosen?: number[]) => void;
+  onChoose?: (path: number[]) => void;
   actions: (model: Model, node: number) => MenuItem[];
 }
 
-export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom, actions }: Props) {
+export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions }: Props) {
   const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
-  const [over, setOver] = useState<{ box: Box; x: number; y: number } | undefined>();
-  const [selected, select] = useState(-1);
-  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
+  // Boxes are of the tree that was drawn then; another one has others.
+  const [pointed, setOver] = useState<{ of: Model; box: Box; x: number; y: number } | undefined>();
+  const [own, setOwn] = useState({ of: model, node: -1 });
+  const selected = chosen ? (chosen.length ? nodeAt(model, chosen) : -1) : own.of === model ? own.node : -1;
+  const hovered = useHover();
+  const [opened, setMenu] = useState<{ of: Model; node: number; x: number; y: number } | undefined>();
+  const over = pointed?.of === model ? pointed : undefined, menu = opened?.of === model ? opened : undefined;
   const [, redraw] = useState(0);
   const root = nodeAt(model, zoom);
   const hits = useMemo(() => findHits(model, search), [model, search]);
   const height = levels({ model, zoom: root }) * ROW;
 
+  const select = (node: number): void => onChoose ? onChoose(pathOf(model, node)) : setOwn({ of: model, node });
+  const marked = useMemo(() => hovered === undefined ? -1 : model.columns.strings.indexOf(hovered), [hovered, model]);
+
   const picture = (): Picture => ({
-    model, unit: speech.unit, zoom: root, ...size, scroll: pane.current?.scrollTop ?? 0, flame, hits, selected,
+    model, unit: speech.unit, zoom: root, ...size, scroll: pane.current?.scrollTop ?? 0, flame, hits, selected, marked,
     over: over && !over.box.leftOut ? over.box.node : -1,
   });
 
@@ -55,7 +66,28 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
     };
   }, []);
 
-  useEffect(() => select(-1), [model]);
+  useEffect(() => () => hover(undefined), []);
+
+  // Through the places that match, in the order of the picture.
+  const placed = useRef(place);
+  useEffect(() => {
+    if (place === placed.current)
+      return;
+    const way = (place ?? 0) < (placed.current ?? 0) ? -1 : 1;
+    placed.current = place;
+    const to = hits && nextHit(model, hits, root, selected, way);
+    if (to)
+      select(to);
+  }, [place, hits]);
+
+  // What is chosen is in sight.
+  useLayoutEffect(() => {
+    if (selected < 0 || !pane.current)
+      return;
+    const row = (flame ? levels({ model, zoom: root }) - 1 - model.depth[selected]! : model.depth[selected]!) * ROW;
+    if (row < pane.current.scrollTop || row + ROW > pane.current.scrollTop + size.height)
+      pane.current.scrollTop = row - size.height / 2;
+  }, [selected, size.height]);
 
   // The zoomed box is in sight; a flame grows upwards from its root.
   useLayoutEffect(() => {
@@ -75,7 +107,9 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
       element.style.height = size.height + "px";
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    element.dataset.boxes = String(paint(context, picture(), theme()));
+    const painted = paint(context, picture(), theme());
+    element.dataset.boxes = String(painted.boxes);
+    element.dataset.marked = String(painted.marked);
     element.dataset.ready = String(model.count);
   };
   useLayoutEffect(draw);
@@ -84,7 +118,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
     const box = canvas.current!.getBoundingClientRect();
     return boxAt(picture(), event.clientX - box.left, event.clientY - box.top);
   };
-  const zoomTo = (node: number): void => onZoom(pathOf(model, node));
+  const zoomTo = (node: number): void => onZoom(pathOf(model, node), pathOf(model, node));
 
   const step = (event: KeyboardEvent): void => {
     const from = selected < 0 ? root : selected;
@@ -102,15 +136,16 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
     else if (event.key === "Enter")
       zoomTo(from);
     else if (event.key === "Escape")
-      onZoom(zoom.slice(0, -1));
+      zoom.length ? onZoom(zoom.slice(0, -1)) : onChoose?.([]);
     else if (event.key === "." || event.key === "ContextMenu") {
       const box = pane.current!.getBoundingClientRect();
-      setMenu({ node: from, x: box.left + 40, y: box.top + 40 });
+      setMenu({ of: model, node: from, x: box.left + 40, y: box.top + 40 });
     } else
       return;
     event.preventDefault();
     event.stopPropagation();
-    select(to);
+    if (event.key.startsWith("Arrow"))
+      select(to);
   };
 
   const shown = over?.box ?? (selected >= 0 ? { node: selected, leftOut: 0 } as Box : undefined);
@@ -123,27 +158,29 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
           <canvas ref={canvas}
                   onMouseMove={(event) => {
                     const box = at(event);
-                    setOver(box && { box, x: event.clientX, y: event.clientY });
+                    setOver(box && { of: model, box, x: event.clientX, y: event.clientY });
+                    hover(box && !box.leftOut && box.node ? nameOf(model, box.node) : undefined);
                   }}
-                  onMouseLeave={() => setOver(undefined)}
+                  onMouseLeave={() => (setOver(undefined), hover(undefined))}
                   onClick={(event) => {
                     const box = at(event);
                     if (box && event.altKey && box.node && !box.leftOut)
                       actions(model, box.node).find((item) => item.hides)?.run();
                     else if (box)
-                      zoomTo(box.node), select(box.node);
+                      zoomTo(box.node), setOwn({ of: model, node: box.node });
                   }}
                   onContextMenu={(event) => {
                     const box = at(event);
                     event.preventDefault();
                     if (box && !box.leftOut)
-                      select(box.node), setMenu({ node: box.node, x: event.clientX, y: event.clientY });
+                      setMenu({ of: model, node: box.node, x: event.clientX, y: event.clientY });
                   }} />
         </div>
       </div>
       <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole)}</p>
-      {hits && <p class="hits" data-hits={hits.count} data-sum={hits.bytes}>
-        {hits.count ? <>{count(hits.count)} boxes match; together {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
+      <Legend model={model} />
+      {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes} data-at={selected}>
+        {hits.count ? <>{count(hits.count)} boxes match (Enter: the next one); together {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
           {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "nothing in this picture matches"}
       </p>}
       {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} />}
@@ -151,6 +188,22 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, onZoom
                      close={() => (setMenu(undefined), pane.current?.focus())} />}
     </div>
   );
+}
+
+// Whose colours are in the picture, those with most of their own first.
+function Legend({ model }: { model: Model }) {
+  const most = useMemo(() => {
+    const sums = new Map<number, number>();
+    for (let node = 1; node < model.count; node++)
+      sums.set(model.columns.library[node]!, (sums.get(model.columns.library[node]!) ?? 0) + model.columns.self_size[node]!);
+    return [...sums].filter(([library]) => library >= 0).sort((a, b) => b[1] - a[1]).slice(0, 8).map(([library]) => model.columns.strings[library]!);
+  }, [model]);
+  const dark = isDark(), same = new Map<string, string[]>();
+  for (const library of most)
+    same.set(colourOf(library, dark), [...(same.get(colourOf(library, dark)) ?? []), library]);
+  return <ul class="swatches" aria-label="Colours of libraries">{[...same].map(([colour, libraries]) => <li key={colour} title={plain(libraries.join(", "))}>
+    <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={colour} /></svg>{libraries.map(baseName).join(", ")}</li>)}
+    {model.columns.left_out && <li class="faint"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="none" stroke="currentColor" stroke-dasharray="2 2" /></svg>hatched: left out</li>}</ul>;
 }
 
 function said(model: Model, box: Box, speech: Speech, whole: number): string {

@@ -93,6 +93,22 @@ export function stackOf(model: Model, node: number): string[] {
   return names;
 }
 
+function within(model: Model, node: number, root: number): boolean {
+  while (model.depth[node]! > model.depth[root]!)
+    node = model.columns.parent[node]!;
+  return node === root;
+}
+
+// The next hit below `root` after `from`, or before it; after the last one the first. 0: none.
+export function nextHit(model: Model, hits: Hits, root: number, from: number, way: 1 | -1): number {
+  for (let i = 1, at = Math.max(0, from) + way; i <= model.count; i++, at += way) {
+    const node = (at % model.count + model.count) % model.count;
+    if (hits.is[node] && within(model, node, root))
+      return node;
+  }
+  return 0;
+}
+
 // What is searched for: text in a name in either case, /expression/, lib:TEXT, file:TEXT; several with commas.
 export function matcher(search: string): ((model: Model, node: number) => boolean) | undefined {
   const tests = search.split(",").map((word) => word.trim()).filter(Boolean).map((word) => {
@@ -111,6 +127,21 @@ export function matcher(search: string): ((model: Model, node: number) => boolea
     return (model: Model, node: number) => of(model, node).toLowerCase().includes(text);
   });
   return tests.length ? (model, node) => tests.some((test) => test(model, node)) : undefined;
+}
+
+// The filter that lets those stacks through which have a match; undefined: no one filter does.
+export function searchFilter(search: string): [name: string, value: string] | undefined {
+  const words = search.split(",").map((word) => word.trim()).filter(Boolean);
+  const of = words[0]?.startsWith("lib:") ? "library" : words[0]?.startsWith("file:") ? "source_regex" : "function_regex";
+  const texts = words.map((word) => word.replace(/^(lib|file):/, ""));
+  if (!words.length || words.some((word) => (word.startsWith("lib:") ? "library" : word.startsWith("file:") ? "source_regex" : "function_regex") !== of))
+    return undefined;
+  if (of === "library")
+    return texts.length === 1 && !texts[0]!.startsWith("/") ? [of, `*${texts[0]}*`] : undefined;
+  return [of, texts.map((text) => {
+    const expression = /^\/(.+)\/(i?)$/.exec(text);
+    return expression ? `(?${expression[2]}:${expression[1]})` : `(?i:${text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")})`;
+  }).join("|")];
 }
 
 export interface Hits { is: Uint8Array; count: number; bytes: number; blocks: number }

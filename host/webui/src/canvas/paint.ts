@@ -13,6 +13,7 @@ export interface Picture {
   model: Model; unit: Unit; zoom: number; width: number; height: number; scroll: number;
   flame: boolean; // the root below
   hits: Hits | undefined; selected: number; over: number;
+  marked: number; // the string that is pointed at, somewhere
 }
 
 // Visits the boxes from the top level on; those of one level from the left.
@@ -119,16 +120,18 @@ function cut(context: CanvasRenderingContext2D, text: string, room: number): str
   return text;
 }
 
-export function paint(context: CanvasRenderingContext2D, picture: Picture, theme: Theme): number {
+export interface Painted { boxes: number; marked: number }
+
+export function paint(context: CanvasRenderingContext2D, picture: Picture, theme: Theme): Painted {
   const { model, zoom } = picture;
-  let drawn = 0;
+  let drawn = 0, marks = 0;
   context.clearRect(0, 0, picture.width, picture.height);
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
   layOut(picture, (box) => {
     const y = top(picture, box.depth), wide = Math.max(NARROW, box.width - (box.width > 3 ? 1 : 0));
     drawn++;
-    const faded = picture.hits && !picture.hits.is[box.node];
+    const faded = picture.hits?.count && !picture.hits.is[box.node];
     context.globalAlpha = faded ? 0.35 : model.depth[box.node]! < model.depth[zoom]! && !box.leftOut ? 0.6 : 1;
     if (box.leftOut) {
       context.fillStyle = hatching(context, theme);
@@ -142,8 +145,10 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
       context.lineWidth = 2;
       context.strokeRect(box.x + 1, y + 1, wide - 2, ROW - 3);
     }
-    if ((box.node === picture.selected || box.node === picture.over) && !box.leftOut) {
+    const pointed = box.node && picture.marked >= 0 && model.columns.name[box.node] === picture.marked;
+    if ((box.node === picture.selected || box.node === picture.over || pointed) && !box.leftOut) {
       context.globalAlpha = 1;
+      marks += pointed ? 1 : 0;
       context.strokeStyle = theme.text;
       context.lineWidth = box.node === picture.selected ? 2 : 1;
       context.strokeRect(box.x + 0.5, y + 0.5, Math.max(1, wide - 1), ROW - 2);
@@ -155,5 +160,5 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
     }
   });
   context.globalAlpha = 1;
-  return drawn;
+  return { boxes: drawn, marked: marks };
 }

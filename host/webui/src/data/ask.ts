@@ -40,6 +40,8 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
   try {
     const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
     const text = await answer.text();
+    if (answer.status === 401)
+      doubt(path);
     if (!answer.ok)
       throw new Refusal(answer.status, text.trim() || answer.statusText);
     try {
@@ -48,12 +50,31 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
       throw new Refusal(0, "the answer is no JSON; it may have been cut off on its way");
     }
   } catch (problem) {
+    if (problem instanceof TypeError && !signal.aborted)
+      doubt(path);
     if (problem instanceof TypeError)
       throw new Refusal(0, "the server does not answer; it may have been stopped");
     throw problem;
   } finally {
     next();
   }
+}
+
+// The list tells whether it is the server, or this answer alone. What the server did not answer is asked again when it is back.
+export const DOUBTED = "server-doubted", BACK = "server-back";
+
+function doubt(path: string): void {
+  if (path !== "/list")
+    dispatchEvent(new Event(DOUBTED));
+}
+
+export function useBack(problem: Refusal | undefined, again: () => void): void {
+  useEffect(() => {
+    if (problem?.status !== 0)
+      return;
+    addEventListener(BACK, again);
+    return () => removeEventListener(BACK, again);
+  }, [problem]);
 }
 
 export interface Answer<T> {
@@ -124,6 +145,7 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
     const timer = setTimeout(() => again((before) => before + 1), every);
     return () => clearTimeout(timer);
   }, [every, round, state]);
+  useBack(state.problem, () => again((before) => before + 1));
   return { data: state.data, of: state.of, problem: state.problem, loading: state.loading,
            retry: () => again((before) => before + 1) };
 }

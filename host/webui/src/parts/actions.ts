@@ -2,15 +2,22 @@
 // What can be done with a function, wherever it is shown.
 import { type Model, nameOf, pathOf, stackOf } from "../canvas/model";
 import { changed, exactly, go, type Route, toView } from "../state/route";
+import { isUnnamed } from "../text/format";
 import { copy, type MenuItem } from "./menu";
 
 export function functionActions(route: Route, name: string): MenuItem[] {
   return [
     { name: "Its callers and callees", run: () => go(toView(route, "functions", { function: name })) },
+    ...(isUnnamed(name) ? [] : throughIt(route, name)),
+    { name: "Copy the name", run: () => copy(name) },
+  ];
+}
+
+function throughIt(route: Route, name: string): MenuItem[] {
+  return [
     { name: "Only stacks through it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
     { name: "Without stacks through it (Alt-click)", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
     { name: "Its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
-    { name: "Copy the name", run: () => copy(name) },
   ];
 }
 

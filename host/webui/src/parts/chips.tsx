@@ -6,13 +6,16 @@ import { address, changed, filterOf, go, isFilter, type Route } from "../state/r
 import { plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
 
+// Places in a tree that another filter changes.
+const PLACES = new Set(["ui.zoom", "ui.sel"]);
+
 function without(route: Route, name: string, value: string): Route {
   const parameters = new URLSearchParams();
   let gone = false;
   for (const [other, given] of route.parameters)
     if (!gone && other === name && given === value)
       gone = true;
-    else if (other !== "ui.zoom")
+    else if (!PLACES.has(other))
       parameters.append(other, given);
   return { ...route, parameters };
 }
@@ -23,7 +26,7 @@ export function Chips({ route, threads }: { route: Route; threads: { thread: num
   const nothing = (): Route => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
-      if (!isFilter(name) && name !== "ui.zoom")
+      if (!isFilter(name) && !PLACES.has(name))
         parameters.append(name, value);
     return { ...route, parameters };
   };
@@ -74,7 +77,7 @@ function Editor({ route, close }: { route: Route; close: () => void }) {
   const apply = (): void => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
-      if (!isFilter(name) && name !== "ui.zoom")
+      if (!isFilter(name) && !PLACES.has(name))
         parameters.append(name, value);
     for (const [name, value] of Object.entries(values))
       for (const one of value.split("\n"))

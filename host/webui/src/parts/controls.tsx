@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Switches of what is looked at: they are links to the address with that choice.
 import type { Cost, EventsKind, Summary } from "../data/types";
-import { bytes, count, duration } from "../text/format";
+import { bytes, count, duration, plain } from "../text/format";
 import type { Speech } from "../canvas/flame";
-import { COSTS, EVENTS } from "../text/words";
-import { address, changed, type Changes, type Route } from "../state/route";
+import { COSTS, EVENTS, filterName } from "../text/words";
+import { address, changed, type Changes, filterOf, type Route } from "../state/route";
 
 export function Choice({ label, choices, now, to }: {
   label: string; now: string; to: (value: string) => string;
@@ -31,6 +31,15 @@ export function lookedAt(route: Route, summary: Summary): Looked {
   const value = unit === "count" ? (n: number) => `${count(n)} ${events.thing}`
     : events.unit === "bytes" ? bytes : events.unit === "nanoseconds" ? duration : (n: number) => count(n);
   return { events, cost, speech: { unit, value, thing: events.thing } };
+}
+
+// Why there is nothing to see, and what to do.
+export function Nothing({ route, summary }: { route: Route; summary: Summary }) {
+  const { events, cost } = lookedAt(route, summary);
+  const what = events.costs.length > 1 ? `${events.thing} ${COSTS[cost].were}` : events.thing;
+  const filter = [...filterOf(route)];
+  return filter.length ? <p class="empty">No {what} match the filter: {filter.map(([name, value]) => `${filterName(name)} ${plain(value)}`).join(", ")}. Remove a part of it, or choose others above.</p>
+    : <p class="empty">The trace has no {what}. Choose others above.</p>;
 }
 
 export function Recursion({ route }: { route: Route }) {

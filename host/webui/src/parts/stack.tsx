@@ -4,6 +4,7 @@ import { useAnswer } from "../data/ask";
 import type { Frame } from "../data/types";
 import { address, question, type Route, toView } from "../state/route";
 import { baseName, plain, shortName } from "../text/format";
+import { hovers, useHover } from "./hover";
 import { copy } from "./menu";
 import { Pane } from "./pane";
 
@@ -33,6 +34,7 @@ export function shortStack(frames: Frame[]): string {
 
 export function Stack({ route, id, title }: { route: Route; id: number; title: string }) {
   const path = question(route, `backtrace/${id}`, {}, false);
+  const hovered = useHover();
   const answer = useAnswer<{ frames?: Frame[]; backtrace?: Frame[] } | Frame[]>(path);
   return (
     <section class="stack" aria-label={title}>
@@ -47,7 +49,7 @@ export function Stack({ route, id, title }: { route: Route; id: number; title: s
               <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.address_s).join("\n") + "\n")}>Copy</button>
             </p>
             <ol class="frames">
-              {frames.map((frame, i) => <li key={i} class={frame.is_inline ? "inlined" : ""}>
+              {frames.map((frame, i) => <li key={i} class={(frame.is_inline ? "inlined" : "") + (frame.function && frame.function === hovered ? " hovered" : "")} {...hovers(frame.function)}>
                 {frame.function ? <a href={address(toView(route, "functions", { function: frame.function }))} title={plain(frame.function)}>{shortName(frame.function)}</a>
                   : <span>{frameText(frame)}</span>}
                 <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && `${baseName(frame.source)}${frame.line ? ":" + frame.line : ""}`}</span>

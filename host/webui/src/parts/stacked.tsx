@@ -4,7 +4,8 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isDark, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import { address, changed, exactly, question, type Route, toView } from "../state/route";
-import { baseName, bytes, duration, plain, shortName } from "../text/format";
+import { line, save } from "../table/text";
+import { baseName, bytes, duration, exactBytes, plain, shortName } from "../text/format";
 import { Choice } from "./controls";
 import { Pane } from "./pane";
 
@@ -87,10 +88,12 @@ function Layers({ data, wide, over, setOver, route }: {
         }}
         onPointerLeave={() => setOver(undefined)} />
       <figcaption>{at === undefined ? "the most of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; together at most {bytes(most)}, when an interval ends</figcaption>
+      <p class="tools"><button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
+        ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>
         {data.series.map((series, i) => <li key={i}>
           <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={COLOURS[i % COLOURS.length]} /></svg>
-          <a href={filterFor(route, data.by, series)} title={plain(series.key)}>{nameOf(data.by, series)}</a> <span class="number">{value(series.size)}</span></li>)}
+          <a href={filterFor(route, data.by, series)} title={plain(series.key)}>{nameOf(data.by, series)}</a> <span class="number" title={exactBytes(at === undefined ? Math.max(...series.size) : series.size[at]!)}>{value(series.size)}</span></li>)}
         <li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="#888" /></svg> the rest <span class="number">{value(data.rest.size)}</span></li>
       </ul>
     </figure>

@@ -2,14 +2,14 @@
 // The heap over the whole time, on every page: what was marked, the peak, and a range that is chosen by drawing over it.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
-import { useAnswer } from "../data/ask";
+import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
-import { changed, filterOf, go, question, type Route } from "../state/route";
+import { address, changed, filterOf, go, question, type Route } from "../state/route";
 import { bytes, count, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 
 const HIGH = 72;
-const TIMES = ["from", "to", "alive_at", "alive_at_2"];
+const TIMES = ["from", "to", "alive_at", "alive_at_2", "at"];
 
 export function readTime(text: string | null, end: number): number | undefined {
   if (!text)
@@ -48,7 +48,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
-  const chosen = TIMES.map((name) => readTime(route.parameters.get(name), end)).filter((time) => time !== undefined) as number[];
+  const chosen = TIMES.map((name) => route.parameters.get(name) === "peak" ? summary.peak_time_ns : readTime(route.parameters.get(name), end)).filter((time) => time !== undefined) as number[];
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
     const ratio = devicePixelRatio || 1, colours = theme();
@@ -110,7 +110,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     event.preventDefault();
   };
   return (
-    <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : data ? "ready" : "loading"}>
+    <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : data ? "ready" : "loading"} data-end={data?.end_size.at(-1)}>
       <div class="strip-pane">
         <canvas ref={canvas} tabIndex={0} role="application" aria-label={`Heap over ${duration(end)}; at most ${bytes(summary.peak_bytes)} after ${duration(summary.peak_time_ns)}. Arrow keys move a range, with Shift its end.`}
           onKeyDown={key}
@@ -132,8 +132,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
         {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
           : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {count(data.allocated_count[bucket]!)} blocks;
             {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
-          : <><span>0 s</span><span>peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}
-            {summary.marks.length ? `; ${count(summary.marks.length)} marks` : ""}</span><span>{duration(end)}</span></>}
+          : <><span>0 s</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
       </p>
       {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
         <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>
@@ -143,6 +142,37 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>}
     </section>
   );
+}
+
+// The instants that are looked at most: what was there then is one click away.
+function Instants({ route, summary }: { route: Route; summary: Summary }) {
+  const usage = useUsage(route, summary), resident = highest(usage.data, summary);
+  const to = (changes: Record<string, string | undefined>): string => {
+    const cleared = Object.fromEntries([...TIMES, "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
+    return address(changed(route, { ...cleared, ...changes }));
+  };
+  return <span class="instants">
+    <a href={to({ cost: "peak" })} title="blocks that were there when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
+    {resident && summary.holds !== "sums" && <a href={to({ at: filterTime(resident.time), cost: "allocated" })} title="blocks that were there when most of the process was resident">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
+    <a href={to({ cost: "live" })} title="blocks that were not freed until the end">{bytes(summary.live_bytes)} at the end</a>
+    {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
+    {summary.marks.length ? <span>{count(summary.marks.length)} marks</span> : null}
+  </span>;
+}
+
+interface Usage { interval_ns: number; resident_size: number[] | null }
+
+export function useUsage(route: Route, summary: Summary): Answer<Usage> {
+  const faults = summary.events.some((kind) => kind.name === "faults" && !kind.absence);
+  const path = question({ ...route, parameters: new URLSearchParams() }, "timeline_usage", { width: 1000 });
+  return useAnswer<Usage>(faults ? path : undefined);
+}
+
+// When most was resident, as far as page faults tell.
+function highest(usage: Usage | undefined, summary: Summary): { time: number; size: number } | undefined {
+  const sizes = usage?.resident_size ?? [];
+  const size = Math.max(0, ...sizes);
+  return usage && size ? { time: Math.min(summary.duration_ns, (sizes.indexOf(size) + 1) * usage.interval_ns), size } : undefined;
 }
 
 function drawHeap(context: CanvasRenderingContext2D, data: Timeline, end: number, wide: number, colour: string): void {

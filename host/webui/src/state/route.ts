@@ -46,6 +46,9 @@ export type Changes = Record<string, string | undefined>;
 
 export function changed(route: Route, changes: Changes, view = route.view): Route {
   const parameters = new URLSearchParams(route.parameters);
+  // What is chosen is a place in the tree, as the zoom is.
+  if ("ui.zoom" in changes)
+    parameters.delete("ui.sel");
   for (const [name, value] of Object.entries(changes))
     if (value === undefined || value === "")
       parameters.delete(name);

@@ -3,8 +3,9 @@
 // scaled; keys and the wheel are exact.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refusal } from "../data/ask";
+import { ask, Refusal, useBack } from "../data/ask";
 import { high } from "../parts/high";
+import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
 import { count } from "../text/format";
 import { line, save, textOf } from "./text";
@@ -28,6 +29,7 @@ interface Props<Row> {
   onSort: (sort: string, order: string) => void;
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
+  functionOf?: (row: Row) => string; // what a row is about, which other parts of the page mark
   empty: ComponentChildren;
 }
 
@@ -35,6 +37,7 @@ const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20, SAVED = 1000;
 
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
+  const hovered = useHover();
   const [top, setTop] = useState(0); // the first row in sight
   const [visible, setVisible] = useState(20);
   // The last good rows stay until those of another question are there.
@@ -42,6 +45,7 @@ export function Table<Row>(props: Props<Row>) {
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [round, again] = useState(0);
   const [at, setAt] = useState(0);
+  useBack(problem, () => again((before) => before + 1));
   const whole = props.ask(0, PAGE);
 
   const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
@@ -129,7 +133,8 @@ export function Table<Row>(props: Props<Row>) {
   for (let i = first; i < last && i < rows; i++) {
     const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
     list.push(
-      <tr key={i} aria-rowindex={i + 2} class={i === at ? "at" : ""}
+      <tr key={i} aria-rowindex={i + 2} class={(i === at ? "at" : "") + (row && hovered && props.functionOf?.(row) === hovered ? " hovered" : "")}
+          onMouseEnter={() => row && props.functionOf && hover(props.functionOf(row))} onMouseLeave={() => props.functionOf && hover(undefined)}
           onClick={() => (setAt(i), row && props.onOpen?.(row))}
           onContextMenu={(event) => {
             if (row && props.onMenu)

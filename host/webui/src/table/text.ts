@@ -19,6 +19,12 @@ export function line(cells: string[], separator: string): string {
   return cells.map((cell) => separator === "\t" ? cell.replace(/[\t\n]/g, " ") : /[",\n]/.test(cell) ? '"' + cell.replace(/"/g, '""') + '"' : cell).join(separator) + "\n";
 }
 
+// A table as it is shown: its cells, or what these say exactly.
+export function saveTable(table: HTMLTableElement, name: string): void {
+  const textIn = (cell: Element): string => cell.getAttribute("title") ?? (cell.children.length === 1 ? cell.querySelector("[title]")?.getAttribute("title") : undefined) ?? cell.textContent ?? "";
+  save(name, "text/csv", [...table.rows].map((row) => line([...row.cells].map(textIn), ",")).join(""));
+}
+
 export function save(name: string, type: string, text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));

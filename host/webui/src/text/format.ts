@@ -79,6 +79,17 @@ export function shortName(name: string): string {
   return depth ? text : result;
 }
 
+// A place in a file or in memory, where the function has no name: no filter knows it.
+export function isUnnamed(name: string): boolean {
+  return /(^|\+)0x[0-9a-f]+$/i.test(name);
+}
+
+// A name in two parts, the first of which is cut where there is no room: what differs stands at the end.
+export function halves(name: string): [string, string] {
+  const end = Math.max(Math.ceil(name.length / 2), name.length - 12);
+  return name.length < 16 ? ["", name] : [name.slice(0, end), name.slice(end)];
+}
+
 export function baseName(path: string): string {
   return plain(path.slice(path.lastIndexOf("/") + 1));
 }

@@ -2,11 +2,11 @@
 // What is said in several places.
 import type { Cost } from "../data/types";
 
-export const COSTS: Record<Cost, { name: string; explained: string }> = {
-  peak: { name: "At the peak", explained: "blocks that were there when the heap was largest" },
-  live: { name: "Still live at the end", explained: "blocks that were not freed until the end of the recording" },
-  allocated: { name: "Allocated", explained: "all blocks, whether freed or not" },
-  temporary: { name: "Temporary", explained: "blocks that their thread freed again before it allocated or freed another one" },
+export const COSTS: Record<Cost, { name: string; were: string; explained: string }> = {
+  peak: { name: "At the peak", were: "that were there at the peak", explained: "blocks that were there when the heap was largest" },
+  live: { name: "Still live at the end", were: "that are still live at the end", explained: "blocks that were not freed until the end of the recording" },
+  allocated: { name: "Allocated", were: "that were allocated", explained: "all blocks, whether freed or not" },
+  temporary: { name: "Temporary", were: "that were temporary", explained: "blocks that their thread freed again before it allocated or freed another one" },
 };
 
 export const EVENTS: Record<string, string> = {

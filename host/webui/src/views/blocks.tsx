@@ -2,6 +2,7 @@
 // Single blocks.
 import { type Block, ns } from "../data/types";
 import { shortStack, Stack } from "../parts/stack";
+import { StackSearch } from "../parts/stack_search";
 import { address, changed, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, count, duration, exactBytes } from "../text/format";
@@ -21,6 +22,7 @@ export function BlocksView({ route }: ViewProps) {
     { name: "Stack, from what allocates", wide: true, cell: (row) => shortStack(row.backtrace) },
   ];
   return (
+    <><div class="bar"><StackSearch route={route} what="blocks" /></div>
     <div class="with-side">
       <Table<Block> label="Blocks" columns={columns} sort={sort} order={order}
         ask={(skip, pageCount) => question(route, "allocations", { sort_by: sort, order, skip, count: pageCount, frames: "short" })}
@@ -33,6 +35,6 @@ export function BlocksView({ route }: ViewProps) {
         empty="No block matches the filter. Remove a part of it." />
       {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
         <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))} /></aside>}
-    </div>
+    </div></>
   );
 }

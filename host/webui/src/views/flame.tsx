@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+import { useEffect, useState } from "preact/hooks";
+import { theme } from "../canvas/colours";
 import { Flame } from "../canvas/flame";
-import { nodeAt, nameOf, pathOf, readPath, valueOf } from "../canvas/model";
+import { nodeAt, nameOf, pathOf, readPath, searchFilter, valueOf } from "../canvas/model";
+import { useAnswer } from "../data/ask";
+import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
-import { Choice, Look, lookedAt, Recursion } from "../parts/controls";
+import { Choice, Look, lookedAt, Nothing, Recursion } from "../parts/controls";
+import { captionOf } from "../parts/caption";
+import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
-import { address, changed, go } from "../state/route";
+import { address, changed, go, question, type Route, toView } from "../state/route";
 import { count, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
@@ -17,6 +23,8 @@ export function FlameView({ route, summary }: ViewProps) {
   const up = route.parameters.get("ui.up") === "1", inverted = route.parameters.get("ui.inverted") === "1";
   const zoom = readPath(route.parameters.get("ui.zoom"));
   const search = route.parameters.get("ui.search") ?? "";
+  const chosen = readPath(route.parameters.get("ui.sel"));
+  const [step, next] = useState(0);
   const what = events.costs.length > 1 ? COSTS[cost].name.toLowerCase() : events.words;
   return (
     <>
@@ -28,10 +36,15 @@ export function FlameView({ route, summary }: ViewProps) {
         <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
           choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
         <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the picture" value={search}
-          onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true)} />
+          onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter")
+              event.preventDefault(), next((now) => now + (event.shiftKey ? -1 : 1));
+          }} />
+        <Found route={route} summary={summary} search={search} />
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined
-        : <p class="empty">Nothing matches: {what} has no {events.thing} under this filter. Remove a part of it, or choose other blocks above.</p>}>
+        : <Nothing route={route} summary={summary} />}>
         {() => model && <>
           <Crumbs model={model} zoom={zoom} to={(to) => address(changed(route, { "ui.zoom": to.join(".") || undefined }))} />
           <p class="total" data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
@@ -39,32 +52,76 @@ export function FlameView({ route, summary }: ViewProps) {
             {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {count(model.columns.count[0]!)} blocks</>}
             {zoom.length > 0 && <>; in sight {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; hatched is what is too small, zoom in to see it</span>}
-            <SavePicture model-name={what} />
+            <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined, "ui.recursion": route.parameters.get("ui.recursion") ?? undefined }))}
+              svg={question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
           </p>
-          <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
+          <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
             label={`${up ? "Flame" : "Icicle"} graph of ${what}`} actions={nodeActions(route)}
-            onZoom={(to) => go(changed(route, { "ui.zoom": to.join(".") || undefined }))} />
+            chosen={chosen} step={step}
+            onZoom={(to, node) => go(changed(route, { "ui.zoom": to.join(".") || undefined, "ui.sel": node?.join(".") || undefined }))}
+            onChoose={(node) => go(changed(route, { "ui.sel": node.join(".") || undefined }), true)} />
+            {chosen.length > 0 && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} overTime={events.name === "heap" && summary.holds !== "sums"} />}</div>
         </>}
       </Pane>
     </>
   );
 }
 
-function SavePicture({ "model-name": name }: { "model-name": string }) {
+// What matches in the whole trace, also in boxes that are too small for the picture.
+function Found({ route, summary, search }: { route: Route; summary: Summary; search: string }) {
+  const { events, cost, speech } = lookedAt(route, summary);
+  const [settled, settle] = useState(search);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(search), 150);
+    return () => clearTimeout(timer);
+  }, [search]);
+  const filter = settled === search ? searchFilter(search) : undefined;
+  const asked = changed(route, {});
+  if (filter)
+    asked.parameters.append(...filter);
+  const answer = useAnswer<TreeColumns>(filter && question(asked, "call_tree",
+    { format: "columns", nodes: 1, depth: 1, cost, events: events.name === "heap" ? undefined : events.name }));
+  const size = answer.data?.size[0] ?? 0, blocks = answer.data?.count[0] ?? 0;
+  if (!filter || !answer.data || answer.loading)
+    return null;
+  return <span class="found" role="status" data-size={size} data-count={blocks}>{speech.value(speech.unit === "bytes" ? size : blocks)} in all stacks with it</span>;
+}
+
+const CAPTION = 24;
+
+// The canvas with a line above it that says what it shows.
+function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElement {
+  const ratio = devicePixelRatio || 1, made = document.createElement("canvas"), colours = theme();
+  made.width = canvas.width;
+  made.height = canvas.height + CAPTION * ratio;
+  const context = made.getContext("2d")!;
+  context.fillStyle = colours.back;
+  context.fillRect(0, 0, made.width, made.height);
+  context.drawImage(canvas, 0, CAPTION * ratio);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = colours.text;
+  context.font = "12px system-ui, sans-serif";
+  context.fillText(caption, 4, 16, made.width / ratio - 8);
+  return made;
+}
+
+function SavePicture({ caption, svg, table }: { caption: string; svg: string; table: string }) {
   const save = (): void => {
     const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas");
-    canvas?.toBlob((blob) => {
+    canvas && withCaption(canvas, caption).toBlob((blob) => {
       if (!blob)
         return;
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
-      link.download = `heapsonde-${name.replace(/[^a-z]+/g, "-")}.png`;
+      link.download = `${caption.replace(/[^A-Za-z0-9.]+/g, "-").slice(0, 120)}.png`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });
   };
-  return <span class="tools"><button type="button" onClick={save}>Save PNG</button>
-    <button type="button" onClick={() => copy(location.href)}>Copy link</button></span>;
+  return <span class="tools"><button type="button" title={caption} onClick={save}>Save PNG</button>
+    <a class="button" href={svg} download="flame.svg">Save SVG</a>
+    <button type="button" onClick={() => copy(location.href)}>Copy link</button>
+    <a class="button" href={table}>As table</a></span>;
 }
 
 function Crumbs({ model, zoom, to }: { model: Parameters<typeof nodeAt>[0]; zoom: number[]; to: (path: number[]) => string }) {

@@ -8,9 +8,11 @@ import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
 import { functionActions } from "../parts/actions";
 import { Choice, Look, lookedAt } from "../parts/controls";
 import { Menu } from "../parts/menu";
+import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
+import { COSTS } from "../text/words";
 import { bytes, count, exactBytes, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -38,11 +40,11 @@ function List({ route, summary }: ViewProps) {
   const columns: Column<TotalsRow>[] = [
     ...amount("self", "what it allocated itself"), ...amount("total", "with what it called"),
     { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
-      cell: (row) => <span title={plain(row.key)}>{by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key)}</span> },
+      cell: (row) => name(by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
     ...(by === "library" ? [] : [{ name: "Library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
-      title: "with what it called", cell: (row) => speech.value(pick(row.total[one])) })) : []),
+      title: COSTS[one].explained + ", with what it called", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${count(row.total[one]![1])}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
     by === "function" ? go(changed(route, { function: row.key }))
@@ -64,7 +66,7 @@ function List({ route, summary }: ViewProps) {
           return { rows: totals.rows, total: totals.total_count };
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-        onOpen={open} onMenu={by === "function" ? (row, x, y) => setMenu({ row, x, y }) : undefined}
+        functionOf={by === "function" ? (row) => row.key : undefined} onOpen={open} onMenu={by === "function" ? (row, x, y) => setMenu({ row, x, y }) : undefined}
         empty={contains ? `No name has \u201c${plain(contains)}\u201d in it.` : "Nothing matches the filter."} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={functionActions(route, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
@@ -73,11 +75,11 @@ function List({ route, summary }: ViewProps) {
 
 function Sandwich({ route, summary }: ViewProps) {
   const { events, cost, speech } = lookedAt(route, summary);
-  const name = route.parameters.get("function")!;
-  const path = question(route, "sandwich", { function: name, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
+  const whole = route.parameters.get("function")!;
+  const path = question(route, "sandwich", { function: whole, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
     events: events.name === "heap" ? undefined : events.name });
   const answer = useAnswer<{ callers: TreeColumns; callees: TreeColumns }>(path);
-  const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers, [], name), callees: makeModel(answer.data.callees, [], name) }, [answer.data]);
+  const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers, [], whole), callees: makeModel(answer.data.callees, [], whole) }, [answer.data]);
   return (
     <>
       <div class="bar">
@@ -85,9 +87,9 @@ function Sandwich({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.callees.size[0] || data.callees.count[0] ? undefined
-        : <p class="empty">{plain(name)} has nothing to show here: no block that matches was allocated by it or by what it calls.</p>}>
+        : <p class="empty">{plain(whole)} has nothing to show here: no block that matches was allocated by it or by what it calls.</p>}>
         {() => models && <div class="sandwich" data-bytes={models.callees.columns.size[0]}>
-          <h2 title={plain(name)}>{shortName(name)}</h2>
+          <h2 title={plain(whole)}>{shortName(whole)}</h2>
           <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with what it calls; itself{" "}
             {speech.value(speech.unit === "bytes" ? models.callees.columns.self_size[0]! : models.callees.columns.self_count[0]!)}
             {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {count(models.callees.columns.count[0]!)} blocks</>}</p>
@@ -96,9 +98,9 @@ function Sandwich({ route, summary }: ViewProps) {
             return <section key={half} class="half">
               <h3>{half === "callers" ? "Who calls it" : "What it calls"}</h3>
               <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
-                label={half === "callers" ? `Callers of ${plain(name)}` : `What ${plain(name)} calls`}
+                label={half === "callers" ? `Callers of ${plain(whole)}` : `What ${plain(whole)} calls`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
-                actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : functionActions(route, name)} />
+                actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : functionActions(route, whole)} />
             </section>;
           })}
         </div>}

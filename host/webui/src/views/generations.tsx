@@ -5,6 +5,7 @@ import { ns, type Time } from "../data/types";
 import { Choice } from "../parts/controls";
 import { Pane } from "../parts/pane";
 import { address, changed, question, toView } from "../state/route";
+import { PlainTable } from "../table/plain";
 import { bytes, count, duration, exactBytes, filterTime, plain } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -21,25 +22,25 @@ export function GenerationsView({ route, summary }: ViewProps) {
         choices={[{ value: "marks", name: "Between marks", off: summary.marks.some((mark) => mark.kind === "mark") ? null : "The trace has no marks; `heapsonde ctl mark` makes them" },
                   ...["5", "10", "20", "50"].map((value) => ({ value, name: value + " parts" }))]} /></div>
       <div class="scroll">
-        <p>Each row is a part of the time: what was allocated in it, and how much of that was still there later. A last column that grows with each row is a leak for each round.</p>
+        <p>Each row is a part of the time: what was allocated in it, and how much of that was still there later. Where what is still live at the end grows with each row, each round keeps something.</p>
         <Pane answer={answer} path={path}>
           {(data) => {
             const rows = data.generations;
             const most = Math.max(1, ...rows.map((row) => row.there_at_the_end.size));
-            return <table class="plain-table">
-              <thead><tr><th class="number">From</th><th class="number">To</th><th class="number">Allocated</th><th class="number">There at its end</th><th class="number">Still live at the end</th><th class="number">Blocks</th><th class="wide">Picture</th></tr></thead>
-              <tbody>{rows.map((row, i) => {
-                const from = ns(row.from_relative), to = ns(row.to_relative);
-                return <tr key={i}>
-                  <td class="number">{duration(from)}</td><td class="number">{duration(to)}</td>
-                  <td class="number" title={exactBytes(row.allocated.size)}>{bytes(row.allocated.size)}</td>
-                  <td class="number" title={exactBytes(row.there_at_its_end.size)}>{bytes(row.there_at_its_end.size)}</td>
-                  <td class="number" title={exactBytes(row.there_at_the_end.size)}><a href={address(toView(route, "flame", { from: filterTime(from), to: filterTime(Math.max(from, to - 1)), lifetime: "only_leaked", cost: "live" }))}>{bytes(row.there_at_the_end.size)}</a></td>
-                  <td class="number">{count(row.there_at_the_end.count)}</td>
-                  <td class="wide">{row.mark && <span>{plain(row.mark)} </span>}<svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * row.there_at_the_end.size / most} height="10" /></svg></td>
-                </tr>;
-              })}</tbody>
-            </table>;
+            const bar = (row: Generation) => <>{row.mark && <span>{plain(row.mark)} </span>}<svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <rect width={100 * row.there_at_the_end.size / most} height="10" /></svg></>;
+            const size = (of: (row: Generation) => Sum) => ({ number: true, of: (row: Generation) => of(row).size, cell: (row: Generation) => <span title={exactBytes(of(row).size)}>{bytes(of(row).size)}</span> });
+            return <PlainTable<Generation> route={route} label="Generations" id="generations" rows={rows} keyOf={(row) => String(ns(row.from_relative))} columns={[
+              { name: "From", number: true, of: (row) => ns(row.from_relative), cell: (row) => duration(ns(row.from_relative)) },
+              { name: "To", number: true, of: (row) => ns(row.to_relative), cell: (row) => duration(ns(row.to_relative)) },
+              { name: "Still live at the end", number: true, of: (row) => row.there_at_the_end.size,
+                cell: (row) => <a title={exactBytes(row.there_at_the_end.size)} href={address(toView(route, "flame", { from: filterTime(ns(row.from_relative)),
+                  to: filterTime(Math.max(ns(row.from_relative), ns(row.to_relative) - 1)), lifetime: "only_leaked", cost: "live" }))}>{bytes(row.there_at_the_end.size)}</a> },
+              { name: "Its blocks", number: true, of: (row) => row.there_at_the_end.count, cell: (row) => count(row.there_at_the_end.count) },
+              { name: "There at its end", ...size((row) => row.there_at_its_end) },
+              { name: "Allocated", ...size((row) => row.allocated) },
+              { name: "Picture", wide: true, title: "what is still live at the end", of: (row) => row.mark ?? "", cell: bar },
+            ]} />;
           }}
         </Pane>
       </div>

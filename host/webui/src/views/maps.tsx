@@ -4,6 +4,7 @@ import { useAnswer } from "../data/ask";
 import { ns, type Time } from "../data/types";
 import { Choice } from "../parts/controls";
 import { Stack } from "../parts/stack";
+import { StackSearch } from "../parts/stack_search";
 import { Pane } from "../parts/pane";
 import { address, changed, filterOf, go, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
@@ -43,6 +44,7 @@ export function MapsView({ route, summary }: ViewProps) {
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
           choices={[{ value: "", name: "all" }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+        <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">
         <Table<Mapping> label="Mappings" columns={columns} sort={sort} order={order}

@@ -2,9 +2,11 @@
 // What is large, who made it, since when: with links to where that is looked at.
 import { useAnswer } from "../data/ask";
 import type { Cost, Summary, Totals } from "../data/types";
+import { useUsage } from "../parts/strip";
+import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, filterOf, question, type Route, toView } from "../state/route";
-import { bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
+import { baseName, bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import type { ViewProps } from "./view";
 
@@ -16,18 +18,18 @@ export function OverviewView({ route, summary }: ViewProps) {
     <div class="scroll overview">
       <Pane answer={answer} path={path}>
         {(now) => <>
-          <p class="program"><b>{plain(now.program)}</b> {plain(now.command)}</p>
+          <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
           <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}, started {new Date(now.start_realtime_ns / 1e6).toLocaleString()}, {state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
           <div class="cards">
             <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
-              name={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
-            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} name="Still live at the end"
+              title={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
+            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
               note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />
-            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} name="Allocated"
+            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
               note={`${count(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)))} blocks per second`} />
-            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} name="Temporary"
+            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
               note={share(now.temporary_count, now.allocations) + " of all blocks"} />
           </div>
           <Lost now={now} route={route} />
@@ -38,22 +40,27 @@ export function OverviewView({ route, summary }: ViewProps) {
         <Top route={route} by="function" cost="live" title="Who still has most at the end" />
         <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
       </div>
-      {answer.data && <Resident route={route} now={answer.data} />}
+      {answer.data && <Resident route={route} now={answer.data} summary={summary} />}
       <p class="faint">{count(summary.stacks)} different stacks.</p>
     </div>
   );
+}
+
+// What the program was given; its own name stands before it.
+function wordsOf(command: string): string {
+  return plain(command).split(" ").slice(1).join(" ");
 }
 
 function state(now: Summary): string {
   return { closed: "recorded to its end", recording: "still running, or killed", stopped: "recording was stopped", exec: "replaced itself by another program" }[now.state] ?? now.state;
 }
 
-function Card({ route, cost, name, size, blocks, usable, note }: {
-  route: Route; cost: Cost; name: string; size: number; blocks: number; usable?: number; note: string;
+function Card({ route, cost, title, size, blocks, usable, note }: {
+  route: Route; cost: Cost; title: string; size: number; blocks: number; usable?: number; note: string;
 }) {
   return (
     <a class="card" href={address(toView(route, "flame", { cost, events: undefined }))} data-cost={cost} data-bytes={size} data-count={blocks} title={COSTS[cost].explained}>
-      <span class="card-name">{name}</span>
+      <span class="card-name">{title}</span>
       <span class="card-size" title={exactBytes(size)}>{bytes(size)}</span>
       <span>{count(blocks)} blocks</span>
       {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
@@ -65,14 +72,16 @@ function Card({ route, cost, name, size, blocks, usable, note }: {
 interface Step { name: string; size: number; explained: string }
 
 // Why the process takes more than it asked for: each step has the one before it in it.
-function Resident({ route, now }: { route: Route; now: Summary }) {
+function Resident({ route, now, summary }: { route: Route; now: Summary; summary: Summary }) {
   const path = question({ ...route, parameters: new URLSearchParams() }, "address_map", { lifetime: "only_leaked", width: 1 });
   const answer = useAnswer<{ is_main_heap: boolean; start: number; end: number }>(now.holds === "sums" || now.restriction ? undefined : path);
+  const usage = useUsage(route, summary).data;
   const heap = answer.data?.is_main_heap ? answer.data.end - answer.data.start : 0;
   const steps: Step[] = [
     { name: "requested", size: now.live_bytes, explained: "what the program asked for and has not freed at the end" },
     { name: "usable", size: now.live_usable_bytes, explained: "what the allocator gave for that: sizes are rounded up" },
     { name: "heap span", size: heap, explained: "from the first to the last address that the main heap ever had: holes between blocks stay with the process" },
+    { name: "resident", size: usage?.resident_size?.at(-1) ?? 0, explained: "what page faults made resident of everything, also of code, stacks and mappings" },
   ].filter((step) => step.size > 0);
   const most = Math.max(1, ...steps.map((step) => step.size));
   if (now.restriction || steps.length < 2)
@@ -80,11 +89,11 @@ function Resident({ route, now }: { route: Route; now: Summary }) {
   return (
     <section aria-label="Why ps shows more">
       <h2>Why <code>ps</code> shows more</h2>
-      <table class="bar-table"><tbody>{steps.map((step) => <tr key={step.name}>
+      <table class="bar-table"><tbody>{steps.map((step) => <tr key={step.name} data-step={step.name} data-size={step.size}>
         <th scope="row">{step.name}</th><td class="number" title={exactBytes(step.size)}>{bytes(step.size)}</td>
         <td class="meter-cell"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * step.size / most} height="10" /></svg></td>
         <td class="wide faint">{step.explained}</td></tr>)}</tbody></table>
-      <p class="faint">Besides, the process has its program, its libraries, stacks and other mappings.</p>
+      <p class="faint">{usage?.resident_size ? "" : "What is resident was not recorded (--events heap,faults). "}Besides, the process has its program, its libraries, stacks and other mappings.</p>
     </section>
   );
 }
@@ -112,8 +121,8 @@ function Top({ route, by, cost, title }: { route: Route; by: "function" | "libra
           {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
             <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>
             <td class="number">{share(row.self[cost]![0], data.sum[cost]![0])}</td>
-            <th scope="row" class="wide"><a title={plain(row.key)} href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
-              : toView(route, "flame", { library: row.key, cost }))}>{by === "function" ? shortName(row.key) : plain(row.key)}</a></th>
+            <th scope="row" class="wide"><a href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
+              : toView(route, "flame", { library: row.key, cost }))}>{name(by === "function" ? shortName(row.key) : plain(row.key), row.key)}</a></th>
           </tr>)}
         </tbody></table>}
       </Pane>

@@ -5,7 +5,8 @@ import type { Recording, Summary } from "../data/types";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { question } from "../state/route";
-import { bytes, count, plain, share } from "../text/format";
+import { PlainTable } from "../table/plain";
+import { bytes, count, exactBytes, plain, share } from "../text/format";
 import type { ViewProps } from "./view";
 
 const OPTIONS: Record<string, string> = { below_sysroot: "--sysroot", below_debug_dir: "--debug-dir", beside_it: "beside the library" };
@@ -19,26 +20,23 @@ export function RecordingView({ route, summary }: ViewProps) {
       <h2>Modules without symbols</h2>
       <Pane answer={answer} path={path}>
         {(data) => <>
-          {data.missing_symbols.length ? <table class="plain-table">
-            <thead><tr><th class="number">Bytes through it</th><th class="number">Unnamed frames</th><th class="wide">Module</th><th class="wide">What would mend it</th></tr></thead>
-            <tbody>{data.missing_symbols.map((module) => <tr key={module.module}>
-              <td class="number">{bytes(module.allocated_bytes ?? 0)} ({share(module.allocated_bytes ?? 0, summary.allocated_bytes)})</td>
-              <td class="number">{count(module.unnamed_frames)} of {count(module.frames)}</td>
-              <td class="wide">{plain(module.module) || "code without a file"}<br /><span class="faint">{module.reason?.replace(/_/g, " ")}{module.build_id && `; build id ${module.build_id}`}</span></td>
-              <td class="wide">{Object.entries(module.wanted).map(([where, file]) => <p key={where}><span class="faint">{OPTIONS[where] ?? where}</span> <code>{plain(file)}</code>{" "}
-                <button type="button" onClick={() => copy(file)}>Copy</button></p>)}</td>
-            </tr>)}</tbody>
-          </table> : <p>Every module of the stacks has names and lines.</p>}
+          {data.missing_symbols.length ? <PlainTable route={route} label="Modules without symbols" id="modules" rows={data.missing_symbols} sort="-Bytes through it" keyOf={(module) => module.module} columns={[
+            { name: "Bytes through it", number: true, title: "of all that was allocated", of: (module) => module.allocated_bytes ?? 0, cell: (module) => <span title={exactBytes(module.allocated_bytes ?? 0)}>
+              {bytes(module.allocated_bytes ?? 0)} ({share(module.allocated_bytes ?? 0, summary.allocated_bytes)})</span> },
+            { name: "Unnamed frames", number: true, of: (module) => module.unnamed_frames, cell: (module) => `${count(module.unnamed_frames)} of ${count(module.frames)}` },
+            { name: "Module", wide: true, of: (module) => module.module, cell: (module) => <>{plain(module.module) || "code without a file"}<br /><span class="faint">
+              {module.reason?.replace(/_/g, " ")}{module.build_id && `; build id ${module.build_id}`}</span></> },
+            { name: "What would mend it", wide: true, of: (module) => Object.values(module.wanted).join(" "), cell: (module) => Object.entries(module.wanted).map(([where, file]) =>
+              <p key={where} class="wanted"><span class="faint">{OPTIONS[where] ?? where}</span> <code>{plain(file)}</code>{" "}<button type="button" onClick={() => copy(file)}>Copy</button></p>) },
+          ]} /> : <p>Every module of the stacks has names and lines.</p>}
           <h2>Stacks that end early</h2>
-          {data.cut_stacks.length || data.guessed.stacks ? <table class="plain-table">
-            <thead><tr><th class="number">Stacks</th><th class="number">Blocks</th><th class="number">Bytes</th><th class="wide">Why</th></tr></thead>
-            <tbody>
-              {data.cut_stacks.map((cut) => <tr key={cut.reason}><td class="number">{count(cut.stacks)}</td><td class="number">{count(cut.allocations)}</td>
-                <td class="number">{bytes(cut.allocated_bytes)}</td><td class="wide">{cut.reason.replace(/_/g, " ")}</td></tr>)}
-              {data.guessed.stacks > 0 && <tr><td class="number">{count(data.guessed.stacks)}</td><td class="number">{count(data.guessed.allocations)}</td>
-                <td class="number">{bytes(data.guessed.allocated_bytes)}</td><td class="wide">a frame is guessed</td></tr>}
-            </tbody>
-          </table> : <p>None.</p>}
+          {data.cut_stacks.length || data.guessed.stacks ? <PlainTable route={route} label="Stacks that end early" id="cut" rows={[...data.cut_stacks, ...(data.guessed.stacks ? [{ reason: "a frame is guessed", ...data.guessed }] : [])]}
+            keyOf={(cut) => cut.reason} columns={[
+              { name: "Stacks", number: true, of: (cut) => cut.stacks, cell: (cut) => count(cut.stacks) },
+              { name: "Blocks", number: true, of: (cut) => cut.allocations, cell: (cut) => count(cut.allocations) },
+              { name: "Bytes", number: true, of: (cut) => cut.allocated_bytes, cell: (cut) => <span title={exactBytes(cut.allocated_bytes)}>{bytes(cut.allocated_bytes)}</span> },
+              { name: "Why", wide: true, of: (cut) => cut.reason, cell: (cut) => cut.reason.replace(/_/g, " ") },
+            ]} /> : <p>None.</p>}
         </>}
       </Pane>
       <h2>What else could be recorded</h2>

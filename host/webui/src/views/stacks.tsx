@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Blocks by the stack that allocated them.
-import { type Group, ns } from "../data/types";
+import { type Cost, type Group, ns } from "../data/types";
+import { Choice } from "../parts/controls";
 import { shortStack, Stack } from "../parts/stack";
-import { address, changed, go, question } from "../state/route";
+import { StackSearch } from "../parts/stack_search";
+import { address, changed, go, question, type Route } from "../state/route";
 import { type Column, Table } from "../table/table";
+import { COSTS } from "../text/words";
 import { bytes, count, duration, exactBytes } from "../text/format";
 import type { ViewProps } from "./view";
 
+// Blocks of these costs are what a part of the filter lets through.
+const CHOSEN: Partial<Record<Cost, Record<string, string>>> = { peak: { at: "peak" }, live: { lifetime: "only_leaked" } };
+const WHICH: Cost[] = ["peak", "live", "allocated"];
+
+function taken(route: Route, cost: Cost): boolean {
+  return Object.keys(CHOSEN[cost] ?? {}).some((name) => route.parameters.has(name));
+}
+
 export function StacksView({ route }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "only_matched.size", order = route.parameters.get("order") ?? "dsc";
+  const which = WHICH.find((cost) => cost === route.parameters.get("cost")) ?? "allocated";
   const chosen = route.parameters.get("ui.stack");
   const columns: Column<Group>[] = [
-    { name: "Allocated", sort: "only_matched.size", number: true, cell: ({ only_matched: half }) => <span title={exactBytes(half.size)}>{bytes(half.size)}</span> },
+    { name: which === "peak" ? "At the peak" : "Allocated", sort: "only_matched.size", number: true, cell: ({ only_matched: half }) => <span title={exactBytes(half.size)}>{bytes(half.size)}</span> },
     { name: "Blocks", sort: "only_matched.allocated_count", number: true, cell: ({ only_matched: half }) => count(half.allocated_count) },
-    { name: "Still live", number: true, cell: ({ only_matched: half }) => half.leaked_size ? bytes(half.leaked_size) : "" },
+    { name: "Still live", sort: "only_matched.leaked_size", number: true, cell: ({ only_matched: half }) => half.leaked_size ? <span title={exactBytes(half.leaked_size)}>{bytes(half.leaked_size)}</span> : "" },
     { name: "Live blocks", sort: "only_matched.leaked_count", number: true, cell: ({ only_matched: half }) => half.leaked_count ? count(half.leaked_count) : "" },
     { name: "First", sort: "only_matched.min_timestamp", number: true, cell: ({ only_matched: half }) => duration(ns(half.min_timestamp_relative)) },
     { name: "Last", sort: "only_matched.max_timestamp", number: true, cell: ({ only_matched: half }) => duration(ns(half.max_timestamp_relative)) },
@@ -21,9 +33,12 @@ export function StacksView({ route }: ViewProps) {
     { name: "Stack, from what allocates", wide: true, cell: (row) => shortStack(row.backtrace) },
   ];
   return (
+    <><div class="bar"><Choice label="Which blocks" now={which} to={(value) => address(changed(route, { cost: value, sort_by: undefined, order: undefined }))}
+      choices={WHICH.map((cost) => ({ value: cost, name: COSTS[cost].name, title: COSTS[cost].explained, off: cost !== "allocated" && taken(route, cost) ? "the filter says that already" : null }))} />
+      <StackSearch route={route} what="stacks" /></div>
     <div class="with-side">
       <Table<Group> label="Stacks" columns={columns} sort={sort} order={order}
-        ask={(skip, pageCount) => question(route, "allocation_groups", { sort_by: sort, order, skip, count: pageCount, frames: "short" })}
+        ask={(skip, pageCount) => question(route, "allocation_groups", { sort_by: sort, order, skip, count: pageCount, frames: "short", ...(which !== "allocated" && !taken(route, which) ? CHOSEN[which] : {}) })}
         rows={(answer) => {
           const groups = answer as { allocations: Group[]; total_count: number };
           return { rows: groups.allocations, total: groups.total_count };
@@ -33,6 +48,6 @@ export function StacksView({ route }: ViewProps) {
         empty="No stack matches the filter. Remove a part of it." />
       {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
         <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))} /></aside>}
-    </div>
+    </div></>
   );
 }

@@ -3,6 +3,7 @@
 import { useAnswer } from "../data/ask";
 import { Pane } from "../parts/pane";
 import { address, question, toView } from "../state/route";
+import { PlainTable } from "../table/plain";
 import { bytes, count, exactBytes, plain } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -28,14 +29,12 @@ function Part({ route, what, title }: ViewProps & { what: string; title: string 
       <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">None that allocated.</p>}>
         {(data) => {
           const rows = Object.entries(data.per_file).flatMap(([file, { per_line }]) => Object.entries(per_line).map(([line, sum]) => ({ file, line, ...sum })));
-          rows.sort((a, b) => b.size - a.size);
-          return <table class="plain-table">
-            <thead><tr><th class="number">Bytes</th><th class="number">Blocks</th><th class="wide">Line</th></tr></thead>
-            <tbody>{rows.map((row) => <tr key={row.file + row.line}>
-              <td class="number" title={exactBytes(row.size)}>{bytes(row.size)}</td><td class="number">{count(row.count)}</td>
-              <td class="wide"><a href={address(toView(route, "stacks", { source_regex: row.file.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$" }))}>{plain(row.file)}:{row.line}</a></td>
-            </tr>)}</tbody>
-          </table>;
+          return <PlainTable route={route} label={title} id={what} rows={rows} sort="-Bytes" keyOf={(row) => row.file + row.line} columns={[
+            { name: "Bytes", number: true, of: (row) => row.size, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
+            { name: "Blocks", number: true, of: (row) => row.count, cell: (row) => count(row.count) },
+            { name: "Line", wide: true, of: (row) => `${row.file}:${row.line.padStart(9)}`, cell: (row) => <a href={address(toView(route, "stacks",
+              { source_regex: row.file.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$" }))}>{plain(row.file)}:{row.line}</a> },
+          ]} />;
         }}
       </Pane>
     </section>

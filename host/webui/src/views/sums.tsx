@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Threads, sizes and lifetimes as bars; a bar is a filter.
 import { useAnswer } from "../data/ask";
-import type { Totals, TotalsRow } from "../data/types";
+import type { Cost, Totals, TotalsRow } from "../data/types";
 import { Look, lookedAt } from "../parts/controls";
 import { Pane } from "../parts/pane";
 import { address, changed, question, type Route } from "../state/route";
+import { PlainTable } from "../table/plain";
+import { COSTS } from "../text/words";
 import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
 import type { ViewProps } from "./view";
 
@@ -36,7 +38,7 @@ function filtered(route: Route, kind: Kind, row: TotalsRow): Route {
 }
 
 export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
-  const { cost, speech } = lookedAt(route, summary);
+  const { events, cost, speech } = lookedAt(route, summary);
   const path = question(route, "totals", { by: kind, ...(kind === "thread" ? { sort_by: `total.${cost}.${speech.unit}`, order: "dsc" } : {}) });
   const answer = useAnswer<Totals>(path);
   const of = (row: TotalsRow): number => row.total[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
@@ -47,15 +49,18 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
         {(data) => {
           const rows = kind === "thread" ? data.rows : [...data.rows].sort((a, b) => (a.from ?? Infinity) - (b.from ?? Infinity));
           const most = Math.max(1, ...rows.map(of)), whole = data.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
-          return <table class="bar-table" data-bytes={data.sum[cost]?.[0]}>
-            <thead class="unseen"><tr><th>Which</th><th>How much</th><th>Share</th><th>Picture</th></tr></thead>
-            <tbody>{rows.slice(0, 200).map((row) => <tr key={row.key + row.from + row.thread}>
-              <th scope="row"><a href={address(filtered(route, kind, row))}>{name(kind, row)}</a></th>
-              <td class="number" title={row.total[cost] && `${exactBytes(row.total[cost]![0])} in ${count(row.total[cost]![1])} blocks`}>{speech.value(of(row))}</td>
-              <td class="number">{share(of(row), whole)}</td>
-              <td class="wide"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * of(row) / most} height="10" /></svg></td>
-            </tr>)}</tbody>
-          </table>;
+          const exactly = (pair: [number, number] | undefined): string | undefined => pair && `${exactBytes(pair[0])} in ${count(pair[1])} blocks`;
+          const others: Cost[] = kind === "thread" && events.name === "heap" ? events.costs.filter((one) => one !== cost) : [];
+          return <div data-bytes={data.sum[cost]?.[0]} data-count={data.sum[cost]?.[1]}><PlainTable<TotalsRow> route={route} label={SAID[kind].title} id={kind} rows={rows.slice(0, 1000)}
+            keyOf={(row) => `${row.key} ${row.from} ${row.thread}`} columns={[
+              { name: kind === "thread" ? "Thread" : kind === "size" ? "Size" : "Lifetime", of: (row) => kind === "thread" ? name(kind, row) : row.from ?? Infinity,
+                cell: (row) => <a href={address(filtered(route, kind, row))}>{name(kind, row)}</a> },
+              { name: COSTS[cost].name, number: true, title: COSTS[cost].explained, of, cell: (row) => <span title={exactly(row.total[cost])}>{speech.value(of(row))}</span> },
+              { name: "Share", number: true, title: "of everything that matches", of, cell: (row) => share(of(row), whole) },
+              ...others.map((one) => ({ name: COSTS[one].name, number: true, title: COSTS[one].explained, of: (row: TotalsRow) => row.total[one]?.[speech.unit === "bytes" ? 0 : 1] ?? 0,
+                cell: (row: TotalsRow) => <span title={exactly(row.total[one])}>{speech.value(row.total[one]?.[speech.unit === "bytes" ? 0 : 1] ?? 0)}</span> })),
+              { name: "Picture", wide: true, title: COSTS[cost].explained, of, cell: (row) => <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * of(row) / most} height="10" /></svg> },
+            ]} /></div>;
         }}
       </Pane>
     </section>

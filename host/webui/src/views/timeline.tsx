@@ -7,9 +7,10 @@ import type { Timeline } from "../data/types";
 import { readTime } from "../parts/strip";
 import { Stacked } from "../parts/stacked";
 import { Pane } from "../parts/pane";
-import { filterOf, question } from "../state/route";
+import { PlainTable } from "../table/plain";
+import { filterOf, question, type Route } from "../state/route";
 import { save } from "../table/text";
-import { bytes, count, duration } from "../text/format";
+import { bytes, count, duration, exactBytes } from "../text/format";
 import type { ViewProps } from "./view";
 
 const HIGH = 130;
@@ -28,6 +29,7 @@ const SERIES: Series[] = [
 export function TimelineView({ route, summary }: ViewProps) {
   const [wide, setWide] = useState(0);
   const pane = useRef<HTMLDivElement>(null);
+  const [table, setTable] = useState(false);
   const [over, setOver] = useState<number | undefined>();
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
@@ -55,12 +57,29 @@ export function TimelineView({ route, summary }: ViewProps) {
           {SERIES.map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
+      <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>
       <Pane answer={leaked} path={leakedPath}>
         {(data) => <Chart data={data} wide={wide} over={over} setOver={setOver}
           series={{ name: "Memory that is still live at the end", explained: "what of it was there already", of: (one) => one.allocated_size, text: bytes }} />}
       </Pane>
     </div>
   );
+}
+
+const PARTS = 60;
+
+// The same in fewer and longer intervals, for keys and for screen readers.
+function AsTable({ route }: { route: Route }) {
+  const path = question(route, "timeline", { width: PARTS });
+  const answer = useAnswer<Timeline>(path);
+  return <Pane answer={answer} path={path}>{(data) => <PlainTable<number> route={route} label="The heap over time, as a table" id="timeline" rows={data.allocations.map((_, i) => i)} keyOf={String} columns={[
+    { name: "From", number: true, of: (i) => i, cell: (i) => duration(data.start_ns + i * data.interval_ns) },
+    { name: "Live at most", number: true, of: (i) => data.allocated_size[i]!, cell: (i) => <span title={exactBytes(data.allocated_size[i]!)}>{bytes(data.allocated_size[i]!)}</span> },
+    { name: "Blocks at most", number: true, of: (i) => data.allocated_count[i]!, cell: (i) => count(data.allocated_count[i]!) },
+    { name: "Live when it ends", number: true, of: (i) => data.end_size[i]!, cell: (i) => <span title={exactBytes(data.end_size[i]!)}>{bytes(data.end_size[i]!)}</span> },
+    { name: "Allocated", number: true, of: (i) => data.allocations[i]!, cell: (i) => count(data.allocations[i]!) },
+    { name: "Freed", number: true, of: (i) => data.deallocations[i]!, cell: (i) => count(data.deallocations[i]!) },
+  ]} />}</Pane>;
 }
 
 function Chart({ series, data, wide, over, setOver }: {

@@ -3,15 +3,18 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import { functionActions } from "../parts/actions";
-import { Choice, Look, lookedAt, Recursion } from "../parts/controls";
+import { Choice, Look, lookedAt, Nothing, Recursion } from "../parts/controls";
+import { hovers, useHover } from "../parts/hover";
 import { Menu } from "../parts/menu";
+import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
-import { baseName, count, plain, share, shortName } from "../text/format";
+import { baseName, count, exactBytes, plain, share, shortName } from "../text/format";
+import { saveTable } from "../table/text";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
 
-const MOST_ROWS = 1500;
+const MOST_ROWS = 1500, OPENED = 100;
 
 // Along the biggest child, as long as it has most of its parent.
 function opened(model: Model): Set<string> {
@@ -20,6 +23,8 @@ function opened(model: Model): Set<string> {
   while (model.children[node]) {
     const child = model.first[node]!;
     if (model.columns.size[child]! * 2 < model.columns.size[node]!)
+      break;
+    if (model.depth[child]! > OPENED)
       break;
     node = child;
     open.add(pathOf(model, node).join("."));
@@ -49,6 +54,8 @@ export function TreeView({ route, summary }: ViewProps) {
   const asked = route.parameters.get("ui.open");
   const open = useMemo(() => asked === null ? model && opened(model) : new Set(asked.split("~")), [asked, model]);
   const rows = useMemo(() => model && open && rowsOf(model, open), [model, open]);
+  const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
+  const hovered = useHover();
   const table = useRef<HTMLTableElement>(null);
   const toggle = (node: number): void => {
     const after = new Set(open), key = pathOf(model!, node).join(".");
@@ -81,28 +88,29 @@ export function TreeView({ route, summary }: ViewProps) {
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
         <Recursion route={route} />
+        <button type="button" title="the rows that are open" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
       </div>
-      <Pane answer={answer} path={path}>
+      <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
-            <thead><tr><th class="number">With calls</th><th class="number">Share</th><th class="number">Itself</th>
-              <th class="number">{speech.unit === "count" ? "Bytes" : "Number"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
+            <thead><tr><th class="number">With calls</th><th class="number" title="of everything that matches">Share</th><th class="number">Itself</th>
+              <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {
                 const depth = model.depth[node]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
-                  <tr key={node} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
-                    <td class="number">{speech.value(valueOf(model, node, speech.unit))}</td>
+                  <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
+                    <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
                     <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
-                    <td class="number">{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
+                    <td class="number" title={exactly(model.columns.self_size[node]!)}>{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
                     <td class="number">{count(speech.unit === "count" ? model.columns.size[node]! : model.columns.count[node]!)}</td>
-                    <td class="wide">
+                    <td class="wide"><div class="branch">
                       <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(depth, 40))}</span>
                       <button type="button" class="node" title={plain(nameOf(model, node)) + (sourceOf(model, node) && "\n" + plain(sourceOf(model, node)))}
                         aria-expanded={model.children[node] ? is : undefined} onKeyDown={(event) => key(event, node, i)}
                         onClick={() => model.children[node] && toggle(node)}>
-                        <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{shortName(nameOf(model, node))}
-                      </button>
+                        <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{name(shortName(nameOf(model, node)), nameOf(model, node) + (sourceOf(model, node) && " " + sourceOf(model, node)))}
+                      </button></div>
                     </td>
                     <td title={plain(libraryOf(model, node))}>{baseName(libraryOf(model, node))}</td>
                   </tr>);

@@ -14,7 +14,7 @@ export function treeQuestion(route: Route, summary: Summary, nodes: number, belo
   const { events, cost } = lookedAt(route, summary);
   const inverted = route.parameters.get("ui.inverted") === "1";
   return question(route, inverted ? "inverted_tree" : "call_tree", {
-    format: "columns", nodes, least: 20 / nodes, depth: 2000, children: 100000, cost,
+    format: "columns", nodes, least: 20 / nodes, depth: 10000, children: 100000, cost,
     events: events.name === "heap" ? undefined : events.name, below: below ?? undefined,
   });
 }

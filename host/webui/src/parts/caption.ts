@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What a picture shows, in one line, for whoever sees it without the page.
+import type { Summary } from "../data/types";
+import { filterOf, type Route } from "../state/route";
+import { baseName, duration, plain } from "../text/format";
+import { COSTS, filterName, LIFETIMES } from "../text/words";
+import { lookedAt } from "./controls";
+
+export function captionOf(route: Route, summary: Summary): string {
+  const { events, cost, speech } = lookedAt(route, summary);
+  const filter = [...filterOf(route)].map(([name, value]) => `${filterName(name)} ${LIFETIMES[value] ?? plain(value)}`);
+  return [baseName(summary.program) + ` (${summary.pid})`, events.costs.length > 1 ? `${events.words}, ${COSTS[cost].name.toLowerCase()}` : events.words,
+          "in " + (speech.unit === "count" ? events.thing : events.unit === "count" ? "faults" : events.unit),
+          filter.length ? "only " + filter.join(", ") : "no filter", `of ${duration(summary.duration_ns)}`].join(" \u00b7 ");
+}

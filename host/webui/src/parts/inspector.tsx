@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The chosen box beside the picture: its numbers, its stack, and what can be done with it. A frame chooses its box.
+import { leftOutOf, libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
+import type { Speech } from "../canvas/flame";
+import { useAnswer } from "../data/ask";
+import type { Timeline } from "../data/types";
+import { changed, exactly, go, question, type Route } from "../state/route";
+import { baseName, bytes, count, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { nodeActions } from "./actions";
+import { hovers, useHover } from "./hover";
+import { Pane } from "./pane";
+
+interface Props { route: Route; model: Model; node: number; speech: Speech; whole: number; overTime: boolean }
+
+export function Inspector({ route, model, node, speech, whole, overTime }: Props) {
+  const hovered = useHover();
+  const frames: number[] = [];
+  for (let at = node; at > 0; at = model.columns.parent[at]!)
+    frames.push(at);
+  const value = valueOf(model, node, speech.unit), own = selfOf(model, node, speech.unit), left = leftOutOf(model, node, speech.unit);
+  const choose = (to: string | undefined): void => go(changed(route, { "ui.sel": to }));
+  return (
+    <aside class="side inspector" aria-label="The chosen function">
+      <button type="button" class="close" aria-label="Close" onClick={() => choose(undefined)}>{"\u2715"}</button>
+      <h3 title={plain(nameOf(model, node))}>{shortName(nameOf(model, node))}</h3>
+      <table class="facts"><tbody>
+        <tr><th scope="row">with what it calls</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
+        <tr><th scope="row">itself</th><td>{speech.value(own)}</td><td>{share(own, whole)}</td></tr>
+        {left > 0 && <tr><th scope="row">left out below</th><td>{speech.value(left)}</td><td /></tr>}
+        {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {count(model.columns.count[node]!)} blocks</td></tr>}
+        {libraryOf(model, node) && <tr><th scope="row">library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
+        {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}>{plain(sourceOf(model, node))}</td></tr>}
+      </tbody></table>
+      {overTime && node > 0 && !isUnnamed(nameOf(model, node)) && <OverTime route={route} name={nameOf(model, node)} />}
+      <p class="tools">{nodeActions(route)(model, node).map((item) => <button type="button" key={item.name} onClick={item.run}>{item.name}</button>)}</p>
+      <ol class="frames">{frames.map((frame) => {
+        const name = nameOf(model, frame);
+        return <li key={frame} class={name === hovered ? "hovered" : ""}>
+          <button type="button" class="frame-name" aria-current={frame === node ? "true" : undefined} title={plain(name)} {...hovers(name)}
+            onClick={() => choose(pathOf(model, frame).join("."))}>{shortName(name)}</button>
+          <span class="faint"> {baseName(libraryOf(model, frame))} {sourceOf(model, frame) && baseName(sourceOf(model, frame))}</span></li>;
+      })}</ol>
+    </aside>
+  );
+}
+
+const POINTS = 120;
+
+// What is live of stacks through the function.
+function OverTime({ route, name }: { route: Route; name: string }) {
+  const filtered = changed(route, {});
+  filtered.parameters.append("function_regex", exactly(name));
+  const path = question(filtered, "timeline", { width: POINTS });
+  const answer = useAnswer<Timeline>(path);
+  return <Pane answer={answer} path={path}>{(data) => {
+    const most = Math.max(1, ...data.end_size), wide = data.end_size.length;
+    const points = data.end_size.map((size, i) => `${i},${(30 - 28 * size / most).toFixed(1)}`).join(" ");
+    return <figure class="over-time"><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
+      <polygon points={`0,30 ${points} ${wide - 1},30`} /></svg>
+      <figcaption class="faint">live of stacks through it, at most {bytes(most)}</figcaption></figure>;
+  }}</Pane>;
+}

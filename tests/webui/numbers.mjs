@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the page shows of recorded programs is what REST answers, to the byte.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { open, serve, settled } from "./browser.mjs";
+
+const COSTS = ["peak", "live", "allocated", "temporary"];
+const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source } = process.env;
+
+export function numbers({ view, count, programs, inFolder, browser }) {
+  const exactly = (value) => count(value) + (value === 1 ? " byte" : " bytes");
+  const titles = (page, selector) => page.$$eval(selector, (all) => all.map((one) => (one.title ? one : one.querySelector("[title]")).title));
+
+  async function compare(server, trace) {
+    const { page, context, wrong } = await open(browser(), server);
+    const ask = (what) => server.json(`/data/${trace}/${what}`);
+    const go = async (name, query) => {
+      await page.goto(`${server.address}/${view(name, query, trace)}`);
+      await settled(page);
+    };
+    const sums = async () => [Number(await page.getAttribute(".view [data-bytes]", "data-bytes")), Number(await page.getAttribute(".view [data-bytes]", "data-count"))];
+    const total = async () => Number((await page.locator(".table .foot").innerText()).match(/of ([\d,]+)/)[1].replace(/,/g, ""));
+    const summary = await ask("summary");
+    await go("overview");
+    assert.deepEqual(await page.$$eval(".card", (all) => all.map((card) => [Number(card.dataset.bytes), Number(card.dataset.count)])),
+      [[summary.peak_bytes, summary.peak_count], [summary.live_bytes, summary.live_count], [summary.allocated_bytes, summary.allocations], [summary.temporary_bytes, summary.temporary_count]]);
+    for (const cost of COSTS) {
+      const tree = await ask(`call_tree?cost=${cost}`);
+      if (!tree.count)
+        continue;
+      await go(cost === "peak" || cost === "allocated" ? "flame" : "tree", "cost=" + cost);
+      assert.deepEqual(await sums(), [tree.size, tree.count], cost);
+    }
+    await go("functions", "cost=allocated");
+    const functions = await ask("totals?by=function&sort_by=self.allocated.bytes&order=dsc");
+    assert.equal(await total(), functions.total_count);
+    assert.deepEqual((await titles(page, ".table tbody tr:not(.space) td:first-child")).slice(0, 8),
+      functions.rows.slice(0, 8).map((row) => `${exactly(row.self.allocated[0])} in ${count(row.self.allocated[1])}`));
+    await go("stacks");
+    const groups = await ask("allocation_groups?sort_by=only_matched.size&order=dsc&count=8&frames=none");
+    assert.equal(await total(), groups.total_count);
+    assert.deepEqual((await titles(page, ".table tbody tr:not(.space) td:first-child")).slice(0, 8), groups.allocations.map((row) => exactly(row.only_matched.size)));
+    await go("blocks");
+    const blocks = await ask("allocations?sort_by=size&order=dsc&count=8&frames=none");
+    assert.equal(await total(), blocks.total_count);
+    assert.deepEqual((await titles(page, ".table tbody tr:not(.space) td:nth-child(2)")).slice(0, 8), blocks.allocations.map((row) => `${exactly(row.size)}, ${count(row.size + row.extra_space)} usable`));
+    await go("threads", "cost=allocated");
+    const threads = await ask("totals?by=thread&sort_by=total.allocated.bytes&order=dsc");
+    assert.deepEqual(await titles(page, "[aria-label=Threads] tbody td:nth-child(2)"), threads.rows.map((row) => `${exactly(row.total.allocated[0])} in ${count(row.total.allocated[1])} blocks`));
+    await go("timeline");
+    const timeline = await ask("timeline?width=600");
+    assert.equal(Number(await page.getAttribute("[data-layers]", "data-end")), timeline.end_size.at(-1));
+    assert.equal(Number(await page.locator(".chart[data-most]").first().getAttribute("data-most")), Math.max(...timeline.allocated_size));
+    await go("generations");
+    const { generations } = await ask("generations?parts=10");
+    assert.deepEqual(await titles(page, "[aria-label=Generations] tbody td:nth-child(3)"), generations.map((row) => exactly(row.there_at_the_end.size)));
+    await go("maps");
+    assert.equal(await total(), (await ask("maps?count=1")).total_count);
+    assert.deepEqual(wrong, []);
+    await context.close();
+  }
+
+  test("numbers of a program in C++ are REST's", () => compare(programs.server, programs.cpp));
+  test("numbers of python3 are REST's", () => compare(programs.server, programs.python));
+
+  const arm = sysroot && existsSync(sysroot + "/lib") && existsSync(armShim) && ["arm-linux-gnueabihf-g++", "qemu-arm"].every((word) => process.env.PATH.split(":").some((folder) => existsSync(`${folder}/${word}`)));
+  test("numbers and names of a target's trace, with its root folder, are REST's", { skip: !arm && "there is no build for ARM" }, async () => {
+    const binary = inFolder("program.arm"), trace = inFolder("arm.dat");
+    execFileSync("arm-linux-gnueabihf-g++", ["-g", "-O1", source, "-o", binary, "-lpthread"]);
+    execFileSync("qemu-arm", ["-L", sysroot, "-E", `LD_LIBRARY_PATH=${sysroot}/usr/lib/arm-linux-gnueabihf`, "-E", `LD_PRELOAD=${armShim}`, "-E", `HEAPSONDE_OUTPUT=${trace}`, binary]);
+    const server = await serve("--sysroot", sysroot, trace);
+    try {
+      const [{ id, architecture }] = await server.json("/list");
+      assert.equal(architecture, "arm");
+      await compare(server, id);
+      const { page, context } = await open(browser(), server);
+      await page.goto(`${server.address}/${view("functions", "cost=allocated&contains=Registry", id)}`);
+      await settled(page);
+      assert.match(await page.locator(".table tbody td.wide").first().textContent(), /Registry<…>::add/);
+      await context.close();
+    } finally {
+      await server.stop();
+    }
+  });
+}
