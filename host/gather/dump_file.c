@@ -3,7 +3,7 @@
 
 #include "format/chunk.h"
 #include "format/crc32c.h"
-#include "host/gather/traces_private.h"
+#include "host/gather/trace_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,10 @@
 // be gone on with at any byte. When a dump is whole there it is copied into a file of its own; once that is on
 // the disk the file is called NUMBER.KIND.heap, in the stream's folder, and the dump gives its room in the stream's
 // file back, which then has a hole there and its length still.
+#include "host/gather/trace_dumps.h"
 #include "host/gather/dump_file.h"
-#include "host/gather/traces_private.h"
+
+#include "host/gather/trace_journal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,7 +70,7 @@ void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump)
         trace->unflushed = added;
     trace->last_unflushed = added;
     trace->dirty = true;
-    hs_trace_writer__hurry(details->traces);
+    hs_trace_registry__wake_writer(details->traces);
 }
 
 // ---- flushing -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/gather/traces_private.h"
+#include "host/gather/trace_files.h"
 #include "host/store/folder.h"
 
 #include "format/chunk.h"
@@ -109,11 +109,11 @@ static void add_found(struct hs_traces *traces, const char *name, const struct s
 {
     uint64_t size = (uint64_t)status->st_size;
     atomic_fetch_add(&traces->bytes, size);
-    struct hs_gathered *trace = hs_traces__find(traces, id);
+    struct hs_gathered *trace = hs_trace_registry__find(traces, id);
     if (trace && trace->size >= size)
         return;
     if (!trace)
-        trace = hs_traces__make(traces, id);
+        trace = hs_trace_registry__make(traces, id);
     if (!trace)
         return;
     snprintf(trace->file, sizeof(trace->file), "%s", name);

@@ -3,7 +3,7 @@
 // Lines of text: "began ID DEVICE", "ended ID" and, of a sampled process, "dumps ID NUMBER OFFSET": so many have become
 // files, and what they were made of ends there. ID in hexadecimal, DEVICE with what is no letter, digit, dot, dash,
 // underscore or colon as %XX. What cannot be read counts as not written: it only costs the quota's memory.
-#include "host/gather/traces_private.h"
+#include "host/gather/trace_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static void take_line(struct hs_traces *traces, char *line)
     bool began = !strncmp(line, "began ", 6), dumps = !strncmp(line, "dumps ", 6);
     if ((!began && !dumps && strncmp(line, "ended ", 6)) || !read_id(line + 6, id))
         return;
-    struct hs_gathered *trace = hs_traces__find(traces, id);
+    struct hs_gathered *trace = hs_trace_registry__find(traces, id);
     if (!trace)
         return;
     if (dumps) {
@@ -94,7 +94,7 @@ static void take_line(struct hs_traces *traces, char *line)
         trace->ended = true;
     } else if (line[6 + ID_TEXT] == ' ' && !trace->account) {
         unescape(line + 6 + ID_TEXT + 1);
-        trace->account = hs_traces__account(traces, line + 6 + ID_TEXT + 1);
+        trace->account = hs_trace_registry__account(traces, line + 6 + ID_TEXT + 1);
         if (trace->account)
             atomic_fetch_add(&trace->account->bytes, trace->size);
     }

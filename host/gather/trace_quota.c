@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/gather/traces_private.h"
+#include "host/gather/trace_quota.h"
+
+#include "host/gather/trace_dumps.h"
 
 #include <unistd.h>
 
@@ -60,14 +62,14 @@ static bool remove_one(struct hs_traces *traces, const struct hs_account *accoun
     if (trace->samples)
         hs_trace_dumps__remove(traces, trace);
     hs_trace_quota__give_back(traces, trace->account, trace->size);
-    hs_traces__unlink(traces, trace);
+    hs_trace_registry__unlink(traces, trace);
     traces->removed++;
     pthread_mutex_lock(&trace->mutex);
     bool open = trace->fd >= 0;
     trace->orphan = open;
     pthread_mutex_unlock(&trace->mutex);
     if (!open)
-        hs_traces__free(trace);
+        hs_trace_registry__free(trace);
     return true;
 }
 

@@ -2,7 +2,9 @@
 //
 // A thread that brings files to the disk: those that were written to once a second, one that has ended, and dumps, at
 // once. It also closes files that no connection holds any more. Waiting for a disk thus stops no stream.
-#include "host/gather/traces_private.h"
+#include "host/gather/trace_writer.h"
+
+#include "host/gather/trace_dumps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,14 +16,6 @@ void hs_trace_writer__add(struct hs_traces *traces, struct hs_gathered *trace)
     pthread_mutex_lock(&traces->writer_mutex);
     trace->next_open = traces->open;
     traces->open = trace;
-    pthread_mutex_unlock(&traces->writer_mutex);
-}
-
-void hs_trace_writer__hurry(struct hs_traces *traces)
-{
-    pthread_mutex_lock(&traces->writer_mutex);
-    traces->writer_urgent = true;
-    pthread_cond_signal(&traces->writer_wakes);
     pthread_mutex_unlock(&traces->writer_mutex);
 }
 
@@ -62,7 +56,7 @@ static bool close_one(struct hs_gathered *trace, bool all)
     }
     pthread_mutex_unlock(&trace->mutex);
     if (orphan)
-        hs_traces__free(trace);
+        hs_trace_registry__free(trace);
     return unused;
 }
 

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/gather/traces_private.h"
+#include "host/gather/traces.h"
+
+#include "host/gather/trace_dumps.h"
+#include "host/gather/trace_files.h"
+#include "host/gather/trace_journal.h"
+#include "host/gather/trace_quota.h"
+#include "host/gather/trace_registry.h"
+#include "host/gather/trace_writer.h"
 
 #include "format/chunk.h"
 
@@ -15,101 +22,6 @@
 // Traces that are shown; more than there may be connections.
 #define MOST_LISTED 5120
 
-// ---- finding --------------------------------------------------------------------------------------------------------
-
-static struct hs_gathered **bucket_of(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
-{
-    // Random bytes, unless somebody wants long lists, which HS_TRACES_MOST bounds.
-    unsigned index = (unsigned)(id[0] | id[1] << 8) ^ (unsigned)(id[6] | id[7] << 8) * 31;
-    return &traces->bucket[index % HS_TRACES_BUCKETS];
-}
-
-struct hs_gathered *hs_traces__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
-{
-    struct hs_gathered *trace = *bucket_of(traces, id);
-    while (trace && memcmp(trace->id, id, HS_TRACE_ID_SIZE))
-        trace = trace->next_in_bucket;
-    return trace;
-}
-
-struct hs_gathered *hs_traces__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
-{
-    struct hs_gathered *trace = traces->count < HS_TRACES_MOST ? calloc(1, sizeof(*trace)) : NULL;
-    if (!trace)
-        return NULL;
-    struct hs_gathered **bucket = bucket_of(traces, id);
-    memcpy(trace->id, id, HS_TRACE_ID_SIZE);
-    pthread_mutex_init(&trace->mutex, NULL);
-    trace->fd = -1;
-    trace->next_in_bucket = *bucket;
-    *bucket = trace;
-    traces->count++;
-    return trace;
-}
-
-static void unlink_from_run(struct hs_traces *traces, struct hs_gathered *trace)
-{
-    struct hs_gathered **at = &traces->run_first;
-    while (*at && *at != trace)
-        at = &(*at)->next_in_run;
-    if (!*at)
-        return;
-    *at = trace->next_in_run;
-    if (traces->run_last == &trace->next_in_run)
-        traces->run_last = at;
-    traces->listed--;
-    trace->listed = false;
-}
-
-void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace)
-{
-    struct hs_gathered **at = bucket_of(traces, trace->id);
-    while (*at != trace)
-        at = &(*at)->next_in_bucket;
-    *at = trace->next_in_bucket;
-    unlink_from_run(traces, trace);
-    traces->count--;
-}
-
-void hs_traces__free(struct hs_gathered *trace)
-{
-    pthread_mutex_destroy(&trace->mutex);
-    for (struct hs_unflushed_dump *dump = trace->unflushed, *next; dump; dump = next) {
-        next = dump->next;
-        free(dump);
-    }
-    free(trace->header);
-    free(trace->details);
-    free(trace);
-}
-
-void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace)
-{
-    hs_traces__unlink(traces, trace);
-    hs_traces__free(trace);
-}
-
-struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (const char *at = name; *at; at++)
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
-    struct hs_account **bucket = &traces->account[hash % HS_ACCOUNT_BUCKETS];
-    struct hs_account *account = *bucket;
-    while (account && strncmp(account->name, name, sizeof(account->name) - 1))
-        account = account->next;
-    if (account || traces->account_count >= HS_ACCOUNTS_MOST)
-        return account;
-    account = calloc(1, sizeof(*account));
-    if (!account)
-        return NULL;
-    strncpy(account->name, name, sizeof(account->name) - 1);
-    account->next = *bucket;
-    *bucket = account;
-    traces->account_count++;
-    return account;
-}
-
 // ---- opening and closing --------------------------------------------------------------------------------------------
 
 static void free_all(struct hs_traces *traces)
@@ -118,7 +30,7 @@ static void free_all(struct hs_traces *traces)
         while (traces->bucket[i]) {
             if (traces->bucket[i]->fd >= 0)
                 close(traces->bucket[i]->fd);
-            hs_traces__drop(traces, traces->bucket[i]);
+            hs_trace_registry__drop(traces, traces->bucket[i]);
         }
     }
     for (unsigned i = 0; i < HS_ACCOUNT_BUCKETS; i++) {
@@ -211,7 +123,7 @@ static void retire(struct hs_traces *traces)
         trace = trace->next_in_run;
     if (!trace)
         return;
-    unlink_from_run(traces, trace);
+    hs_trace_registry__unlink_from_run(traces, trace);
     pthread_mutex_lock(&trace->mutex);
     free(trace->details);
     trace->details = NULL;
@@ -241,7 +153,7 @@ static enum hs_refusal has_room(struct hs_traces *traces, struct hs_gathered *tr
 static enum hs_refusal take_account(struct hs_traces *traces, struct hs_gathered *trace, const struct hs_device *device)
 {
     if (!trace->account) {
-        trace->account = hs_traces__account(traces, hs_device__title(device));
+        trace->account = hs_trace_registry__account(traces, hs_device__title(device));
         if (!trace->account)
             return HS_REFUSAL_TOO_MANY;
         atomic_fetch_add(&trace->account->bytes, trace->size);
@@ -323,10 +235,10 @@ struct hs_gathered *hs_traces__claim(struct hs_traces *traces, const struct hs_d
                                      uint64_t claim, uint64_t *size, enum hs_refusal *refusal)
 {
     pthread_mutex_lock(&traces->mutex);
-    struct hs_gathered *trace = hs_traces__find(traces, device->trace_id);
+    struct hs_gathered *trace = hs_trace_registry__find(traces, device->trace_id);
     bool is_new = !trace;
     if (is_new)
-        trace = hs_traces__make(traces, device->trace_id);
+        trace = hs_trace_registry__make(traces, device->trace_id);
     *refusal = HS_REFUSAL_TOO_MANY;
     if (trace) {
         pthread_mutex_lock(&trace->mutex);
@@ -334,7 +246,7 @@ struct hs_gathered *hs_traces__claim(struct hs_traces *traces, const struct hs_d
         *size = trace->size;
         pthread_mutex_unlock(&trace->mutex);
         if (*refusal && is_new)
-            hs_traces__drop(traces, trace);
+            hs_trace_registry__drop(traces, trace);
     }
     pthread_mutex_unlock(&traces->mutex);
     return *refusal ? NULL : trace;
@@ -381,7 +293,7 @@ void hs_gathered__release(struct hs_traces *traces, struct hs_gathered *trace, u
         forget(traces, trace, why);
     pthread_mutex_unlock(&trace->mutex);
     if (drop)
-        hs_traces__drop(traces, trace);
+        hs_trace_registry__drop(traces, trace);
     retire(traces);
     pthread_mutex_unlock(&traces->mutex);
 }
@@ -545,7 +457,7 @@ enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *t
     }
     pthread_mutex_unlock(&trace->mutex);
     if (!refusal)
-        hs_trace_writer__hurry(traces);
+        hs_trace_registry__wake_writer(traces);
     return refusal;
 }
 

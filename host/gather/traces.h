@@ -14,34 +14,14 @@
 
 #include "host/gather/device.h"
 #include "host/gather/refusal.h"
+#include "host/gather/trace_state.h"
 #include "host/store/error.h"
 
 #include <sys/uio.h>
 
-struct hs_traces;
-struct hs_gathered;
-
-struct hs_traces_options {
-    const char *directory;     // made when it is missing
-    uint64_t quota;            // bytes in all; UINT64_MAX: none
-    uint64_t quota_per_device; // the same
-    bool remove_oldest;        // instead of refusing, remove traces that have ended
-    // A trace that has ended is on the disk. Called by a thread of its own.
-    void (*stored)(void *context, uint64_t claim);
-    void *context;
-};
-
 int hs_traces__open(struct hs_traces **traces, const struct hs_traces_options *options, struct hs_error *error);
 // Brings everything to the disk. No claim may be used any more.
 void hs_traces__close(struct hs_traces *traces);
-
-enum hs_gathered_state {
-    HS_GATHERED_FOUND,   // in the folder, not heard of in this run
-    HS_GATHERED_RUNNING, // claimed
-    HS_GATHERED_AWAY,    // its connection was lost
-    HS_GATHERED_ENDED,
-    HS_GATHERED_REFUSED
-};
 
 // A connection claims the trace it brings, with a number that no other has. An older claim is void from then on.
 // *size is what is stored of it. NULL with the reason.

@@ -6,6 +6,7 @@
 #include "host/import/resume.h"
 #include "host/import/run.h"
 #include "host/import/snapshots.h"
+#include "host/import/store_key.h"
 #include "host/import/trace.h"
 #include "host/query/totals_table.h"
 #include "host/store/attach.h"

@@ -7,30 +7,7 @@
 #define HEAPSONDE_IMPORT_PARTIAL_H
 
 #include "host/import/builder.h"
-
-// X(column): written as rows start.
-#define HS_PARTIAL_STARTS(X)                                                                                           \
-    X(time)                                                                                                            \
-    X(address)                                                                                                         \
-    X(size)                                                                                                            \
-    X(slack)                                                                                                           \
-    X(stack)                                                                                                           \
-    X(stream)                                                                                                          \
-    X(detail)
-// X(column): written anew where rows ended since the last time, to a file of its own.
-#define HS_PARTIAL_ENDS(X)                                                                                             \
-    X(free_time)                                                                                                       \
-    X(free_stack)                                                                                                      \
-    X(free_stream)                                                                                                     \
-    X(state)
-
-struct hs_partial {
-#define HS_WRITER(name) struct hs_packed_writer name;
-    HS_PARTIAL_ENDS(HS_WRITER)
-#undef HS_WRITER
-    struct hs_array live; // uint16_t: rows of each block that were live when it was last written
-    bool started;
-};
+#include "host/import/partial_columns.h"
 
 struct hs_resume_state;
 

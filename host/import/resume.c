@@ -2,7 +2,7 @@
 #include "host/import/resume.h"
 
 #include "format/crc32c.h"
-#include "host/import/run.h"
+#include "host/import/store_key.h"
 #include "host/import/trace.h"
 #include "host/store/attach.h"
 

@@ -9,7 +9,7 @@
 
 #include "host/import/builder.h"
 #include "host/import/consumed.h"
-#include "host/import/partial.h"
+#include "host/import/partial_columns.h"
 
 struct hs_resume;
 

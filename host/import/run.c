@@ -5,9 +5,11 @@
 
 #include "host/import/builder.h"
 #include "host/import/finish.h"
+#include "host/import/partial.h"
 #include "host/import/resume.h"
 #include "host/import/snapshots.h"
 #include "host/import/step.h"
+#include "host/import/store_key.h"
 #include "host/import/sums.h"
 #include "host/import/tables.h"
 #include "host/import/trace.h"
@@ -36,17 +38,6 @@ struct import {
     uint64_t total_bytes;
     uint64_t visits;
 };
-
-void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key)
-{
-    const struct hs_trace_info *info = hs_trace__info(trace);
-    memset(key, 0, sizeof *key);
-    key->trace_id[0] = info->header.trace_id[0];
-    key->trace_id[1] = info->header.trace_id[1];
-    key->size = info->file_size;
-    // The header is written through a mapping: the file's own time may be older.
-    key->modified_ns = info->modified_ns + info->header.live.end_time;
-}
 
 static void fill_summary(struct import *import)
 {

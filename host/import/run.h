@@ -13,6 +13,4 @@ struct hs_resume;
 int hs_import__run(const struct hs_trace *trace, const struct hs_import_options *options,
                    const struct hs_resume *resume, int directory_fd);
 
-void hs_store_key__of(const struct hs_trace *trace, struct hs_store_key *key);
-
 #endif

@@ -9,7 +9,9 @@
 #define INLINE_MAX 256 // frames of one node
 
 struct applying {
-    struct hs_trace_symbols *symbols;
+    struct hs_symbols *session;
+    hs_given_names_taker take;
+    void *context; // of `take`
     const struct hs_node *nodes;
     size_t node_count;
     uint32_t node; // of the frames at hand
@@ -23,11 +25,11 @@ static int end_node(struct applying *with)
         return 0;
     with->frame[with->count - 1].inlined = false;
     const struct hs_frames given = {with->frame, with->count};
-    const struct hs_frames *kept = hs_symbols__named(hs_trace_symbols__session(with->symbols), &given);
+    const struct hs_frames *kept = hs_symbols__named(with->session, &given);
     with->count = 0;
     if (!kept)
         return -ENOMEM;
-    return hs_trace_symbols__set(with->symbols, with->node, kept);
+    return with->take(with->context, with->node, kept);
 }
 
 // Splits at tabs, in place; returns the text behind.
@@ -86,11 +88,11 @@ static int read_file(struct applying *with, const struct hs_store *store, size_t
     return result == -ENOMEM ? result : 0;
 }
 
-int hs_given_names__apply(struct hs_trace_symbols *symbols)
+int hs_given_names__read(const struct hs_store *store, struct hs_symbols *session, hs_given_names_taker take,
+                         void *context)
 {
     size_t count = 0;
     int result = 0;
-    const struct hs_store *store = hs_trace_symbols__store(symbols);
     const struct hs_embedded *embedded = hs_store__embedded(store, &count);
     struct applying *with = NULL;
     for (size_t i = 0; !result && i < count; i++) {
@@ -100,7 +102,9 @@ int hs_given_names__apply(struct hs_trace_symbols *symbols)
             with = calloc(1, sizeof(*with));
         if (!with)
             return -ENOMEM;
-        with->symbols = symbols;
+        with->session = session;
+        with->take = take;
+        with->context = context;
         with->nodes = hs_store__nodes(store, &with->node_count);
         result = read_file(with, store, i, embedded[i].length);
     }

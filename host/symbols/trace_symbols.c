@@ -126,6 +126,11 @@ static int add_described(struct hs_trace_symbols *self, const struct hs_symbols_
     return result < 0 ? result : 0;
 }
 
+static int set_frames(void *self, uint32_t node, const struct hs_frames *frames)
+{
+    return hs_trace_symbols__set(self, node, frames);
+}
+
 struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
                                                   const struct hs_symbols_options *options)
 {
@@ -151,7 +156,8 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     self->place = calloc(self->node_count + 1, sizeof(*self->place));
     self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
     if (self->symbols && self->place && self->copies && !hs_places__init(&self->places) && !add_marks(&self->places) &&
-        !(modules ? add_described(self, modules) : add_modules(self)) && !hs_given_names__apply(self))
+        !(modules ? add_described(self, modules) : add_modules(self)) &&
+        !hs_given_names__read(store, self->symbols, set_frames, self))
         return self;
     hs_trace_symbols__destroy(self);
     return NULL;

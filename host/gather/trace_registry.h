@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the files of the folder of traces share. The mutex of the folder is taken before that of a trace.
-#ifndef HEAPSONDE_HOST_GATHER_TRACES_PRIVATE_H
-#define HEAPSONDE_HOST_GATHER_TRACES_PRIVATE_H
+// The traces and accounts that are known, and what is known of each: what the other files of the folder share. The
+// mutex of the folder is taken before that of a trace.
+#ifndef HEAPSONDE_HOST_GATHER_TRACE_REGISTRY_H
+#define HEAPSONDE_HOST_GATHER_TRACE_REGISTRY_H
 
 #include "host/gather/chunk_watch.h"
-#include "host/gather/traces.h"
+#include "host/gather/device.h"
+#include "host/gather/refusal.h"
+#include "host/gather/trace_state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -96,52 +99,15 @@ struct hs_traces {
     bool writer_urgent, writer_ends;
 };
 
-// ---- traces.c ----
-struct hs_gathered *hs_traces__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
-struct hs_gathered *hs_traces__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
-void hs_traces__drop(struct hs_traces *traces, struct hs_gathered *trace);                         // mutex held
-void hs_traces__unlink(struct hs_traces *traces, struct hs_gathered *trace);                       // mutex held
-void hs_traces__free(struct hs_gathered *trace);
-struct hs_account *hs_traces__account(struct hs_traces *traces, const char *name); // mutex held
+struct hs_gathered *hs_trace_registry__make(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
+struct hs_gathered *hs_trace_registry__find(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]); // mutex held
+void hs_trace_registry__drop(struct hs_traces *traces, struct hs_gathered *trace);                         // mutex held
+void hs_trace_registry__unlink(struct hs_traces *traces, struct hs_gathered *trace);                       // mutex held
+void hs_trace_registry__unlink_from_run(struct hs_traces *traces, struct hs_gathered *trace);              // mutex held
+void hs_trace_registry__free(struct hs_gathered *trace);
+struct hs_account *hs_trace_registry__account(struct hs_traces *traces, const char *name); // mutex held
 
-// ---- trace_files.c ----
-int hs_trace_files__open_directory(struct hs_traces *traces, struct hs_error *error);
-void hs_trace_files__index(struct hs_traces *traces);
-enum hs_refusal hs_trace_files__create(struct hs_traces *traces, struct hs_gathered *trace);
-bool hs_trace_files__reopen(struct hs_traces *traces, struct hs_gathered *trace);
-// Gives a file its name, unless there is one of that name (EEXIST).
-bool hs_trace_files__rename(int directory, const char *from, const char *to);
-// Returns the bytes written; fewer than there are when the disk is full.
-uint64_t hs_trace_files__append(struct hs_gathered *trace, const struct iovec *pieces, int count);
-
-// ---- trace_quota.c ----
-// With the folder's mutex held, and without.
-enum hs_refusal hs_trace_quota__take_locked(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
-enum hs_refusal hs_trace_quota__take(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
-void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
-
-// ---- trace_journal.c ----
-// Reads it, drops what is gone, and opens it for more.
-int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);
-void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace);
-void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace);
-void hs_trace_journal__dumped(struct hs_traces *traces, const struct hs_gathered *trace, uint64_t dumps,
-                              uint64_t walked);
-
-// ---- trace_dumps.c ----
-// The folder of a stream's dumps.
-void hs_trace_dumps__folder(const struct hs_gathered *trace, char name[HS_TRACES_FILE_NAME]);
-// `context` is the struct hs_details of the stream.
-void hs_trace_dumps__take(void *context, const struct hs_watched_dump *dump);
-// Of the thread that brings files to the disk: what it took under the mutex is brought there. Puts back what could not
-// be.
-void hs_trace_dumps__flush(struct hs_traces *traces, struct hs_gathered *trace);
-void hs_trace_dumps__remove(const struct hs_traces *traces, const struct hs_gathered *trace);
-
-// ---- trace_writer.c ----
-int hs_trace_writer__start(struct hs_traces *traces, struct hs_error *error);
-void hs_trace_writer__stop(struct hs_traces *traces);
-void hs_trace_writer__add(struct hs_traces *traces, struct hs_gathered *trace); // its file was opened
-void hs_trace_writer__hurry(struct hs_traces *traces);
+// The thread that brings files to the disk does not wait for its time.
+void hs_trace_registry__wake_writer(struct hs_traces *traces);
 
 #endif
