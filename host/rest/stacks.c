@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 const struct hs_rest_parameter hs_part_parameters[] = {
-    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most this many; default all"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 

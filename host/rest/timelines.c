@@ -13,8 +13,8 @@
 #include <string.h>
 
 const struct hs_rest_parameter hs_timeline_parameters[] = {
-    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins, the start when not given"},
-    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends, the end when not given"},
+    {.name = "from", .kind = HS_REST_TIME, .help = "where the timeline begins; default the start"},
+    {.name = "to", .kind = HS_REST_TIME, .help = "where it ends; default the end"},
     {.name = "width",
      .kind = HS_REST_NUMBER,
      .least = 1,
