@@ -165,10 +165,10 @@ static const struct {
     const char *variables, *said; // NULL: nothing
 } alone[] = {
     {"HEAPSONDE_OUTPUT=t.dat", NULL},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MODE=agregate", "not understood, and not obeyed: HEAPSONDE_MODE=agregate\n"},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_EVENTS=heap,rss", "not obeyed: HEAPSONDE_EVENTS=heap,rss\n"},
-    {"HEAPSONDE_OUTPTU=t.dat", "not obeyed: HEAPSONDE_OUTPTU=t.dat\n"},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_LOG=wran", "not obeyed: HEAPSONDE_LOG=wran\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MODE=agregate", "not understood and ignored: HEAPSONDE_MODE=agregate\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_EVENTS=heap,rss", "ignored: HEAPSONDE_EVENTS=heap,rss\n"},
+    {"HEAPSONDE_OUTPTU=t.dat", "ignored: HEAPSONDE_OUTPTU=t.dat\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_LOG=wran", "ignored: HEAPSONDE_LOG=wran\n"},
     {"HEAPSONDE_OUTPUT=missing/t.dat", "nothing is recorded: cannot create "},
     {"HEAPSONDE_OUTPUT=missing/t.dat", "/missing/t.dat (no such file or folder)\n"},
     {"HEAPSONDE_OUTPUT=/proc/t.dat", "nothing is recorded: cannot create /proc/t.dat ("},
