@@ -39,8 +39,8 @@ struct hs_encoded {
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
                       void *scratch, uint8_t *output, struct hs_encoded *result);
 
-// The same in the light coding: a third of the time and two to three times as many bytes, four for an event of most
-// programs. For a writer that takes the processor from others.
+// The same with the fast encoding: a third of the time and two to three times as many bytes, four per event for most
+// programs. Used under CPU pressure.
 void hs_events_encode_lightly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
                               uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The light coding of EVENTS payloads (docs/format.md, 6.5): bytes, one event after another, of which each says only
-// what small tables do not: tables of addresses, of allocations and of stacks, an entry for each hash. Both sides take
-// the same steps, so the steps are here.
+// The fast encoding of EVENTS payloads (docs/format.md, 6.5): bytes, one event after another. An event contains only
+// what is not in small tables of addresses, allocations and stacks, with one entry for each hash. Encoder and decoder
+// update the tables in the same way, so the common part is here.
 #ifndef HEAPSONDE_FORMAT_EVENT_LIGHT_H
 #define HEAPSONDE_FORMAT_EVENT_LIGHT_H
 

@@ -20,9 +20,9 @@ enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OF
 
 struct hs_config {
     enum hs_log_level log_level; // LOG
-    bool says_obstacles;         // without LOG, until recording begins: errors are said all the same
+    bool says_obstacles;         // without LOG, until recording begins: errors are printed anyway
     uint64_t log_rotate_bytes;   // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
-    bool unread;                 // nothing of the environment was obeyed
+    bool unread;                 // the environment was ignored
     bool disabled;               // DISABLE_BY_DEFAULT
     bool free_stacks;            // GRAB_BACKTRACES_ON_FREE
     bool memo;                   // USE_SHADOW_STACK
@@ -38,17 +38,17 @@ struct hs_config {
     uint64_t cull_pending;       // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
     uint64_t max_depth;          // MAX_DEPTH: frames kept of one stack
     bool aggregate;              // MODE=aggregate: sums per stack in place of events
-    uint64_t aggregate_interval; // AGGREGATE_INTERVAL: seconds from one telling of what changed to the next
-    uint64_t aggregate_stacks;   // AGGREGATE_STACKS: with more stacks, only those with one part in so many are told
+    uint64_t aggregate_interval; // AGGREGATE_INTERVAL: seconds between two ticks
+    uint64_t aggregate_stacks;   // AGGREGATE_STACKS: with more than N stacks, those below 1/N are folded together
     uint64_t aggregate_memory;   // AGGREGATE_MEMORY: bytes for live blocks and stacks
-    // What the kernel is asked for (docs/events.md).
+    // Samples of the kernel (docs/events.md).
     uint32_t events;        // EVENTS: HS_EVENTS_*
     uint64_t cpu_frequency; // CPU_FREQUENCY: samples per second of CPU time
     bool call_chains;       // CALL_CHAINS: samples have the kernel's chain of frame pointers, too
-    bool cycles;            // CPU_CLOCK=cycles: the processor's cycles are sampled, where it counts them
-    uint64_t fault_stacks;  // FAULT_STACKS: one page fault in so many gets its stack
-    uint64_t switch_stacks; // SWITCH_STACKS: one time in so many that a thread leaves the processor is sampled
-    uint64_t kernel_stacks; // UNWINDER=kernel, =kernel:N: one stack in so many is asked of the kernel, too; 0: none
+    bool cycles;            // CPU_CLOCK=cycles: sample processor cycles, if there is a counter
+    uint64_t fault_stacks;  // FAULT_STACKS: one page fault in this many gets a stack
+    uint64_t switch_stacks; // SWITCH_STACKS: sample one switch in this many
+    uint64_t kernel_stacks; // UNWINDER=kernel, =kernel:N: compare one stack in this many with the kernel's; 0: none
     uint64_t stack_copy;    // STACK_COPY: bytes of the stack that the kernel copies for a sample
     bool deferred_stacks;   // STACKS=deferred: samples are not unwound here; the host does it
     // What is sent while the program runs (docs/protocol.md).
@@ -57,11 +57,11 @@ struct hs_config {
     bool insecure;                // INSECURE: without a key beyond loopback, too
     uint64_t base_server_port;    // BASE_SERVER_PORT: the first that is tried
     int64_t output_descriptor;    // OUTPUT=fd:N; -1: none
-    enum hs_stream_policy policy; // STREAM_POLICY: when the link is slower than the program
-    uint64_t stream_buffer;       // STREAM_BUFFER: bytes kept for it in memory
+    enum hs_stream_policy policy; // STREAM_POLICY: what happens if the link is slower than the program
+    uint64_t stream_buffer;       // STREAM_BUFFER: size of the send buffer in bytes
     uint64_t spill_size;          // SPILL_SIZE: bytes
     int64_t chown_to;             // CHOWN_OUTPUT_TO: a uid, -1 for nobody
-    // Texts come last: what stands before them is reached by shorter instructions.
+    // Texts come last, so that the other members are reached by shorter instructions.
     char output[HS_CONFIG_TEXT];     // OUTPUT: pattern with %p %e %t %n %%; empty: no file
     char log_file[HS_CONFIG_TEXT];   // LOGFILE: pattern; empty: standard error
     char include[HS_CONFIG_TEXT];    // INCLUDE_FILE: a file (or a pattern ending in *) embedded at the start

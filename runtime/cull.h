@@ -2,11 +2,11 @@
 //
 // Leaving short-lived allocations out of the trace, by option, with their statistics kept per stack.
 //
-// Filled slots are held back until they are as old as the threshold, or until too much is held. Before the first of
-// them goes, all that are held are gone through in the order of time: an allocation whose free is there, of whichever
-// thread, is struck out together with the free, unless a slot that is not held yet may say something of its address in
-// between. A chain of reallocs goes as a whole, when it is younger than the threshold from its first allocation on, or
-// stays as a whole. Held slots stay in the mapped file, so that a kill loses nothing.
+// Filled slots are held back until they are as old as the threshold, or until there are too many. Before the first of
+// them is written, the events of all held slots are processed in the order of time. An allocation is removed together
+// with its free, which may be of any thread, unless a slot that is not held yet may contain an event at the same
+// address in between. A chain of reallocs is removed as a whole if it is younger than the threshold, counted from its
+// first allocation; otherwise it is kept as a whole. Held slots stay in the mapped file, so that a kill loses nothing.
 //
 // Called by the writer only.
 #ifndef HEAPSONDE_RUNTIME_CULL_H
@@ -24,8 +24,8 @@ bool hs_cull__is_on(void);
 // Takes a filled slot of events. False when there is no memory to hold it.
 bool hs_cull__hold(struct hs_slot *slot);
 
-// The oldest held slot, when it is due (`all`: whichever it is), with what is left of its records: `records` is
-// HS_SLOT_RECORDS_SIZE bytes of the caller's. NULL when none is due. The slot is the caller's again.
+// The oldest held slot if it is due (with `all`: in any case), with the remaining records in `records`, which are
+// HS_SLOT_RECORDS_SIZE bytes of the caller's. NULL if none is due. The slot is the caller's again.
 struct hs_slot *hs_cull__release(bool all, uint64_t *records);
 
 // Number of slots held.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A file that grows beyond the limit and a pipe without reader raise a signal in the writing thread, which the program
-// did nothing for: it is held back and taken away.
+// A write to a file beyond its size limit, or to a pipe without a reader, raises a signal in the writing thread. The
+// program did not cause it, so the signal is held back and removed.
 #ifndef HEAPSONDE_RUNTIME_HELD_SIGNALS_H
 #define HEAPSONDE_RUNTIME_HELD_SIGNALS_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A thread that the program cannot see or break: all signals blocked, own stack, own descriptor table, no libc state.
-// What it runs must not call libc. Memory, working directory and process are the program's. Or a process of its own
-// that has only the memory in common: it goes on when the program has ended, however that was. The program's wait(2)
-// does not see it; it is no member of the program's process group.
+// Its code must not call libc. It shares memory, working directory and process with the program. The second kind is a
+// process that shares only the memory: it continues when the program has ended in any way. The program's wait(2) does
+// not see it, and it is not in the program's process group.
 #ifndef HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
 #define HEAPSONDE_RUNTIME_HIDDEN_THREAD_H
 
@@ -27,8 +27,8 @@ enum hs_hidden_kind { HS_HIDDEN_SHARED_DESCRIPTORS, HS_HIDDEN_THREAD, HS_HIDDEN_
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
                              enum hs_hidden_kind kind);
 
-// In the thread: closes every descriptor that it got from the program, but for `keep` and `also` (-1: none). What the
-// program has open must end when the program closes it.
+// In the thread: closes every descriptor that it got from the program, except `keep` and `also` (-1: none). A file that
+// the program has open must be closed when the program closes it.
 void hs_hidden_thread__close_descriptors(int keep, int also);
 
 // Waits until the thread (or process) has ended, `patience_ns` at most, in which this one could run, and gives its

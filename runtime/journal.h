@@ -15,11 +15,11 @@
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
 
-// The node is met no more: its code is about to be unloaded.
+// The node does not occur again: its code is about to be unloaded.
 void hs_journal__node_ends(uint32_t id);
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path);
-// Of the module that was announced last, which has no build id.
+// For the module that was announced last, which has no build id.
 bool hs_journal__layout(uint32_t hash);
 bool hs_journal__unload(uint64_t start);
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
@@ -28,11 +28,11 @@ bool hs_journal__info(const char *key, const char *value);
 bool hs_journal__snapshot(uint32_t number, const void *words, size_t length);
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
 
-// Submit the slot in use, so that the next turn of the writer seals it.
+// Submits the slot in use, so that the writer seals it in its next round.
 void hs_journal__flush_code(void);
 void hs_journal__flush_others(void);
 
-// Starts anew in a forked child.
+// Starts again in a forked child.
 void hs_journal__reset(void);
 
 #endif

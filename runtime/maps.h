@@ -2,10 +2,10 @@
 //
 // Lines of /proc/self/maps, and which of them are one loaded file.
 //
-// The headers of a file say how far it reaches when it is loaded, so mappings within that are its: also those whose
-// part of the file is the first page again (small segments of lld, mold and gold), and code that the program has
-// copied to other pages in the same place. Code of a file that lies elsewhere, or is mapped a second time, stands for
-// itself.
+// The headers of a file tell how far it reaches when it is loaded, so mappings within that range belong to it. This
+// includes mappings of the file's first page again (small segments of lld, mold and gold), and code that the program
+// has copied to other pages at the same address. Code of a file outside of that range, or mapped a second time, is a
+// module of its own.
 #ifndef HEAPSONDE_RUNTIME_MAPS_H
 #define HEAPSONDE_RUNTIME_MAPS_H
 

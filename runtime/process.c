@@ -197,7 +197,7 @@ static void map_shared(void)
 
 static void complain(const char *entry)
 {
-    hs_log(HS_LOG_ERROR, "not understood, and not obeyed: ", entry, 0);
+    hs_log(HS_LOG_ERROR, "not understood and ignored: ", entry, 0);
 }
 
 static void start(void)

@@ -11,16 +11,16 @@
 
 enum { HS_SEALERS = 2 };
 
-// Working memory for one thread: number 0 is the writer's. NULL when there is none to be had.
+// Working memory for one thread; number 0 is the writer's. NULL: out of memory.
 struct hs_sealer *hs_seal__sealer(unsigned number);
 
 // Gets what the writer needs. Once per process and again after hs_seal__reset().
 bool hs_seal__prepare(void);
 
-// Encodes and appends what `slot` holds and gives the slot back; when culling, some time later.
+// Encodes and appends the contents of `slot` and frees the slot; when culling, some time later.
 void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot);
 
-// Where sums take the place of events: tells them when they are due, or at once.
+// Aggregate mode: writes the sums when they are due, or immediately.
 void hs_seal__sums(bool at_once);
 
 // The writer's own: one META chunk of the records in [data, data + length).

@@ -18,14 +18,15 @@
 
 enum { HS_SLOTS_LIMIT = 8192 };
 
-// Of a slot's records as far as it is filled, unless its owner says otherwise: what is left untouched takes no memory.
+// The part of a slot's records that is filled, unless its owner says otherwise. Pages that are never touched take no
+// memory.
 #define HS_SLOT_EVENTS_SIZE (HS_SLOT_SIZE / 2 - HS_SLOT_RECORDS_OFFSET)
 
 struct hs_slot {
     uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
     uint64_t file_offset; // 0: not in the file
     _Atomic uint32_t next;
-    uint32_t filled; // its records at most, in bytes: so much is emptied. Its owner may raise it
+    uint32_t filled; // most bytes of records that it may hold, which are cleared. Its owner may raise it
 };
 
 // Adds `count` slots at `memory`, HS_SLOT_SIZE apart; `file_offset` as in struct hs_slot. The chunk headers are filled
@@ -36,7 +37,7 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count);
 // none is free. Lock-free.
 struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time);
 
-// A number as slots have, for a chunk that never was a slot.
+// A sequence number for a chunk that never was a slot.
 uint64_t hs_slots__next_sequence(void);
 
 // Hands a filled slot to the writer. Lock-free; the caller wakes the writer.
@@ -52,7 +53,7 @@ void hs_slots__give_back(struct hs_slot *slot);
 // Sleeps until a slot may be free, at most `timeout_ns`.
 void hs_slots__wait(int64_t timeout_ns);
 
-// Any slot by its number below the total; whose contents may be changing.
+// A slot by its number, which is below the total. Its contents may be changing.
 const struct hs_slot *hs_slots__at(uint32_t index);
 uint32_t hs_slots__index(const struct hs_slot *slot);
 
@@ -61,8 +62,8 @@ uint32_t hs_slots__free(void);
 uint32_t hs_slots__submitted(void);
 bool hs_slots__waited_for(void);
 
-// Takes all slots away when each of them is free: then the next one that is wanted is waited for. False: one is in use,
-// and those that were free may be used no more. For the writer at the end; the memory is the caller's.
+// Takes all slots away if each of them is free; a thread that needs one then waits. False: one is in use, and the free
+// ones may not be used any more. For the writer at the end; the memory is the caller's.
 bool hs_slots__withdraw(void);
 
 // Forgets all slots. Only one thread may exist; the memory is the caller's.

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A thread's most recent nodes, by depth: what a stack pops and pushes again is found here, in lines that stay in the
-// first-level cache. Owned by one thread.
+// A thread's most recent nodes, by depth. Frames that a stack pops and pushes again are found here, in cache lines that
+// stay in the first-level cache. Owned by one thread.
 enum { HS_NODE_CACHE_DEPTHS = 256, HS_NODE_CACHE_WAYS = 4 };
 
 struct hs_node_cache {
@@ -32,15 +32,15 @@ struct hs_node_cache {
 // frame's. 0 when the table cannot grow or its lock could not be had; the memo is then emptied.
 uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
 
-// After code was unloaded: nodes in it get new ids when they are met again, so that an id never changes its meaning.
-// Whether any was.
+// After code was unloaded: nodes in it get new ids when they occur again, so that an id never changes its meaning.
+// Returns whether there were any.
 bool hs_stacks__forget_unloaded(uint32_t tid);
 
 // Hands the journal of nodes to the writer.
 void hs_stacks__flush(uint32_t tid);
 
-// The table's lock, for whoever tells the trace of nodes (aggregate/nodes.h). Those that hold it may wait for the
-// writer.
+// The table's lock, for code that writes nodes to the trace (aggregate/nodes.h). A thread that holds it may wait for
+// the writer.
 bool hs_stacks__lock(uint32_t tid);
 bool hs_stacks__try_lock(uint32_t tid);
 void hs_stacks__unlock(void);
@@ -48,7 +48,7 @@ void hs_stacks__unlock(void);
 // Number of nodes.
 uint32_t hs_stacks__count(void);
 
-// Around fork, for whoever keeps the trie in the child: no other thread is in the middle of a change.
+// Around fork, if the child keeps the trie: makes sure that no other thread is in the middle of a change.
 void hs_stacks__before_fork(uint32_t tid);
 void hs_stacks__after_fork(bool in_child);
 

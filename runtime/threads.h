@@ -57,13 +57,13 @@ uint32_t hs_threads__streams(void);
 // Submits the slots of threads that are gone.
 void hs_threads__collect_dead(void);
 
-// The process's first thread has ended, too, as the kernel does not tell as long as there is another.
+// The first thread of the process has ended, too. The kernel does not tell this while there is another thread.
 void hs_threads__none_is_left(void);
 
-// The stacks that the thread remembers mean nothing any more.
+// Forgets the stacks that the thread remembers.
 void hs_thread__forget_stacks(struct hs_thread *thread);
 
-// Takes a new slot for the thread (submitting the old one). False when none is to be had.
+// Takes a new slot for the thread and submits the old one. False if none is available.
 bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now);
 
 // Submits the thread's slot.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the rest of a function tells of its frame: on the way to where it returns it gives back what it has taken. For
-// places that no path from the function's entry leads to, and for functions that were not called like others.
+// Derives the frame from the rest of a function: on the way to its return the function releases what it has allocated
+// on the stack. For places that no path from the function's entry reaches, and for functions that are not called
+// normally.
 #ifndef HEAPSONDE_UNWIND_CODE_AHEAD_H
 #define HEAPSONDE_UNWIND_CODE_AHEAD_H
 

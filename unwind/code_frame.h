@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From the state of a path to what is told of the frame there, and back.
+// Converts the state of a path to the description of the frame at that place, and back.
 #ifndef HEAPSONDE_UNWIND_CODE_FRAME_H
 #define HEAPSONDE_UNWIND_CODE_FRAME_H
 

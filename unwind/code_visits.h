@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where paths through a function's code have been, and with which frame: two that come to one place with different ones
-// have to be told. A function that pushes in a loop, or probes its stack, has as many depths at one place as it goes
-// round.
+// Which places the paths through a function's code have reached, and with which frame. If two paths reach one place
+// with different frames, that has to be detected. A function that pushes in a loop, or probes its stack, has a
+// different depth at the same place in each iteration.
 //
-// The code is run through in rounds. What differs at a place is noted, and is unknown there from the next round on; a
-// round in which nothing new differs says what holds for all paths.
+// The code is analysed in rounds. If something differs at a place, it is unknown there from the next round on. A round
+// without new differences gives the result that holds for all paths.
 #ifndef HEAPSONDE_UNWIND_CODE_VISITS_H
 #define HEAPSONDE_UNWIND_CODE_VISITS_H
 
 #include "unwind/code_state.h"
 
-// A place's marks. Those of a round are forgotten with it.
+// The marks of a place. Those of a round are cleared at its end.
 enum {
     HS_PLACE_QUEUED = 1,      // of a round: a path will come, with the depth that is known there
     HS_PLACE_BEHIND_CALL = 2, // of a round: the first path came from the call before it

@@ -6,8 +6,8 @@
 // set where a function starts: by the symbol tables, the tables of call frame information, direct calls, and pointers
 // in the module's data to what looks like a function. The index stays for as long as the module's file is known.
 //
-// Of a text above 4 MiB only windows are looked at that the questions are about, with little around them. What is
-// called or pointed to from elsewhere alone is known there by how functions start.
+// If the text is larger than 4 MiB, only windows around the addresses in question are indexed. A function that is
+// called or pointed to only from outside of a window is found there by the typical start of a function.
 #ifndef HEAPSONDE_UNWIND_FUNCTION_BOUNDS_H
 #define HEAPSONDE_UNWIND_FUNCTION_BOUNDS_H
 

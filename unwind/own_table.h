@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The architecture's own table of frames: ARM's exception index, MIPS's .pdr. Damage need not show in an entry, and one
-// that lost its place speaks of another function. So each is held against the machine code of its function, at the
-// first call there that is asked about; from then on it is believed, which is cheaper than to look at the code of each
-// call.
+// The architecture's own table of frames: ARM's exception index, MIPS's .pdr. An entry may be damaged without looking
+// so, and a misplaced entry describes another function. So each entry is compared with the machine code of its
+// function, at the first call in the function that occurs. After that it is used without a check, which is cheaper than
+// to analyse the code of each call.
 #ifndef HEAPSONDE_UNWIND_OWN_TABLE_H
 #define HEAPSONDE_UNWIND_OWN_TABLE_H
 
@@ -12,7 +12,7 @@
 #include "unwind/module.h"
 
 struct hs_own_entry {
-    bool proven; // the machine code has said the same
+    bool proven; // the machine code gave the same result
     // private to own_table.c
     uintptr_t key;
     _Atomic uintptr_t *place;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Walking the stack of a thread that was interrupted and went on: from its registers and a copy of the top of its
-// stack, as the kernel takes them for perf_event_open(2).
+// Walks the stack of a thread that was interrupted and has continued since: from its registers and a copy of the top of
+// its stack, as the kernel takes them for perf_event_open(2).
 #ifndef HEAPSONDE_UNWIND_SNAPSHOT_H
 #define HEAPSONDE_UNWIND_SNAPSHOT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Reading a stack without ever faulting: a walk knows a range of pages that can be read, and asks the kernel once for
-// each page outside of it.
+// Reads a stack without faults: a walk knows a range of readable pages, and asks the kernel once for each page outside
+// of it.
 #ifndef HEAPSONDE_UNWIND_STACK_MEMORY_H
 #define HEAPSONDE_UNWIND_STACK_MEMORY_H
 

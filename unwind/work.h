@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Whoever reads hostile files bounds the work of all lookups together, in bytes that are looked at (host/unwind).
+// Limits the work of all lookups together, in bytes that are read, for files that are not trusted (host/unwind).
 #ifndef HEAPSONDE_UNWIND_WORK_H
 #define HEAPSONDE_UNWIND_WORK_H
 

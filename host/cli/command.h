@@ -62,8 +62,8 @@ struct hs_command {
 #define HS_MEMORY_OPTION                                                                                               \
     {                                                                                                                  \
         .name = HS_MEMORY, .kind = HS_OPTION_SIZE, .argument = "SIZE",                                                 \
-        .help = "take at most this much memory, three quarters of the machine's when not given; files that unpack to " \
-                "many times their size are refused unless it is given"                                                 \
+        .help = "limit of memory, by default three quarters of the machine's; without this option, files that unpack " \
+                "to many times their size are refused"                                                                 \
     }
 #define HS_MEMORY "memory"
 

@@ -68,7 +68,7 @@ static int start(struct job *job)
     if (!strcmp(result, "started"))
         puts("sampling is active now");
     else if (!strcmp(result, "joined"))
-        printf("already active since %s; goes on until this session ends, too\n", time);
+        printf("already active since %s; continues until this session ends, too\n", time);
     else
         printf("already active since %s; nothing changed\n", time);
     hs_ctl_answer__free(&answer);
@@ -88,7 +88,7 @@ static int stop(struct job *job)
         return status;
     hs_ctl_answer__text(&answer, "result", result, sizeof(result));
     if (!strcmp(result, "stopped"))
-        puts("sampling is off now; what was sampled is kept");
+        puts("sampling is off now; the samples are kept");
     else if (!strcmp(result, "still-active"))
         printf("still active for other sessions (%s); 'stop --all' ends them\n",
                hs_ctl_sessions(&answer, text, sizeof(text)));
@@ -185,7 +185,7 @@ static int reset(struct job *job)
     int result = ask(job, "reset", &answer);
     if (result)
         return result;
-    puts("every sample is forgotten; counting begins anew");
+    puts("all samples are discarded; counting starts again");
     hs_ctl_answer__free(&answer);
     return HS_EXIT_OK;
 }
@@ -204,7 +204,7 @@ static int rate(struct job *job)
     int result = ask(job, request, &answer);
     if (result)
         return result;
-    printf("one sample in %s now, in %s before; what was sampled keeps its weight\n", hs_text__bytes(bytes).text,
+    printf("one sample in %s now, in %s before; existing samples keep their weight\n", hs_text__bytes(bytes).text,
            hs_text__bytes(hs_ctl_answer__number(&answer, "before")).text);
     hs_ctl_answer__free(&answer);
     return HS_EXIT_OK;
@@ -341,7 +341,7 @@ static bool find_process(struct job *job, const char *number)
     struct hs_error error;
     const char *socket = hs_arguments__text(job->arguments, "socket", NULL);
     if (!hs_value__number(number, &pid) || pid == 0 || pid > MOST_PID) {
-        hs_complain(job->arguments->command, "'%s' is no process number; 'heapsonde ctl list' lists processes", number);
+        hs_complain(job->arguments->command, "'%s' is no process id; 'heapsonde ctl list' lists processes", number);
         return false;
     }
     job->process = (struct hs_ctl_process){.pid = (pid_t)pid};
@@ -365,7 +365,7 @@ static int ask_process(const struct hs_arguments *arguments, const struct action
 {
     struct job job = {.arguments = arguments, .operand = words[0]};
     if (!action->run) {
-        hs_complain(arguments->command, "%s is for processes that stream: HOST:PORT, or a name that is announced",
+        hs_complain(arguments->command, "%s is for processes that stream: HOST:PORT, or an announced name",
                     action->name);
         return HS_EXIT_USAGE;
     }
@@ -399,8 +399,7 @@ static int ask_remote(const struct hs_arguments *arguments, const struct action 
 {
     struct job job = {.arguments = arguments, .operand = words[0], .remote = target};
     if (!action->remote) {
-        hs_complain(arguments->command, "%s is for a process on this machine, by its number, that samples",
-                    action->name);
+        hs_complain(arguments->command, "%s is for a sampled process on this machine, by its process id", action->name);
         return HS_EXIT_USAGE;
     }
     if (words[0] && !action->takes_text && (!action->takes_operand || words[1]))
@@ -422,8 +421,8 @@ static int ask_number(const struct hs_arguments *arguments, const struct action 
     unsigned port = hs_listening__port(pid);
     if (!port) {
         hs_complain(arguments->command,
-                    "process %ld is recorded, but listens for nobody; start it with HEAPSONDE_ENABLE_SERVER=1 in its "
-                    "environment, which on this machine needs no key",
+                    "process %ld is recorded, but does not listen for connections; start it with "
+                    "HEAPSONDE_ENABLE_SERVER=1 in its environment, which needs no key on this machine",
                     (long)pid);
         return HS_EXIT_FAILURE;
     }
@@ -478,7 +477,7 @@ static int ctl(const struct hs_arguments *arguments)
     if (!strcmp(words[0], "list")) {
         if (arguments->operand_count == 1)
             return check_options(arguments, "list", " json ") ? list(arguments) : HS_EXIT_USAGE;
-        hs_complain(arguments->command, "list takes nothing behind it");
+        hs_complain(arguments->command, "list takes no arguments");
         return HS_EXIT_USAGE;
     }
     const char *target = words[0];
@@ -503,34 +502,34 @@ static const struct hs_option options[] = {
      .letter = 's',
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
-     .help = "start, stop: for this session only; sampling goes on until every session has ended"},
+     .help = "start, stop: for this session only; sampling continues until every session has ended"},
     {.name = "all", .letter = 'a', .help = "stop: end every session"},
     {.name = "output",
      .letter = 'o',
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
-     .help = "dump: fetch it and write it here, - for standard output, instead of letting the process write it"},
+     .help =
+         "dump: fetch the dump and write it to FILE (- for standard output), instead of letting the process write it"},
     {.name = "format",
      .letter = 'f',
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = "heap_v2 text proto symbolized collapsed",
-     .help = "dump with --output: in this format, heap_v2 when not given"},
+     .help = "dump with --output: the format; default heap_v2"},
     {.name = "json", .help = "status, list: write JSON, sizes in bytes, times in nanoseconds since 1970"},
     {.name = "listen",
      .kind = HS_OPTION_TEXT,
      .argument = "ADDRESS:PORT",
-     .help = "serve: listen there, 127.0.0.1:0 when not given; with port 0 the kernel chooses one"},
+     .help = "serve: listen at this address; default 127.0.0.1:0; with port 0 the kernel chooses one"},
     {.name = "token",
      .kind = HS_OPTION_TEXT,
      .argument = "TOKEN",
-     .help =
-         "serve: answer only who sends 'Authorization: Bearer TOKEN' or ?token=TOKEN; needed for addresses that other "
-         "machines reach; HEAPSONDE_TOKEN when not given"},
+     .help = "serve: answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; needed for addresses "
+             "that other machines can reach; default HEAPSONDE_TOKEN"},
     {.name = "socket",
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
-     .help = "the control socket, where it is not in its usual place"},
+     .help = "the control socket, if it is not in the usual place"},
     HS_WIRE_OPTIONS("over the network: "),
     {0},
 };
@@ -541,19 +540,17 @@ const struct hs_command hs_command_ctl = {
                 "HOST:PORT|NAME mark TEXT|flush",
     .summary = "switch sampling or recording in a running process, take dumps, serve them over HTTP",
     .description =
-        "Controls a process that has libheapsonde-prof.so, without code in the program: start and stop switch "
-        "sampling, "
-        "also where prof:true was not given; dump writes what is live and prints the file's name; reset forgets every "
-        "sample; rate changes how rare samples are and loses none. To start what is active, or to stop what is not, is "
-        "answered and changes nothing. The process has a control socket when it was started with prof:true or "
-        "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. Its name, as 'list' shows it, "
-        "does for the number where only one process has it. serve prints an address and "
-        "answers there, until it is interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and "
-        "/mtev/memory.json as libmtev does. HOST:PORT, or the name of a device or a program that announces itself, is "
-        "a "
-        "process that streams: with libheapsonde-prof.so everything is as above, and dump brings the dump here; with "
-        "libheapsonde-trace.so start and stop switch recording, mark puts a text into the trace, flush sends what has "
-        "been recorded. Beyond this machine that needs the devices' key.",
+        "Controls a process that runs with libheapsonde-prof.so; the program needs no code for it. start and stop "
+        "switch sampling, even without prof:true. dump writes a heap dump and prints the name of the file. reset "
+        "discards all samples. rate changes the sampling rate and keeps the samples. Starting what is active, or "
+        "stopping what is not, changes nothing. The process has a control socket if it was started with prof:true or "
+        "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. The name that 'list' shows "
+        "can replace the process id if it is unique. serve prints an address and answers there until it is "
+        "interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and /mtev/memory.json as in libmtev. "
+        "HOST:PORT, or the name of a device or program that announces itself, is a process that streams. With "
+        "libheapsonde-prof.so everything is as above, and dump fetches the dump. With libheapsonde-trace.so, start and "
+        "stop switch recording, mark writes a text into the trace, and flush sends what has been recorded. Beyond this "
+        "machine this needs the devices' key.",
     .operand = HS_OPERAND_CONTROL,
     .least_operands = 1,
     .most_operands = -1,

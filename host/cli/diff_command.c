@@ -72,14 +72,14 @@ static int check_cost(const struct hs_arguments *arguments, struct hs_dump *cons
     for (int i = 0; i < 2 && cost == HS_COST_LIVE; i++) {
         if (!dumps[i]->lacks_live)
             continue;
-        hs_complain(arguments->command, "%s does not say what is in use; compare with --cost allocated",
+        hs_complain(arguments->command, "%s does not contain memory in use; compare with --cost allocated",
                     dumps[i]->name);
         return HS_EXIT_USAGE;
     }
     for (int i = 0; i < 2 && cost == HS_COST_ALLOCATED; i++) {
         if (dumps[i]->has_all)
             continue;
-        hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
+        hs_complain(arguments->command, "%s does not contain all allocations; write it with prof_accum:true",
                     dumps[i]->name);
         return HS_EXIT_USAGE;
     }
@@ -163,19 +163,19 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = "text json collapsed",
-     .help = "what to write, text when not given; collapsed: one line per stack with the bytes before and after"},
+     .help = "what to write; default text; collapsed: one line per stack with the bytes before and after"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = "live allocated",
-     .help = "compare what is in use, or what was allocated in all; live when not given and known"},
+     .help = "compare memory in use, or all memory that was allocated; default live, if known"},
     {.name = "top",
      .letter = 'n',
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
-     .help = "show this many call sites that grew, and that shrank; 10 when not given"},
+     .help = "show this many call sites that grew, and as many that shrank; default 10"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
@@ -185,11 +185,10 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_diff = {
     .name = "diff",
     .synopsis = "[OPTIONS] BEFORE AFTER",
-    .summary = "say what differs between two heap dumps or traces",
-    .description =
-        "Compares two heap dumps, which may be of different formats, runs and machines: a frame is known by "
-        "its module (build id, or the name of the file) and its place in it, not by its address. Of a trace, "
-        "what was live at its end is taken for what is in use.",
+    .summary = "compare two heap dumps or traces",
+    .description = "Compares two heap dumps, which may be of different formats, runs and machines. A frame is "
+                   "identified by its module (build id, or file name) and its offset in the module, not by its "
+                   "address. For a trace, memory in use is memory that is live at its end.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 2,
     .most_operands = 2,

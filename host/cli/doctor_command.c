@@ -125,7 +125,7 @@ static const struct hs_option options[] = {
      .letter = 'o',
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",
-     .help = "the folder in which traces will be written, this one when not given"},
+     .help = "the folder where traces will be written; default the current one"},
     {.name = "on",
      .kind = HS_OPTION_TEXT,
      .argument = "MACHINE",
@@ -140,12 +140,12 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_doctor = {
     .name = "doctor",
     .synopsis = "[OPTIONS] [--] [PROGRAM]",
-    .summary = "say what works on this machine, and which setting would allow the rest",
+    .summary = "check what works on this machine, and which setting would enable the rest",
     .description =
-        "Looks at what recording and sampling need: the recording library, the folder for traces, the clock, "
-        "perf_event, the folder of control sockets; and, when a program is named, whether it can be recorded and how "
-        "well its stacks can be named. A line each: ok, so-so (works, but less well), no, or - (nothing to look at); "
-        "below it, which setting would allow it. The exit status is 0 when recording works.",
+        "Checks what recording and sampling need: the recording library, the folder for traces, the clock, perf_event, "
+        "the folder of control sockets; and for a PROGRAM, whether it can be recorded and whether its stacks have "
+        "names. Each check prints a line: ok, so-so (works, but less well), no, or - (not applicable); below it is the "
+        "setting that would enable it. The exit status is 0 if recording works.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 0,
     .most_operands = -1,

@@ -10,8 +10,7 @@
 #define HELP_COLUMN 28
 
 static const char tagline[] =
-    "tells where a program's memory went: which call stacks allocated it, when, for how long, "
-    "and what is still there";
+    "shows where a program's memory went: which call stacks allocated it, when, for how long, and what is still live";
 
 static const char filter_values[] =
     "TIME is a time since the start of the recording (2, 1.5s, 300ms, 1h2m), a part of its runtime (10%) or, with "
@@ -106,7 +105,7 @@ void hs_documents__help(FILE *out, const struct hs_command *command)
     print_option(out, 'h', "help", NULL, "show this text", NULL, false);
     if (!takes_filters(command))
         return;
-    fputs("\nWhich allocations (all of what is given has to hold):\n", out);
+    fputs("\nFilters (if several are given, all have to hold):\n", out);
     print_options(out, command, true);
     fputc('\n', out);
     wrap(out, filter_values, 0, 0);
@@ -147,15 +146,15 @@ void hs_documents__variables(FILE *out)
 {
     fputs("# Variables\n\n", out);
     wrap(out,
-         "What the recording library reads in the environment. Every name also works with the prefix "
-         "`MEMORY_PROFILER_`; the `HEAPSONDE_` one wins. An empty value is as good as none. `heapsonde run` refuses "
-         "names and values that are not here. Without it the library says on standard error what it did not "
-         "understand, and goes on as if that had not been given.",
+         "The recording library reads these environment variables. Every name also works with the prefix "
+         "`MEMORY_PROFILER_`; the one with `HEAPSONDE_` has precedence. An empty value counts as not set. `heapsonde "
+         "run` refuses other names and values. Without `run`, the library prints a message on standard error for a "
+         "variable that it does not understand, and ignores it.",
          0, 0);
     fputc('\n', out);
     print_variables(out, HS_READER_RECORDER);
     fputc('\n', out);
-    wrap(out, "Those of other versions of that recorder have no effect and are not refused:", 0, 0);
+    wrap(out, "These variables of other memory profilers have no effect and are not refused:", 0, 0);
     fputc('\n', out);
     for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
         if (variable->kind == HS_VARIABLE_NO_EFFECT)
@@ -165,7 +164,7 @@ void hs_documents__variables(FILE *out)
     fputc('\n', out);
     wrap(out,
          "The sampling library reads `MALLOC_CONF` (docs/malloc_conf.md). `NO_COLOR`, `DEBUGINFOD_URLS`, `TMPDIR`, "
-         "`XDG_CACHE_HOME` and `XDG_RUNTIME_DIR` mean what they mean elsewhere.",
+         "`XDG_CACHE_HOME` and `XDG_RUNTIME_DIR` have their usual meanings.",
          0, 0);
 }
 
@@ -236,7 +235,7 @@ static void man_filters(FILE *out)
         i++;
     if (!hs_commands[i])
         return;
-    fputs(".SH FILTERS\nOptions that choose allocations; all of what is given has to hold. ", out);
+    fputs(".SH FILTERS\nOptions that select allocations; if several are given, all have to hold. ", out);
     roff(out, filter_values);
     fputc('\n', out);
     man_options(out, hs_commands[i], true);
@@ -264,9 +263,9 @@ void hs_documents__man(FILE *out)
           ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
           ".TP\n.B HEAPSONDE_SHIMS\nThe folder of the libraries for targets, with a folder for each ABI "
           "(\\fBheapsonde shims\\fR).\n"
-          ".TP\n.B HEAPSONDE_KEY_FILE\nThe key of \\fBgather\\fR and \\fBctl\\fR where \\fB\\-\\-key\\-file\\fR is not "
+          ".TP\n.B HEAPSONDE_KEY_FILE\nThe key of \\fBgather\\fR and \\fBctl\\fR, if \\fB\\-\\-key\\-file\\fR is not "
           "given.\n"
-          ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR and \\fBctl serve\\fR where \\fB\\-\\-token\\fR is not "
+          ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR and \\fBctl serve\\fR, if \\fB\\-\\-token\\fR is not "
           "given.\n"
           ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
           ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n"

@@ -47,12 +47,12 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     bool of_dumps = hs_dump_output__parse(word, &output);
     const char *obstacle = of_dumps && opened->dump ? hs_dump__obstacle(opened->dump, output) : NULL;
     if (of_dumps && !opened->dump && output != HS_DUMP_TO_PPROF && output != HS_DUMP_TO_SYMBOLIZED)
-        obstacle = "it is a trace, whose modules may have come and gone; pprof and symbolized hold its names";
+        obstacle = "it is a trace, whose modules may change over time; write pprof or symbolized, which contain names";
     const struct hs_export_format *format = of_dumps ? NULL : hs_export_format__find(word);
     if (format && format->of_blocks && opened->dump)
-        obstacle = "it is a heap dump, which says nothing of single blocks; give a trace, or write pprof or speedscope";
+        obstacle = "it is a heap dump, which has no single blocks; give a trace, or write pprof or speedscope";
     if (format && format->of_blocks && !opened->dump && hs_store__summary(opened->store)->has_sums)
-        obstacle = "it holds sums per stack, which say nothing of single blocks; write pprof, speedscope or json";
+        obstacle = "it contains sums per stack and no single blocks; write pprof, speedscope or json";
     if (!obstacle)
         return 0;
     hs_complain(arguments->command, "%s cannot be written as %s: %s", opened->subject.path, word, obstacle);
@@ -69,8 +69,8 @@ static void note_huge(const struct hs_arguments *arguments, const struct hs_open
     if (bytes < HUGE_EXPORT)
         return;
     hs_complain(arguments->command,
-                "%s: %s make about %s of %s; pprof, speedscope, collapsed and flamegraph hold the sums of each stack, "
-                "which is small; or choose fewer with a filter",
+                "%s: %s make about %s of %s; pprof, speedscope, collapsed and flamegraph contain only sums of each "
+                "stack and are small; or use a filter",
                 opened->subject.path, hs_subject__events(&opened->subject)->count(rows).text,
                 hs_text__bytes(bytes).text, word);
 }
@@ -97,7 +97,7 @@ static const char *obstacle_of(const struct hs_opened *opened, const struct hs_e
     } else if (hs_events__absence(events, opened->store, absence, sizeof(absence))) {
         snprintf(text, size, "%s %s", subject->path, absence);
     } else if (hs_events__are_samples(events) && subject->not_of_samples) {
-        snprintf(text, size, "%s says something of blocks, which samples are not; leave it out",
+        snprintf(text, size, "%s is a property of blocks, which samples do not have; leave it out",
                  subject->not_of_samples);
     } else {
         return NULL;
@@ -143,7 +143,7 @@ static void note_empty(const struct hs_arguments *arguments, const struct hs_ope
 {
     const struct hs_subject *subject = &opened->subject;
     const struct hs_total *sum = &subject->totals.sum;
-    const char *among = subject->restriction ? " among what was chosen" : "";
+    const char *among = subject->restriction ? " that matches the filter" : "";
     bool other = hs_subject__bytes(subject, sum) || hs_cost__bytes(sum, HS_COST_PEAK);
     if (!subject->totals.count)
         hs_complain(arguments->command, "%s: the result is empty: there is no record of %s%s", subject->path,
@@ -215,29 +215,28 @@ static const struct hs_option options[] = {
      .argument = "FORMAT",
      .choices = FORMATS,
      .help = "what to write; " HS_EXPORT_HELP
-             "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for "
-             "jeprof; of heap dumps also heap_v2 and its older form heap_profile; one of"},
+             "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
+             "also heap_v2 and its older form heap_profile; one of"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help =
-         "what the numbers of formats with one number for each stack are; peak when not given, of heap dumps live, or "
-         "allocated where that alone is known"},
+     .help = "for formats with one number per stack, which number; default peak, for heap dumps live, or allocated if "
+             "only that is known"},
     {.name = "events",
      .kind = HS_OPTION_CHOICE,
      .argument = "EVENTS",
      .choices = HS_EVENTS_CHOICES,
-     .help = "what to write: allocations, CPU time or time off the processor in nanoseconds, page faults, or what was "
-             "touched of what was allocated; heap when not given"},
+     .help = "what to write: allocations, CPU time, time off the processor (both in nanoseconds), page faults, or "
+             "touched memory; default heap"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,
      .argument = "UNIT",
      .choices = "bytes count",
-     .help = "bytes, or the number of blocks; bytes when not given"},
+     .help = "bytes, or the number of blocks; default bytes"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -248,8 +247,7 @@ const struct hs_command hs_command_export = {
     .synopsis = "--format FORMAT [OPTIONS] FILE",
     .summary = "write a trace or a heap dump as a flame graph or in another format",
     .description = "Reads a trace or a heap dump and writes it in another format. The flame graph is one SVG file "
-                   "without anything "
-                   "from outside: open it in a browser, click to zoom, Ctrl-F to search.",
+                   "without external parts: open it in a browser, click to zoom, Ctrl-F to search.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

@@ -126,7 +126,7 @@ static const struct hs_option options[] = {
      .letter = 'o',
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
-     .help = "the folder to write into, made when it is not there; the current one when not given"},
+     .help = "the folder to write into, created if needed; default the current one"},
     HS_MEMORY_OPTION,
     {0},
 };
@@ -134,13 +134,12 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_extract = {
     .name = "extract",
     .synopsis = "[-o DIR] TRACE",
-    .summary = "write the files that a trace holds into a folder",
+    .summary = "write the files that are embedded in a trace into a folder",
     .description =
-        "A trace may hold files of the machine that was recorded: programs and libraries, its maps, what was "
-        "asked for. They are written by their names, without their folders; of several of one name the later "
-        "ones get .000, .001 and so on. Nothing is overwritten.\n\n"
-        "Of what a sampler wrote to a descriptor (HEAPSONDE_OUTPUT=fd:N) it writes the heap dumps, as "
-        "NUMBER.KIND.heap.",
+        "A trace may contain files of the recorded machine: programs and libraries, its maps, and files that were "
+        "requested. They are written under their names, without their folders. If several have the same name, the "
+        "later ones get .000, .001 and so on. Nothing is overwritten.\n\nFrom the output of a sampler to a descriptor "
+        "(HEAPSONDE_OUTPUT=fd:N) it writes the heap dumps, as NUMBER.KIND.heap.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

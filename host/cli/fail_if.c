@@ -196,12 +196,12 @@ static int ask_dump(struct question *question, enum hs_condition_total which, co
     const struct hs_opened *opened = question->opened;
     struct hs_resolved_filter resolved;
     if (!dump_knows(opened, which))
-        return hs_error__set(error, EINVAL, "%s is a heap dump, which knows nothing of %s", opened->subject.path,
+        return hs_error__set(error, EINVAL, "%s is a heap dump, which does not contain %s", opened->subject.path,
                              hs_condition_total__name(which));
     for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
         if (hs_filter_parameters__have(inner, (enum hs_parameter_id)id) &&
             !hs_parameter__is_of_frames((enum hs_parameter_id)id))
-            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which says nothing of single blocks",
+            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which has no single blocks",
                                  hs_parameters[id].name, opened->subject.path);
     }
     int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);

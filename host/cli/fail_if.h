@@ -27,13 +27,14 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
     {.name = "fail-if",                                                                                                \
      .kind = HS_OPTION_TEXT,                                                                                           \
      .argument = "CONDITION",                                                                                          \
-     .help = "end with status 3 and say why when a total is too large or too small, such as "                          \
-             "'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'; docs/filters.md tells more",              \
+     .help = "end with status 3 and a message if this condition holds, such as 'live_bytes(function=~\"cache\") > "    \
+             "10M or peak_count >= 1000'; see docs/filters.md",                                                        \
      .repeatable = true},                                                                                              \
         HS_VERDICT_OPTIONS,                                                                                            \
     {                                                                                                                  \
         .name = "fail-if-missing", .kind = HS_OPTION_CHOICE, .argument = "WHAT", .choices = "fail ok",                 \
-        .help = "when a condition names what is in no stack: end with status 1, as when not given, or take it for 0"   \
+        .help = "if a condition names a function, file or library that is in no stack: end with status 1, or count "   \
+                "it as 0; default fail"                                                                                \
     }
 
 #endif

@@ -40,8 +40,7 @@ static int gather(const struct hs_arguments *arguments)
         return status;
     if (options.insecure)
         hs_complain(arguments->command,
-                    "--insecure: whoever reaches or watches this network can read, alter and command "
-                    "every stream");
+                    "--insecure: whoever can reach or watch this network can read, change and command every stream");
     if (hs_gather__run(&options, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         status = HS_EXIT_FAILURE;
@@ -55,34 +54,36 @@ static const struct hs_option options[] = {
      .letter = 'l',
      .kind = HS_OPTION_TEXT,
      .argument = "ADDRESS:PORT",
-     .help = "let devices connect here (HEAPSONDE_CONNECT on theirs); with port 0 the kernel chooses one"},
+     .help =
+         "let devices connect to this address (HEAPSONDE_CONNECT on the device); with port 0 the kernel chooses one"},
     {.name = "dir",
      .letter = 'd',
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
-     .help = "the folder to write to, made when it is missing; the current one when not given"},
+     .help = "the folder to write to, created if needed; default the current one"},
     {.name = "select",
      .letter = 's',
      .kind = HS_OPTION_TEXT,
      .argument = "EXPRESSION",
-     .help = "take only devices of which this is true, and also those that announce themselves: name, device, pid, "
-             "address or labels.WORD, then == != =~ !~ and a value, joined by and, or, not and parentheses; =~ finds a "
-             "regular expression anywhere. For example: device=~\"^gw\" and not labels.site==\"lab 2\""},
+     .help = "accept only devices for which this is true, and also connect to those that announce themselves: name, "
+             "device, pid, address or labels.WORD, then == != =~ !~ and a value, joined by and, or, not and "
+             "parentheses; =~ matches a regular expression anywhere in the value. For example: device=~\"^gw\" and not "
+             "labels.site==\"lab 2\""},
     {.name = "quota",
      .kind = HS_OPTION_SIZE,
      .argument = "SIZE",
-     .help = "keep at most this many bytes of traces in the folder; what would be more is refused"},
+     .help = "keep at most this many bytes of traces in the folder; refuse more"},
     {.name = "quota-per-device", .kind = HS_OPTION_SIZE, .argument = "SIZE", .help = "the same for each device"},
-    {.name = "quota-remove-oldest", .help = "instead of refusing, remove the oldest traces that have ended"},
+    {.name = "quota-remove-oldest", .help = "remove the oldest ended traces instead of refusing"},
     {.name = "once",
      .letter = '1',
-     .help = "end when every stream that began has ended, and every HOST:PORT has had one"},
+     .help = "exit when every stream that began has ended, and every HOST:PORT has had one"},
     {.name = "patience",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
-     .help = "with --once: give up streams that have not ended when nobody has been connected for so long, 1min when "
-             "not given; what came of them stays, and the exit status is 1"},
-    {.name = "json", .help = "write a line of JSON for whatever happens, and one each second"},
+     .help = "with --once: give up streams that have not ended when no device has been connected for this time; "
+             "default 1min; received data is kept, and the exit status is 1"},
+    {.name = "json", .help = "write a line of JSON for each event, and one per second"},
     HS_WIRE_OPTIONS(""),
     {0},
 };
@@ -90,18 +91,14 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_gather = {
     .name = "gather",
     .synopsis = "[OPTIONS] [HOST:PORT ...]",
-    .summary = "take the traces of running processes over the network",
-    .description =
-        "Takes the streams of processes that record over the network, each into a trace of its own that every command "
-        "can "
-        "read while it grows: DATE_TIME_PID_NAME_ID.dat. It connects to the given addresses, to which a process "
-        "listens "
-        "with HEAPSONDE_ENABLE_SERVER=1; with --listen processes connect to it; with --select, or when nothing else is "
-        "asked for, it connects to those that announce themselves with HEAPSONDE_ENABLE_BROADCAST=1. A connection that "
-        "is "
-        "lost is made again and goes on where it was, also after this command was ended or killed: what it has "
-        "acknowledged is in the file. Beyond this machine both sides need the same key (--key-file). SIGINT or SIGTERM "
-        "ends it.",
+    .summary = "receive the traces of running processes over the network",
+    .description = "Receives the streams of recorded processes over the network. Each stream becomes a trace, "
+                   "DATE_TIME_PID_NAME_ID.dat, which every command can read while it grows. gather connects to the "
+                   "given addresses, where a process listens with HEAPSONDE_ENABLE_SERVER=1. With --listen, processes "
+                   "connect to it. With --select, or without any of these, it connects to processes that announce "
+                   "themselves with HEAPSONDE_ENABLE_BROADCAST=1. A lost connection is made again and continues where "
+                   "it was, also after this command was ended or killed: acknowledged data is in the file. Beyond this "
+                   "machine both sides need the same key (--key-file). SIGINT or SIGTERM ends it.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 0,
     .most_operands = -1,

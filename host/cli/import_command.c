@@ -10,7 +10,7 @@ static int import(const struct hs_arguments *arguments)
     struct hs_output output;
     struct hs_error error = {.message = ""};
     if (!path || hs_output__is_standard(path)) {
-        hs_complain(arguments->command, "needs -o FILE: a trace is no stream");
+        hs_complain(arguments->command, "needs -o FILE: a trace cannot be written to standard output");
         return HS_EXIT_USAGE;
     }
     if (hs_same_file(path, input)) {
@@ -44,11 +44,10 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_import = {
     .name = "import",
     .synopsis = "-o TRACE FILE",
-    .summary = "make a trace of another tool's recording",
+    .summary = "convert a recording of another tool into a trace",
     .description =
-        "Reads what heaptrack wrote (compressed or not), or memory-profiler, or bytehound, and writes a trace. "
-        "report, export and diff also take such files as they are; a trace is faster when it is read more "
-        "than once.",
+        "Reads a recording of heaptrack (compressed or not), memory-profiler or bytehound, and writes a trace. report, "
+        "export and diff also read such files directly; a trace is faster if it is read more than once.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

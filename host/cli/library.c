@@ -36,7 +36,7 @@ int hs_library__find(char *path, size_t size, struct hs_error *error)
     if (!strpbrk(path, ": \t"))
         return 0;
     return hs_error__set(error, EINVAL,
-                         "the path of the recording library, %s, holds a space or a colon, which LD_PRELOAD cannot; "
-                         "copy it to another folder and name it in HEAPSONDE_LIBRARY",
+                         "the path of the recording library, %s, contains a space or a colon, which LD_PRELOAD does "
+                         "not allow; copy it to another folder and name it in HEAPSONDE_LIBRARY",
                          path);
 }

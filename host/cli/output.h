@@ -12,7 +12,7 @@
 #define HS_OUTPUT_OPTION                                                                                               \
     {                                                                                                                  \
         .name = "output", .letter = 'o', .kind = HS_OPTION_FILE, .argument = "FILE",                                   \
-        .help = "where to write it, standard output when not given"                                                    \
+        .help = "the file to write; default standard output"                                                           \
     }
 
 struct hs_output {

@@ -149,8 +149,8 @@ static int check_library(const char *target, const struct hs_probe *probe, const
         return 0;
     if (!is_intact(&library_probe)) {
         hs_error__set(error, ENOEXEC,
-                      "heapsonde cannot record %s: the recording library %s is no intact ELF file; install it anew, or "
-                      "name another in HEAPSONDE_LIBRARY",
+                      "heapsonde cannot record %s: the recording library %s is not an intact ELF file; install it "
+                      "again, or name another in HEAPSONDE_LIBRARY",
                       target, library);
         return HS_EXIT_CANNOT_RUN;
     }
@@ -210,8 +210,8 @@ static int check_elf(struct hs_program *program, const char *target, const char 
     const char *sanitizer = hs_sanitizer(path);
     if (sanitizer) {
         hs_error__set(error, ENOEXEC,
-                      "heapsonde cannot record %s: it is built with %s, whose runtime allocates by itself and does not "
-                      "work behind another library; record a build without it",
+                      "heapsonde cannot record %s: it is built with %s, whose runtime has its own allocator and does "
+                      "not work with another preloaded library; record a build without it",
                       target, sanitizer);
         return HS_EXIT_CANNOT_RUN;
     }
@@ -239,8 +239,8 @@ static int check_preloaded(const struct hs_program *program, struct hs_error *er
             if (strncmp(base, runtimes[i], strlen(runtimes[i])) != 0)
                 continue;
             hs_error__set(error, ENOEXEC,
-                          "heapsonde cannot record %s: %.*s in LD_PRELOAD is a sanitizer's runtime, which allocates by "
-                          "itself and does not work behind another library; leave it out",
+                          "heapsonde cannot record %s: %.*s in LD_PRELOAD is the runtime of a sanitizer, which has its "
+                          "own allocator and does not work with another preloaded library; leave it out",
                           program->name, (int)length, list);
             return HS_EXIT_CANNOT_RUN;
         }

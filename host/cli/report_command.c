@@ -105,10 +105,10 @@ static int refuse_idle(const struct hs_arguments *arguments)
         if (!hs_arguments__given(arguments, *idle))
             continue;
         if (forms[i].form)
-            hs_complain(arguments->command, "--%s changes nothing of what --%s writes; leave one of them out", *idle,
+            hs_complain(arguments->command, "--%s has no effect with --%s; leave one of them out", *idle,
                         forms[i].form);
         else
-            hs_complain(arguments->command, "--%s is of trees; give --tree or --bottom-up, too", *idle);
+            hs_complain(arguments->command, "--%s needs --tree or --bottom-up", *idle);
         return HS_EXIT_USAGE;
     }
     return HS_EXIT_OK;
@@ -154,23 +154,24 @@ static const struct hs_option options[] = {
      .letter = 'n',
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
-     .help = "show this many call sites: 5 of each kind, or 10 with --sort and --json, when not given"},
+     .help = "show this many call sites; default 5 of each kind, or 10 with --sort and --json"},
     {.name = "sort",
      .letter = 's',
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help = "show only the call sites by this"},
+     .help = "show only call sites by this cost"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
-    {.name = "tree", .help = "show who calls whom down to the allocations, with shares"},
-    {.name = "bottom-up", .help = "show the functions that allocate and below them their callers"},
+    {.name = "tree", .help = "show the call tree down to the allocations, with shares"},
+    {.name = "bottom-up", .help = "show the functions that allocate, with their callers below them"},
     {.name = "min-percent",
      .kind = HS_OPTION_PERCENT,
      .argument = "PERCENT",
-     .help = "leave out branches of the tree below this share, 1 when not given"},
+     .help = "leave out branches of the tree below this share; default 1"},
     {.name = "threads", .help = "list the threads"},
     {.name = "modules",
-     .help = "list the modules in the stacks, where their symbols come from and which file would mend missing ones"},
+     .help =
+         "list the modules in the stacks, the source of their symbols, and the files that would provide missing ones"},
     HS_FAIL_IF_OPTIONS,
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
@@ -181,15 +182,13 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_report = {
     .name = "report",
     .synopsis = "[OPTIONS] FILE",
-    .summary = "say where the memory of a recorded program went",
-    .description =
-        "Reads a trace and writes a summary and the call sites that matter most: by what was live at the "
-        "peak, what was live at the end, what was allocated in total and what was only used for a moment. "
-        "Frames of allocators are left out; the first frame is the code that asked for memory. What was worked "
-        "out is kept in a folder beside the trace, FILE.store, which can be removed.\n\n"
-        "Also reads heap dumps of samplers: jemalloc's heap_v2, with or without names, the older 'heap "
-        "profile:' of gperftools, pprof's profile.proto, and collapsed stacks. Samples are scaled to what "
-        "they stand for, as jeprof and pprof do.",
+    .summary = "show where the memory of a recorded program went",
+    .description = "Reads a trace and writes a summary and the most important call sites: by live memory at the peak, "
+                   "live memory at the end, total allocations and temporary allocations. Frames of allocators are left "
+                   "out; the first frame is the code that requested the memory. The imported trace is kept in the "
+                   "folder FILE.store, which can be deleted.\n\nAlso reads heap dumps of samplers: jemalloc's heap_v2, "
+                   "with or without names, the older 'heap profile:' of gperftools, pprof's profile.proto, and "
+                   "collapsed stacks. Samples are scaled as jeprof and pprof do it.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

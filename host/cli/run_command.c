@@ -401,9 +401,8 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .variable = "OUTPUT",
-     .help =
-         "the trace to write; %p is the process, %e the program, %t the time in seconds, %n a counter, %% a percent "
-         "sign; " DEFAULT_OUTPUT " when not given"},
+     .help = "the trace to write; %p is the process id, %e the program's name, %t the time in seconds, %n a counter, "
+             "%% a percent sign; default " DEFAULT_OUTPUT},
     {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
     {.name = "on",
      .kind = HS_OPTION_TEXT,
@@ -438,7 +437,7 @@ static const struct hs_option options[] = {
          "stand before the tests of a build (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): take more options "
          "from the variable HEAPSONDE_RUN_OPTIONS, print no summary, and run what cannot be recorded as it is"},
     {.name = "open",
-     .help = "then show the trace in the browser, as 'heapsonde server --open' does, until it is interrupted"},
+     .help = "open the trace in the browser at the end, as 'heapsonde server --open' does, until interrupted"},
     {.name = "free-stacks",
      .variable = "GRAB_BACKTRACES_ON_FREE",
      .flag_value = "1",
@@ -447,8 +446,8 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_NUMBER,
      .argument = "MS",
      .variable = "TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD",
-     .help = "keep only sums of allocations that live shorter than this many milliseconds, for long runs; a process "
-             "that is killed loses those of its last ten seconds"},
+     .help = "keep only sums of blocks that live shorter than this many milliseconds, for long runs; a killed process "
+             "loses the sums of its last ten seconds"},
     {.name = "cull-pending",
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
@@ -458,35 +457,33 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "LIST",
      .variable = "EVENTS",
-     .help =
-         "heap,cpu,faults,off-cpu: also sample where CPU time goes, which memory is touched and where threads wait"},
+     .help = "heap,cpu,faults,off-cpu: also sample CPU time, page faults and waiting threads"},
     {.name = "stacks",
      .kind = HS_OPTION_TEXT,
      .argument = "WHERE",
      .variable = "STACKS",
-     .help =
-         "deferred: samples take their registers and stacks into the trace, with whatever secrets lie there, and the "
-         "host unwinds them with the files that it has; here when not given"},
+     .help = "deferred: the trace contains registers and stacks of samples, including any secrets on them, and the "
+             "host unwinds them with its files; default here"},
     {.name = "aggregate",
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",
      .variable = "AGGREGATE_INTERVAL",
-     .help = "record sums per stack in place of events, and write what changed every so many seconds: a few kilobytes "
-             "a minute, for weeks"},
+     .help = "record sums per stack in place of events, and write the changes at this interval: a few kilobytes per "
+             "minute, for weeks"},
     {.name = "aggregate-stacks",
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
      .variable = "AGGREGATE_STACKS",
-     .help = "with --aggregate and more than N stacks, tell apart those with one Nth of what is live or was allocated, "
-             "and the rest together; 1024 when not given"},
+     .help = "with --aggregate and more than N stacks, stacks below 1/N of the live bytes, allocated bytes or "
+             "allocations are folded together; default 1024"},
     {.name = "follow-children",
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
-     .help = "also record the programs that it starts, each into a file of its own (use %p)"},
+     .help = "also record programs that it starts, each into its own file (use %p)"},
     {.name = "disabled",
      .variable = "DISABLE_BY_DEFAULT",
      .flag_value = "1",
-     .help = "record nothing until the program gets SIGUSR1 or SIGUSR2, which switch recording on and off"},
+     .help = "record nothing until the program receives SIGUSR1 or SIGUSR2, which switch recording on and off"},
     {.name = "no-sigusr1", .variable = "REGISTER_SIGUSR1", .flag_value = "0", .help = "leave SIGUSR1 to the program"},
     {.name = "no-sigusr2", .variable = "REGISTER_SIGUSR2", .flag_value = "0", .help = "leave SIGUSR2 to the program"},
     {.name = "no-maps",
@@ -501,11 +498,11 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .variable = "INCLUDE_FILE",
-     .help = "put this file (or the files of a pattern) into the trace"},
+     .help = "put this file, or all files that match a pattern, into the trace"},
     {.name = "inline-writer",
      .variable = "WRITER",
      .flag_value = "inline",
-     .help = "no thread inside the program; each thread writes its own full buffers"},
+     .help = "no writer thread in the program; each thread writes its own full buffers"},
     {.name = "max-depth",
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
@@ -515,7 +512,7 @@ static const struct hs_option options[] = {
     {.name = "no-memo",
      .variable = "USE_SHADOW_STACK",
      .flag_value = "0",
-     .help = "walk every stack from scratch, for finding faults in the recorder"},
+     .help = "walk every stack completely, to find faults in the recorder"},
     {.name = "connect",
      .kind = HS_OPTION_TEXT,
      .argument = "ADDRESS:PORT",
@@ -524,25 +521,25 @@ static const struct hs_option options[] = {
     {.name = "listen",
      .variable = "ENABLE_SERVER",
      .flag_value = "1",
-     .help = "let hosts take the trace while it runs"},
+     .help = "let hosts connect and receive the trace while the program runs"},
     {.name = "port",
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
      .variable = "BASE_SERVER_PORT",
-     .help = "with --listen, the first port that is tried, 8100 when not given"},
+     .help = "with --listen, the first port to try; default 8100"},
     {.name = "announce",
      .variable = "ENABLE_BROADCAST",
      .flag_value = "1",
-     .help = "with --listen, say so in the network every second"},
+     .help = "with --listen, announce this in the network every second"},
     {.name = "key-file",
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .variable = "KEY_FILE",
-     .help = "the key that the host has, too; needed beyond loopback"},
+     .help = "the key that the host has, too; needed for hosts beyond loopback"},
     {.name = "insecure",
      .variable = "INSECURE",
      .flag_value = "1",
-     .help = "go beyond loopback without a key: whoever can reach the network reads and commands everything"},
+     .help = "allow more than loopback without a key: whoever can reach the network can read and command everything"},
     {.name = "device",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
@@ -552,29 +549,29 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "KEY=VALUE,...",
      .variable = "LABELS",
-     .help = "what else hosts may choose by"},
+     .help = "labels by which hosts can select this device"},
     {.name = "stream-policy",
      .kind = HS_OPTION_CHOICE,
      .argument = "WHAT",
      .variable = "STREAM_POLICY",
      .choices = "drop block spill",
-     .help = "when the host is slower than the program: drop events and count them, let the program wait, or keep them "
-             "in a file"},
+     .help = "if the host is slower than the program: drop events and count them, block the program, or spill them "
+             "into a file"},
     {.name = "stream-buffer",
      .kind = HS_OPTION_NUMBER,
      .argument = "BYTES",
      .variable = "STREAM_BUFFER",
-     .help = "what is kept for the host, 4 MiB when not given"},
+     .help = "size of the send buffer; default 4 MiB"},
     {.name = "spill-file",
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .variable = "SPILL_FILE",
-     .help = "where spill keeps it"},
+     .help = "the spill file"},
     {.name = "spill-size",
      .kind = HS_OPTION_NUMBER,
      .argument = "BYTES",
      .variable = "SPILL_SIZE",
-     .help = "how much it keeps"},
+     .help = "size of the spill file"},
     {.name = "chown",
      .kind = HS_OPTION_NUMBER,
      .argument = "UID",
@@ -585,12 +582,12 @@ static const struct hs_option options[] = {
      .argument = "LEVEL",
      .variable = "LOG",
      .choices = "off error warn info debug",
-     .help = "what the recorder says about itself"},
+     .help = "messages of the recorder"},
     {.name = "log-file",
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .variable = "LOGFILE",
-     .help = "where it says that, standard error when not given"},
+     .help = "file for these messages; default standard error"},
     {0},
 };
 
@@ -599,14 +596,11 @@ const struct hs_command hs_command_run = {
     .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .summary = "run a program and record its allocations",
     .description =
-        "Runs the program with its standard streams untouched, records every allocation into a trace, and "
-        "prints a few lines at the end. Where PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, taskset "
-        "or time, or a dynamic loader, the program behind it is recorded. A program for another machine is run by "
-        "QEMU's user mode. The exit status is the program's; of one that ended with 0, 3 when a condition of --fail-if "
-        "is "
-        "met. SIGINT, "
-        "SIGTERM, SIGQUIT, SIGHUP, "
-        "SIGUSR1 and SIGUSR2 are passed on to it.",
+        "Runs the program with its standard streams unchanged, records every allocation into a trace, and "
+        "prints a summary at the end. If PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, "
+        "taskset or time, or a dynamic loader, the program that it starts is recorded. QEMU's user mode runs a "
+        "program for another machine. The exit status is the program's; if that is 0 and a condition of "
+        "--fail-if holds, it is 3. SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to it.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 1,
     .most_operands = -1,

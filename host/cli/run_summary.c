@@ -115,8 +115,8 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
         fprintf(note, "; %zu more by child processes%s, the largest %s", found->others,
                 found->unfinished ? ", some of which still run" : "", found->largest);
     else if (left_quietly(recording, summary) && goes_on(recording))
-        fputs("; it goes on in the background: there each process has a trace of its own from its first allocation on, "
-              "named with its number",
+        fputs("; it continues in the background: each process there has its own trace from its first allocation, with "
+              "its process id in the name",
               note);
     else if (left_quietly(recording, summary))
         fputs("; it ended by the system call itself, and what it recorded is all there", note);

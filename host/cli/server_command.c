@@ -51,18 +51,18 @@ static const struct hs_option options[] = {
      .letter = 'i',
      .kind = HS_OPTION_TEXT,
      .argument = "ADDRESS",
-     .help = "listen at this address, 127.0.0.1 when not given; one that other machines reach needs --token"},
+     .help = "listen at this address; default 127.0.0.1; an address that other machines can reach needs --token"},
     {.name = "port",
      .letter = 'p',
      .kind = HS_OPTION_NUMBER,
      .argument = "PORT",
-     .help = "listen at this port, 8080 when not given; with 0 the kernel chooses one"},
+     .help = "listen at this port; default 8080; with 0 the kernel chooses one"},
     {.name = "token",
      .kind = HS_OPTION_TEXT,
      .argument = "TOKEN",
-     .help = "answer only who sends 'Authorization: Bearer TOKEN' or ?token=TOKEN; HEAPSONDE_TOKEN when not given"},
-    {.name = "open", .help = "show the page in the browser: $BROWSER, or what xdg-open starts; never as root"},
-    {.name = "openapi", .help = "write the description of all endpoints (OpenAPI 3.1) and end"},
+     .help = "answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; default HEAPSONDE_TOKEN"},
+    {.name = "open", .help = "open the page in the browser: $BROWSER, or what xdg-open starts; never as root"},
+    {.name = "openapi", .help = "print the description of all endpoints (OpenAPI 3.1) and exit"},
     HS_SYMBOL_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -72,11 +72,10 @@ const struct hs_command hs_command_server = {
     .name = "server",
     .synopsis = "[OPTIONS] FILE...",
     .summary = "answer questions about traces over HTTP",
-    .description =
-        "Opens the traces, prints an address and answers there until it is interrupted. Browsers get a page that shows "
-        "the traces. For programs, /list names the traces, "
-        "/data/ID/... asks about one of them, where 'last' is the last of the command line; / lists what can be asked "
-        "for and /openapi.json describes it. Without a token only this machine is answered.",
+    .description = "Opens the traces, prints an address and answers there until it is interrupted. Browsers get a page "
+                   "that shows the traces. For programs, /list lists the traces and /data/ID/... queries one of them, "
+                   "where 'last' is the last on the command line. / lists the endpoints and /openapi.json describes "
+                   "them. Without a token, only requests from this machine are answered.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 0,
     .most_operands = -1,

@@ -81,7 +81,7 @@ static void go_through(struct extraction *extraction, const struct hs_file_heade
                     extraction->path, watch.next, size);
         extraction->failed = true;
     } else if (!extraction->whole) {
-        hs_complain(extraction->command, "%s holds no whole dump", extraction->path);
+        hs_complain(extraction->command, "%s contains no complete dump", extraction->path);
     }
 }
 

@@ -39,7 +39,7 @@ static int strip(const struct hs_arguments *arguments)
     struct hs_error error = {.message = ""};
     struct hs_store *store = NULL;
     if (!path || hs_output__is_standard(path)) {
-        hs_complain(arguments->command, "needs -o FILE: a trace is no stream");
+        hs_complain(arguments->command, "needs -o FILE: a trace cannot be written to standard output");
         return HS_EXIT_USAGE;
     }
     if (hs_same_file(path, arguments->operands[0])) {
@@ -54,7 +54,7 @@ static int strip(const struct hs_arguments *arguments)
     }
     int status = HS_EXIT_FAILURE;
     if (hs_store__summary(store)->has_sums)
-        hs_complain(arguments->command, "%s holds sums per stack, and no single blocks that could be left out",
+        hs_complain(arguments->command, "%s contains sums per stack, and no single blocks that could be left out",
                     arguments->operands[0]);
     else
         status = write_stripped(arguments, store, path);
@@ -68,8 +68,8 @@ static const struct hs_option options[] = {
      .letter = 't',
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
-     .help = "leave out blocks that were freed sooner than this after they were allocated, such as 1s; all that were "
-             "freed when not given"},
+     .help = "leave out blocks that were freed within this time after their allocation, such as 1s; default all freed "
+             "blocks"},
     HS_MEMORY_OPTION,
     {0},
 };
@@ -77,11 +77,10 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_strip = {
     .name = "strip",
     .synopsis = "-o TRACE [-t TIME] TRACE",
-    .summary = "make a trace smaller: leave out blocks that lived shortly",
-    .description =
-        "Writes the trace again without the blocks that were freed soon. How many there were from each stack and "
-        "how much memory they had is kept: report says 'culled' of them and counts them as allocated. Peaks "
-        "and what is live over time are then those of the blocks that are left.",
+    .summary = "make a trace smaller: leave out short-lived blocks",
+    .description = "Copies the trace without the blocks that were freed soon. Their number and size per stack are "
+                   "kept: report shows them as 'culled' and counts them as allocated. Peaks and live memory over time "
+                   "are those of the remaining blocks.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

@@ -202,16 +202,16 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
     if (hs_subject__knows(&opened->subject, *cost))
         return 0;
     if (opened->subject.events) {
-        hs_complain(arguments->command, "'%s' is not known of %s; --%s takes allocated%s", word,
+        hs_complain(arguments->command, "'%s' is not known for %s; --%s takes allocated%s", word,
                     hs_subject__events(&opened->subject)->words, option,
                     hs_subject__knows(&opened->subject, HS_COST_LIVE) ? " and live" : "");
         return HS_EXIT_USAGE;
     }
     if (*cost == HS_COST_ALLOCATED)
-        hs_complain(arguments->command, "%s does not say what was allocated in all; write it with prof_accum:true",
+        hs_complain(arguments->command, "%s does not contain all allocations; write it with prof_accum:true",
                     opened->subject.path);
     else
-        hs_complain(arguments->command, "%s is a heap dump, which knows nothing of '%s'; --%s takes %s%s%s",
+        hs_complain(arguments->command, "%s is a heap dump, which does not contain '%s'; --%s takes %s%s%s",
                     opened->subject.path, word, option, opened->dump->lacks_live ? "" : "live",
                     opened->dump->lacks_live || !opened->dump->has_all ? "" : " and ",
                     opened->dump->has_all ? "allocated" : "");

@@ -64,18 +64,18 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
     {.name = "sysroot",                                                                                                \
      .kind = HS_OPTION_DIRECTORY,                                                                                      \
      .argument = "DIR",                                                                                                \
-     .help = "look for the recorded machine's files below this folder, a copy of its root",                            \
+     .help = "search files of the recorded machine below this folder, a copy of its root directory",                   \
      .repeatable = true},                                                                                              \
         {.name = "debug-dir",                                                                                          \
          .letter = 'd',                                                                                                \
          .kind = HS_OPTION_DIRECTORY,                                                                                  \
          .argument = "DIR",                                                                                            \
-         .help = "also look here for debug information and unstripped files, by build id and by name; a file that "    \
-                 "lies right in it may have any name",                                                                 \
+         .help = "also search this folder for debug information and unstripped files, by build id and by name; files " \
+                 "directly in it may have any name",                                                                   \
          .repeatable = true},                                                                                          \
     {                                                                                                                  \
         .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
-        .help = "write TO where the path of a source file begins with FROM", .repeatable = true                        \
+        .help = "replace FROM by TO at the start of paths of source files", .repeatable = true                         \
     }
 
 // X of HS_FILTER_PARAMETERS.

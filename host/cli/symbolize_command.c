@@ -53,10 +53,10 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_symbolize = {
     .name = "symbolize",
     .synopsis = "[OPTIONS] DUMP",
-    .summary = "put the names of functions into a heap dump",
-    .description = "Reads a heap dump of any kind and writes it as heap_v2 behind a table with the names of its "
-                   "addresses, inlined calls included. jeprof reads the result without the program, its libraries and "
-                   "its machine: 'jeprof --text FILE'.",
+    .summary = "add the names of functions to a heap dump",
+    .description =
+        "Reads a heap dump of any kind and writes it as heap_v2 with a symbol table in front, including inlined calls. "
+        "jeprof can read the result without the program and its libraries, on any machine: 'jeprof --text FILE'.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

@@ -38,78 +38,77 @@ static const char prefix[] = "HEAPSONDE_", other_prefix[] = "MEMORY_PROFILER_";
 
 const struct hs_variable hs_variables[] = {
     TEXT("OUTPUT", "FILE",
-         "the trace: %p is the process, %e its name, %t the time in seconds, %n a counter, %% a percent sign; fd:N is "
-         "a descriptor that is open already; empty: no file; memory-profiling_%e_%t_%p.dat when not given"),
-    TEXT("INCLUDE_FILE", "FILE", "put this file into the trace, or the files of a pattern that ends in *"),
+         "the path of the trace; %p is the process id, %e the program's name, %t the time in seconds, %n a counter, %% "
+         "a percent sign; fd:N is an open descriptor; empty means no file; default memory-profiling_%e_%t_%p.dat"),
+    TEXT("INCLUDE_FILE", "FILE", "put this file into the trace, or all files that match a pattern with * at its end"),
     SWITCH("WRITE_BINARIES_TO_OUTPUT", "put the program and its libraries into the trace"),
     NUMBER("CHOWN_OUTPUT_TO", "UID", "give the trace to this user"),
-    SWITCH("DISABLE_BY_DEFAULT", "record nothing until a signal or the program asks for it"),
-    SWITCH("REGISTER_SIGUSR1", "SIGUSR1 switches recording on and off where the program has not taken it; 0 leaves it "
-                               "to the program"),
+    SWITCH("DISABLE_BY_DEFAULT", "record nothing until a signal or the program starts it"),
+    SWITCH("REGISTER_SIGUSR1",
+           "SIGUSR1 switches recording on and off, unless the program uses it; 0 leaves it to the program"),
     SWITCH("REGISTER_SIGUSR2", "the same for SIGUSR2"),
-    SWITCH("KEEP_DEEPBIND", "leave RTLD_DEEPBIND of dlopen as it is; libraries that are loaded so call the C library's "
-                            "malloc, which nobody records"),
+    SWITCH("KEEP_DEEPBIND", "keep the flag RTLD_DEEPBIND of dlopen; libraries loaded with it call the C library's "
+                            "malloc and are not recorded"),
     SWITCH("TRACK_CHILD_PROCESSES",
-           "also record the programs that this one executes; forked children always write their own trace"),
+           "also record programs that this one executes; forked children always write their own trace"),
     SWITCH("GRAB_BACKTRACES_ON_FREE", "also record where blocks are freed"),
-    SWITCH("GATHER_MAPS", "record mmap, munmap, mremap and brk; 0 does not"),
+    SWITCH("GATHER_MAPS", "record mmap, munmap, mremap and brk; 0 leaves them out"),
     SWITCH("GATHER_MMAP_CALLS", "another name of GATHER_MAPS"),
-    NUMBER("MAX_DEPTH", "N", "keep at most this many frames of a stack, the innermost; 4096 when not given"),
-    SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only the sums of allocations that live shortly"),
-    NUMBER("TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", "MS", "what is shorter than this counts as shortly; 10000"),
-    NUMBER("TEMPORARY_ALLOCATION_PENDING_THRESHOLD", "N", "hold back at most this many allocations for that; 1048576"),
+    NUMBER("MAX_DEPTH", "N", "keep at most this many frames of a stack, the innermost; default 4096"),
+    SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only sums of short-lived blocks"),
+    NUMBER("TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", "MS",
+           "blocks that live shorter than this are short-lived; default 10000"),
+    NUMBER("TEMPORARY_ALLOCATION_PENDING_THRESHOLD", "N",
+           "hold back at most this many allocations for that; default 1048576"),
     CHOICE("MODE", "events aggregate",
-           "aggregate: sums per stack in place of events, a few kilobytes a minute, for weeks (docs/aggregate.md)"),
-    NUMBER("AGGREGATE_INTERVAL", "SECONDS", "from one telling of what changed in these sums to the next; 10"),
+           "aggregate: sums per stack in place of events, a few kilobytes per minute, for weeks (docs/aggregate.md)"),
+    NUMBER("AGGREGATE_INTERVAL", "SECONDS", "time between two writes of these sums; default 10"),
     NUMBER("AGGREGATE_STACKS", "N",
-           "with more stacks than this, tell apart those with one Nth of what is live or was allocated; 1024"),
-    NUMBER("AGGREGATE_MEMORY", "BYTES", "for the live blocks and stacks of these sums; 64 MiB"),
+           "with more stacks than this, stacks below 1/N of the live bytes, allocated bytes or allocations are folded "
+           "together; default 1024"),
+    NUMBER("AGGREGATE_MEMORY", "BYTES", "memory for the live blocks and stacks of these sums; default 64 MiB"),
     {"EVENTS", HS_READER_RECORDER, HS_VARIABLE_LIST, "heap cpu faults off-cpu", NULL,
-     "what the kernel is asked for besides: where CPU time goes, which memory is touched, where threads wait "
-     "(docs/events.md)"},
-    NUMBER("CPU_FREQUENCY", "HZ", "samples per second of a thread's CPU time; 99"),
-    CHOICE("CPU_CLOCK", "time cycles", "cycles: sample the processor's cycles, where it counts them"),
-    NUMBER("FAULT_STACKS", "N", "one page fault in N gets its stack; 127"),
-    NUMBER("SWITCH_STACKS", "N", "one time in N that a thread leaves the processor is sampled; 1"),
-    SWITCH("CALL_CHAINS", "samples have the kernel's chain of frame pointers, too"),
-    NUMBER("STACK_COPY", "BYTES", "how much of a stack the kernel copies for a sample; 16384"),
-    CHOICE("STACKS", "here deferred", "deferred: the host unwinds the stacks of samples"),
+     "also record samples of the kernel: CPU time, page faults, waiting threads (docs/events.md)"},
+    NUMBER("CPU_FREQUENCY", "HZ", "samples per second of a thread's CPU time; default 99"),
+    CHOICE("CPU_CLOCK", "time cycles", "cycles: sample processor cycles, if there is a counter"),
+    NUMBER("FAULT_STACKS", "N", "one page fault in N gets a stack; default 127"),
+    NUMBER("SWITCH_STACKS", "N", "sample one in N of the times that a thread leaves the processor; default 1"),
+    SWITCH("CALL_CHAINS", "also record the kernel's chain of frame pointers in samples"),
+    NUMBER("STACK_COPY", "BYTES", "how much of a stack the kernel copies for a sample; default 16384"),
+    CHOICE("STACKS", "here deferred",
+           "deferred: the host unwinds the stacks of samples, whose contents are in the trace"),
     {"UNWINDER", HS_READER_RECORDER, HS_VARIABLE_COUNTED, "kernel own", NULL,
-     "kernel: a second opinion on the stacks of allocations; kernel:N for one in N (docs/events.md)"},
-    SWITCH("USE_SHADOW_STACK", "0 walks every stack from scratch, for finding faults in the recorder"),
+     "kernel: compare the stacks of allocations with the kernel's; kernel:N for one in N (docs/events.md)"},
+    SWITCH("USE_SHADOW_STACK", "0 walks every stack completely, to find faults in the recorder"),
     SWITCH("ZERO_MEMORY", "give the program zeroed memory"),
     CHOICE("WRITER", "thread inline",
-           "inline: no thread of ours; each thread writes its own full buffers, for programs that must stay "
+           "inline: no writer thread; each thread writes its own full buffers, for programs that must stay "
            "single-threaded"),
     CHOICE("LOG", "off error warn info debug trace",
-           "what the recorder says about itself; what keeps it from recording at the start, or from recording what was "
-           "asked for, when not given"),
-    TEXT("LOGFILE", "FILE", "where it says that, with %p, %e, %t and %n; standard error when not given"),
-    NUMBER("LOGFILE_ROTATE_WHEN_BIGGER_THAN", "BYTES", "begin another such file then"),
+           "messages of the recorder; by default one line if it cannot record, or not what was requested"),
+    TEXT("LOGFILE", "FILE", "file for these messages, with %p, %e, %t and %n; default standard error"),
+    NUMBER("LOGFILE_ROTATE_WHEN_BIGGER_THAN", "BYTES", "start another file of messages beyond this size"),
     {"CONNECT", HS_READER_RECORDER, HS_VARIABLE_ADDRESS, NULL, "ADDRESS:PORT",
      "also send the trace to this host while the program runs (docs/gather.md)"},
-    SWITCH("ENABLE_SERVER", "let hosts take the trace while it runs"),
-    NUMBER("BASE_SERVER_PORT", "N", "the first port that is tried for that; 8100"),
-    SWITCH("ENABLE_BROADCAST", "say so in the network every second"),
-    TEXT("KEY_FILE", "FILE",
-         "the key that both sides have; needed beyond loopback and between users. The command reads it, too"),
-    SWITCH(
-        "INSECURE",
-        "without a key go beyond loopback, and deal with hosts of other users: whoever can reach the network reads and "
-        "commands everything"),
-    TEXT("DEVICE", "NAME", "the name of this machine; its host name when not given"),
-    TEXT("LABELS", "KEY=VALUE,...", "what else hosts may choose by"),
+    SWITCH("ENABLE_SERVER", "let hosts connect and receive the trace while the program runs"),
+    NUMBER("BASE_SERVER_PORT", "N", "the first port to try for that; default 8100"),
+    SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
+    TEXT("KEY_FILE", "FILE", "the shared key; needed beyond loopback and between users. The command reads it, too"),
+    SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: whoever can reach the "
+                       "network can read and command everything"),
+    TEXT("DEVICE", "NAME", "the name of this machine; default its host name"),
+    TEXT("LABELS", "KEY=VALUE,...", "labels by which hosts can select this device"),
     CHOICE("STREAM_POLICY", "drop block spill",
-           "when the host is slower than the program: drop events and count them, let the program wait, or keep them "
-           "in a file"),
-    NUMBER("STREAM_BUFFER", "BYTES", "what is kept for the host; 4 MiB"),
-    TEXT("SPILL_FILE", "FILE", "where spill keeps it; heapsonde_%e_%p.spill"),
-    NUMBER("SPILL_SIZE", "BYTES", "how much it keeps there; 64 MiB"),
+           "if the host is slower than the program: drop events and count them, block the program, or spill them into "
+           "a file"),
+    NUMBER("STREAM_BUFFER", "BYTES", "size of the send buffer; default 4 MiB"),
+    TEXT("SPILL_FILE", "FILE", "the spill file; default heapsonde_%e_%p.spill"),
+    NUMBER("SPILL_SIZE", "BYTES", "size of the spill file; default 64 MiB"),
     COMMAND("LIBRARY", "FILE", "the recording library that run preloads"),
     COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so"),
-    COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, as a shell takes them"),
-    COMMAND("TOKEN", "TEXT", "the token of server and ctl serve where --token is not given"),
-    COMMAND("ANNOUNCE_PORT", "N", "where gather listens for the announcements of devices"),
+    COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell"),
+    COMMAND("TOKEN", "TEXT", "the token of server and ctl serve, if --token is not given"),
+    COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_1"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_2"),
@@ -156,7 +155,7 @@ static void say_unknown(const char *word, size_t length, const char *words, char
     if (nearest.found)
         snprintf(text, size, "does not know '%.*s'; did you mean '%s'?", (int)length, word, nearest.found);
     else
-        snprintf(text, size, "does not know '%.*s'; it knows: %s", (int)length, word, words);
+        snprintf(text, size, "does not know '%.*s'; possible values: %s", (int)length, word, words);
 }
 
 static bool has_wrong_word(const char *list, const char *words, char *text, size_t size)
@@ -242,11 +241,11 @@ static void complain_name(const struct hs_command *command, const char *name, si
     for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
         hs_nearest__offer(&nearest, variable->name);
     if (nearest.found)
-        hs_complain(command, "nobody knows the variable %s%.*s; did you mean %s%s?", before, (int)length, name, before,
+        hs_complain(command, "unknown variable %s%.*s; did you mean %s%s?", before, (int)length, name, before,
                     nearest.found);
     else
-        hs_complain(command, "nobody knows the variable %s%.*s; unset it; 'heapsonde help variables' lists them",
-                    before, (int)length, name);
+        hs_complain(command, "unknown variable %s%.*s; unset it; 'heapsonde help variables' lists them", before,
+                    (int)length, name);
 }
 
 // What tests of heapsonde itself read is theirs.

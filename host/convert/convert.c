@@ -57,15 +57,14 @@ static int check_start(const char *path, FILE *in, struct hs_error *error)
     if (!ferror(in))
         return 0;
     stat(path, &status);
-    const char *packed =
-        is_zstd(path) ? "zstd, as heaptrack does" : "gzip, as heaptrack does where it has no zstd, and pprof";
+    const char *packed = is_zstd(path) ? "zstd, as heaptrack does" : "gzip, as pprof does, and heaptrack without zstd";
     if (problem == ENODATA)
         return hs_error__set(error, EBADMSG,
-                             "%s: packed with %s, but cut: it ends after %lld bytes, within its first block, and "
-                             "nothing of it can be read",
+                             "%s: compressed with %s, but truncated: it ends after %lld bytes, in its first block, and "
+                             "nothing can be read",
                              path, packed, (long long)status.st_size);
-    return hs_error__set(error, EBADMSG,
-                         "%s: packed with %s, but damaged in its first block: nothing of it can be read", path, packed);
+    return hs_error__set(error, EBADMSG, "%s: compressed with %s, but damaged in its first block: nothing can be read",
+                         path, packed);
 }
 
 int hs_foreign__convert(const char *path, enum hs_foreign kind, FILE *out, struct hs_error *error)

@@ -161,7 +161,7 @@ static int add_trace(struct reading *reading, const char *text)
     if (numbers(text, number, 2) != 2)
         return wrong(reading, "a trace has an instruction pointer and a parent");
     if (!number[0] || number[0] > reading->pointers || number[1] > reading->traces)
-        return wrong(reading, "a trace names what is not before it");
+        return wrong(reading, "a trace refers to something that does not exist");
     const struct pointer *pointer = &reading->pointer[number[0] - 1];
     uint32_t node = ++reading->traces;
     uint64_t pc = pointer->pc >= LEAST_PC ? pointer->pc : LEAST_PC + number[0];

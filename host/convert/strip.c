@@ -290,8 +290,7 @@ int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, s
     free(with.sums);
     hs_trace__close(trace);
     if (result && result == failed && result != -ERANGE)
-        return hs_error__set(error, -result,
-                             "what is left of %s cannot be written: %s; make room or choose another file", path,
-                             strerror(-result));
+        return hs_error__set(error, -result, "the rest of %s cannot be written: %s; make room or choose another file",
+                             path, strerror(-result));
     return result ? hs_error__set(error, -result, "%s: %s", path, hs_trace_file__problem(result)) : 0;
 }

@@ -132,13 +132,13 @@ static int take_answer(struct hs_ctl_answer *answer, char *bytes, size_t length,
     if (strncmp(bytes, "ok\n", 3))
         return hs_error__set(error, EPROTO, "what answers is no control socket of heapsonde");
     if (!end)
-        return bytes[length - 1] == '\n' ? 0 : hs_error__set(error, ECONNRESET, "the process ended as it answered");
+        return bytes[length - 1] == '\n' ? 0 : hs_error__set(error, ECONNRESET, "the process ended while it answered");
     end[1] = 0;
     announced = hs_ctl_answer__number(answer, "length");
     answer->body = end + 2;
     answer->body_length = length - (size_t)(answer->body - bytes);
     if (answer->body_length < announced)
-        return hs_error__set(error, ECONNRESET, "the process ended as it answered");
+        return hs_error__set(error, ECONNRESET, "the process ended while it answered");
     return answer->body_length == announced ? 0 : hs_error__set(error, EPROTO, "the answer is longer than it says");
 }
 

@@ -22,8 +22,8 @@ void hs_doctor__look_seccomp(const struct hs_doctor_scene *scene, struct hs_doct
     int mode = seccomp_mode(scene);
     if (mode > 0) {
         hs_doctor__say(finding, HS_DOCTOR_LIMITED, "a filter of system calls is active in this process");
-        hs_doctor__advise(finding, "where something is refused below, start the container with "
-                                   "--security-opt seccomp=unconfined, or with a profile that allows it");
+        hs_doctor__advise(finding, "if something below is refused, start the container with --security-opt "
+                                   "seccomp=unconfined, or with a profile that allows it");
     } else {
         hs_doctor__say(finding, HS_DOCTOR_WORKS, mode ? "the kernel does not say" : "no filter of system calls");
     }

@@ -147,7 +147,7 @@ void hs_doctor__look_control(const struct hs_doctor_scene *scene, struct hs_doct
         return;
     }
     hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s is not this user's alone", folder);
-    hs_doctor__advise(finding, "remove it, or 'chmod 700' it; no socket is made in it as it is");
+    hs_doctor__advise(finding, "remove it, or 'chmod 700' it; no socket is created in it now");
 }
 
 void hs_doctor__look_key(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)

@@ -191,7 +191,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         return hs_error__set(error, EINVAL, "%s: a damaged compressed file", dump->name);
     if (content_of((const char *)bytes, length) == CONTENT_PPROF)
         return hs_dump_read__pprof(builder, bytes, length, cut, error);
-    if (cut && hs_dump_builder__warn(builder, "the compressed file ends too early: what was read is kept"))
+    if (cut && hs_dump_builder__warn(builder, "the compressed file ends too early; the part before that is used"))
         return hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
     // A profile that was cut needs not look like one up to its end.
     if (cut && content_of((const char *)bytes, length) == CONTENT_OTHER)

@@ -31,7 +31,7 @@ static int read_kind(struct reading *reading, struct hs_line *line)
     struct hs_line kind = {line->at, slash ? slash : line->end};
     struct hs_line number = {slash ? slash + 1 : line->end, line->end};
     if (slash && (!hs_line__number(&number, &dump->period) || number.at < number.end))
-        return hs_scan__wrong(scan, line->at, "behind '@' there should be a kind and a period, such as heap_v2/524288");
+        return hs_scan__wrong(scan, line->at, "'@' should be followed by a kind and a period, such as heap_v2/524288");
     reading->of_go = (size_t)(kind.end - kind.at) == 4 && hs_line__begins(&kind, "heap");
     bool exact = hs_line__begins(&kind, "heapprofile") || !memmem(kind.at, (size_t)(kind.end - kind.at), "heap", 4);
     bool newer = memmem(kind.at, (size_t)(kind.end - kind.at), "_v2", 3) != NULL;

@@ -423,8 +423,8 @@ static int warn(const struct reading *reading, bool whole)
 {
     int result = 0;
     if (!whole)
-        result =
-            hs_dump_builder__warn(reading->builder, "the file ends too early or is damaged: what was read is kept");
+        result = hs_dump_builder__warn(reading->builder,
+                                       "the file ends too early or is damaged; the part before that is used");
     if (!result && reading->damaged)
         result = hs_dump_builder__warn(reading->builder, "%llu frames are missing in the file",
                                        (unsigned long long)reading->damaged);

@@ -31,7 +31,7 @@ const char *hs_dump__obstacle(const struct hs_dump *dump, enum hs_dump_output ou
         return NULL;
     for (size_t i = 0; i < dump->location_count; i++) {
         if (!dump->location[i].has_address)
-            return "it has names without addresses, which this format cannot hold; pprof and symbolized can";
+            return "it has names without addresses, which this format does not support; pprof and symbolized do";
     }
     return NULL;
 }

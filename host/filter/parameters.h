@@ -32,10 +32,10 @@ enum hs_parameter_kind {
 // X(identifier, name, name of the option, its letter, kind, what the value is called, words that it takes, repeatable,
 // help)
 #define HS_FILTER_PARAMETERS(X)                                                                                        \
-    X(FROM, "from", "from", 0, TIME, "TIME", 0, false, "only what was allocated at this time or later")                \
-    X(TO, "to", "to", 0, TIME_END, "TIME", 0, false, "only what was allocated at this time or earlier")                \
+    X(FROM, "from", "from", 0, TIME, "TIME", 0, false, "only blocks that were allocated at this time or later")        \
+    X(TO, "to", "to", 0, TIME_END, "TIME", 0, false, "only blocks that were allocated at this time or earlier")        \
     X(LIFETIME, "lifetime", "lifetime", 0, CHOICE, "WHICH", HS_LIFETIME_CHOICES, false,                                \
-      "only blocks with this end, or of stacks with it")                                                               \
+      "only blocks that ended like this")                                                                              \
     X(ADDRESS_MIN, "address_min", "address-min", 0, ADDRESS, "ADDRESS", 0, false,                                      \
       "only blocks at this address or above")                                                                          \
     X(ADDRESS_MAX, "address_max", "address-max", 0, ADDRESS, "ADDRESS", 0, false,                                      \
@@ -55,17 +55,17 @@ enum hs_parameter_kind {
     X(LIFETIME_MAX, "lifetime_max", "lifetime-max", 0, INTERVAL, "INTERVAL", 0, false,                                 \
       "only blocks that lived at most this long")                                                                      \
     X(BACKTRACE_DEPTH_MIN, "backtrace_depth_min", "backtrace-depth-min", 0, NUMBER, "N", 0, false,                     \
-      "only stacks of at least this many frames, inlined ones included")                                               \
+      "only stacks of at least this many frames, including inlined ones")                                              \
     X(BACKTRACE_DEPTH_MAX, "backtrace_depth_max", "backtrace-depth-max", 0, NUMBER, "N", 0, false,                     \
-      "only stacks of at most this many frames, inlined ones included")                                                \
+      "only stacks of at most this many frames, including inlined ones")                                               \
     X(BACKTRACES, "backtraces", "backtraces", 0, NUMBER, "ID", 0, false, "only the stack with this number")            \
     X(DEALLOCATION_BACKTRACES, "deallocation_backtraces", "deallocation-backtraces", 0, NUMBER, "ID", 0, false,        \
-      "only blocks that the stack with this number freed")                                                             \
+      "only blocks that were freed by the stack with this number")                                                     \
     X(MMAPED, "mmaped", "mmaped", 0, CHOICE, "YES|NO", "yes no", false,                                                \
-      "only blocks that glibc gave mappings of their own, or only others")                                             \
+      "only blocks to which glibc gave a mapping of their own, or only others")                                        \
     X(ARENA, "arena", "arena", 0, CHOICE, "WHICH", "main non_main", false, "only blocks of these arenas of glibc")     \
     X(JEMALLOC, "jemalloc", "jemalloc", 0, CHOICE, "YES|NO", "yes no", false,                                          \
-      "only blocks that jemalloc gave, or only others")                                                                \
+      "only blocks that jemalloc allocated, or only others")                                                           \
     X(FUNCTION_REGEX, "function_regex", "function-regex", 0, REGEX, "REGEX", 0, false,                                 \
       "only stacks with a function whose name matches this Perl regular expression")                                   \
     X(SOURCE_REGEX, "source_regex", "source-regex", 0, REGEX, "REGEX", 0, false,                                       \
@@ -75,29 +75,30 @@ enum hs_parameter_kind {
     X(NEGATIVE_SOURCE_REGEX, "negative_source_regex", "negative-source-regex", 0, REGEX, "REGEX", 0, false,            \
       "only stacks without any function whose source file matches")                                                    \
     X(LIBRARY, "library", "library", 0, TEXT, "NAME", 0, true,                                                         \
-      "only stacks with a frame in this library or program; * and ? stand for any letters")                            \
+      "only stacks with a frame in this library or program; * and ? are wildcards")                                    \
     X(NEGATIVE_LIBRARY, "negative_library", "negative-library", 0, TEXT, "NAME", 0, true,                              \
       "only stacks without any frame in this library or program")                                                      \
-    X(THREAD, "thread", "thread", 't', TEXT, "NAME|TID", 0, true, "only what this thread allocated")                   \
-    X(MARKER, "marker", "marker", 0, NUMBER, "N", 0, false, "only what was allocated while this marker was set")       \
+    X(THREAD, "thread", "thread", 't', TEXT, "NAME|TID", 0, true, "only blocks that this thread allocated")            \
+    X(MARKER, "marker", "marker", 0, NUMBER, "N", 0, false,                                                            \
+      "only blocks that were allocated while this marker was set")                                                     \
     X(GROUP_INTERVAL_MIN, "group_interval_min", "group-interval-min", 0, INTERVAL_OR_PERCENT, "INTERVAL", 0, false,    \
-      "only stacks with at least this long between their first and their last allocation")                             \
+      "only stacks with at least this much time between their first and their last allocation")                        \
     X(GROUP_INTERVAL_MAX, "group_interval_max", "group-interval-max", 0, INTERVAL_OR_PERCENT, "INTERVAL", 0, false,    \
-      "only stacks with at most this long between their first and their last allocation")                              \
+      "only stacks with at most this much time between their first and their last allocation")                         \
     X(GROUP_ALLOCATIONS_MIN, "group_allocations_min", "group-allocations-min", 0, NUMBER, "N", 0, false,               \
       "only stacks with at least this many allocations")                                                               \
     X(GROUP_ALLOCATIONS_MAX, "group_allocations_max", "group-allocations-max", 0, NUMBER, "N", 0, false,               \
       "only stacks with at most this many allocations")                                                                \
     X(GROUP_LEAKED_ALLOCATIONS_MIN, "group_leaked_allocations_min", "group-leaked-allocations-min", 0,                 \
-      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks of which at least so many allocations were never freed")        \
+      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks with at least this many allocations that were never freed")     \
     X(GROUP_LEAKED_ALLOCATIONS_MAX, "group_leaked_allocations_max", "group-leaked-allocations-max", 0,                 \
-      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks of which at most so many allocations were never freed")         \
+      COUNT_OR_PERCENT, "N|N%", 0, false, "only stacks with at most this many allocations that were never freed")      \
     X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MIN, "group_max_total_usage_first_seen_min",                                    \
       "group-max-total-usage-first-seen-min", 0, TIME, "TIME", 0, false,                                               \
-      "only stacks that first held the most memory at this time or later")                                             \
+      "only stacks that first reached their peak at this time or later")                                               \
     X(GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MAX, "group_max_total_usage_first_seen_max",                                    \
       "group-max-total-usage-first-seen-max", 0, TIME_END, "TIME", 0, false,                                           \
-      "only stacks that first held the most memory at this time or earlier")                                           \
+      "only stacks that first reached their peak at this time or earlier")                                             \
     X(CHAIN_LENGTH_MIN, "chain_length_min", "chain-length-min", 0, NUMBER, "N", 0, false,                              \
       "only realloc chains of at least this many blocks")                                                              \
     X(CHAIN_LENGTH_MAX, "chain_length_max", "chain-length-max", 0, NUMBER, "N", 0, false,                              \
@@ -107,23 +108,22 @@ enum hs_parameter_kind {
     X(CHAIN_LIFETIME_MAX, "chain_lifetime_max", "chain-lifetime-max", 0, INTERVAL, "INTERVAL", 0, false,               \
       "only realloc chains that lived at most this long")                                                              \
     X(POSITION_IN_CHAIN_MIN, "position_in_chain_min", "position-in-chain-min", 0, NUMBER, "N", 0, false,               \
-      "only blocks at this place of their realloc chain or later, the first is 0")                                     \
+      "only blocks at this position of their realloc chain or later; the first is 0")                                  \
     X(POSITION_IN_CHAIN_MAX, "position_in_chain_max", "position-in-chain-max", 0, NUMBER, "N", 0, false,               \
-      "only blocks at this place of their realloc chain or earlier")                                                   \
-    X(ALIVE_AT, "alive_at", "alive-at", 0, TIME, "TIME", 0, false, "only blocks that were there at this time")         \
+      "only blocks at this position of their realloc chain or earlier")                                                \
+    X(ALIVE_AT, "alive_at", "alive-at", 0, TIME, "TIME", 0, false, "only blocks that were live at this time")          \
     X(ALIVE_AT_2, "alive_at_2", "alive-at-2", 0, TIME, "TIME", 0, false, "and at this time")                           \
     X(FROM_MAP, "from_map", "from-map", 0, NUMBER_64, "ID", 0, false,                                                  \
-      "only blocks within the mapping with this number while it was there")                                            \
+      "only blocks within the mapping with this number while it existed")                                              \
     X(WHERE, "where", "where", 0, EXPRESSION, "EXPRESSION", 0, false,                                                  \
-      "only what these filters match, which and, or, not and parentheses join")                                        \
+      "only blocks that match this expression of filters, joined with and, or, not and parentheses")                   \
     X(CUSTOM_FILTER, "custom_filter", "custom-filter", 0, TEXT, "SCRIPT", 0, false,                                    \
-      "a script of other recorders, which heapsonde does not run: only the empty one is taken")                        \
+      "a script of other recorders; heapsonde accepts only an empty one")                                              \
     X(ERA, "era", "era", 0, CHOICE, "VERSION", "0.1 0.7", false,                                                       \
-      "read the filter as the original recorder of this version did, 0.7 when not given")                              \
+      "interpret the filter as this version of the original recorder did; default 0.7")                                \
     X(TIME_UNIT, "time_unit", "time-unit", 0, CHOICE, "UNIT", "auto s ms start", false,                                \
-      "what a time without a unit is: seconds or milliseconds since 1970, whichever is near the recording, or "        \
-      "seconds "                                                                                                       \
-      "since its start")
+      "unit of times without a unit: seconds or milliseconds since 1970, or seconds since the start; auto chooses "    \
+      "between seconds and milliseconds by the time of the recording")
 
 enum hs_parameter_id {
 #define HS_PARAMETER_ID(id, ...) HS_PARAMETER_##id,

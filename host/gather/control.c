@@ -287,10 +287,11 @@ int hs_control__find(const char *name, const struct hs_shared_key *key, bool any
     if (finder.found == 1)
         return 0;
     if (!finder.found)
-        return hs_error__set(error, ENOENT,
-                             "nobody of the name '%s' has announced itself in three seconds; a device does "
-                             "with HEAPSONDE_ENABLE_BROADCAST=1 and HEAPSONDE_ENABLE_SERVER=1%s",
-                             name, anywhere ? "" : ", and beyond this machine is heard with --key-file");
+        return hs_error__set(
+            error, ENOENT,
+            "no device or program with the name '%s' has announced itself within three seconds; a device announces "
+            "itself with HEAPSONDE_ENABLE_BROADCAST=1 and HEAPSONDE_ENABLE_SERVER=1%s",
+            name, anywhere ? "" : ", and beyond this machine is heard with --key-file");
     return hs_error__set(error, EEXIST, "'%s' is several: %s and %s at least; give the one that you mean", name,
                          hs_address__text(&finder.first.address, first),
                          hs_address__text(&finder.other.address, other));

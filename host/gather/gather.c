@@ -32,8 +32,8 @@ bool hs_gather__may_use(const struct hs_address *address, const char *text, cons
     if (key->length || insecure || hs_address__is_loopback(address))
         return true;
     hs_error__set(error, EPERM,
-                  "%s is beyond this machine: that needs --key-file with the devices' key (or --insecure "
-                  "on a closed test network, where whoever reaches it then reads, alters and commands everything)",
+                  "%s is beyond this machine, which needs --key-file with the devices' key (or --insecure on a closed "
+                  "test network; whoever can reach it can then read, change and command everything)",
                   text);
     return false;
 }
@@ -208,10 +208,11 @@ static int give_up(const struct gather *gather, struct hs_error *error)
 {
     struct hs_traces_totals totals;
     hs_traces__totals(gather->traces, &totals);
-    return hs_error__set(error, ETIMEDOUT,
-                         "nobody has been connected for %llu seconds, and %llu stream%s not ended; what came is stored",
-                         (unsigned long long)(gather->options->patience / HS_SECOND),
-                         (unsigned long long)totals.unfinished, totals.unfinished == 1 ? " has" : "s have");
+    return hs_error__set(
+        error, ETIMEDOUT,
+        "no device has been connected for %llu seconds, and %llu stream%s not ended; the received data is stored",
+        (unsigned long long)(gather->options->patience / HS_SECOND), (unsigned long long)totals.unfinished,
+        totals.unfinished == 1 ? " has" : "s have");
 }
 
 int hs_gather__run(const struct hs_gather_options *options, struct hs_error *error)

@@ -264,7 +264,7 @@ struct hs_select *hs_select__parse(const char *text, struct hs_error *error)
     struct hs_select *select = parse_or(&parser);
     skip_spaces(&parser);
     if (*parser.at)
-        fail(&parser, parser.at, "'%.20s' is too much; 'and' or 'or' has to stand between comparisons", parser.at);
+        fail(&parser, parser.at, "unexpected '%.20s'; put 'and' or 'or' between comparisons", parser.at);
     if (!parser.failed)
         return select;
     hs_select__free(select);

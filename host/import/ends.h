@@ -79,7 +79,7 @@ uint64_t ends__time_at(const struct ends *ends, uint64_t row);
 // `count` rows of a column from the block `number` on; settled. Reading is free of side effects.
 void ends__read_block(const struct ends *ends, enum ends_column column, uint64_t number, size_t count, uint64_t *to);
 
-// Of who reads block after block: what was read of the file does not have to stay resident.
+// For readers that read block after block: drops the pages of the file that were read.
 void ends__leave_behind(const struct ends *ends, uint64_t number);
 
 // Tests change them.

@@ -21,7 +21,7 @@ struct hs_event_log {
     struct hs_packed gap;  // ns since the event before, 0 at the begin of a block
     uint64_t *block_time;  // of the first event of each block
     size_t blocks;
-    // How many rows of each code were there at the begin of every so manieth stretch.
+    // The live rows of each code at the start of every `every`-th stretch.
     uint32_t *there;
     size_t every, checkpoints, checkpoint_room;
     bool has_vast_sizes;

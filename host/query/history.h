@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the matching rows took over time, worked out zone by zone on several threads. Between two allocations only the
-// sum of what was freed matters, so nothing is sorted: each free finds the allocation that it comes before.
+// The memory of the matching rows over time, computed zone by zone on several threads. Between two allocations only the
+// sum of all frees matters, so nothing is sorted: each free is assigned to the allocation that follows it.
 #ifndef HEAPSONDE_QUERY_HISTORY_H
 #define HEAPSONDE_QUERY_HISTORY_H
 
@@ -10,9 +10,9 @@
 struct hs_history {
     struct hs_timeline *timeline; // its points are filled in
     uint64_t to;
-    struct hs_live_total start; // what was there when the timeline begins; usable is not known
-    uint64_t peak_bytes;        // the most there was after an allocation
-    uint64_t peak_row;          // the first allocation after which there was so much; UINT64_MAX: none
+    struct hs_live_total start; // what is live when the timeline begins; usable is not known
+    uint64_t peak_bytes;        // the most that was live after an allocation
+    uint64_t peak_row;          // the first allocation after which this much was live; UINT64_MAX: none
 };
 
 // Returns 0 or a negative errno with the error set.

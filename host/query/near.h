@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Pages near an end of a sorted list, of what matches a filter: rows are looked at from that end on until there are
-// enough, and all others are not.
+// Pages near an end of a sorted list of the rows that match a filter. Rows are read from that end until enough match;
+// all others are not read.
 #ifndef HEAPSONDE_QUERY_NEAR_H
 #define HEAPSONDE_QUERY_NEAR_H
 
@@ -17,12 +17,12 @@ struct hs_near {
     uint64_t skip, limit;
 };
 
-// As hs_query__rows in the order of the ranking, whose filter nothing but heap rows match; NULL: by time. -E2BIG, with
-// no error set: too many rows would have to be looked at.
+// As hs_query__rows, in the order of the index, or by time if it is NULL. The filter matches heap rows only. -E2BIG,
+// without an error message: too many rows would have to be read.
 int hs_near__rows(const struct hs_near *page, const struct hs_ranking *ranking, struct hs_rows *rows,
                   struct hs_error *error);
 
-// Tests change it: how many rows of columns or sets are looked at; one whose columns are read counts as 16.
+// Tests change it: how many rows of columns or sets are read; a row whose columns are read counts as 16.
 extern uint64_t hs_near_limit;
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// All heap rows in the order of a key, for pages anywhere in sorted lists. It is made once and takes about two bytes
-// for each row, in a temporary file that nobody else sees. The rows are parted by their keys; within a part, in which
-// only few rows have different keys, they are in the order of rows, so that a page sorts no more than a part.
+// A sorted index: all heap rows in the order of a key, for pages anywhere in sorted lists. It is made once and takes
+// about two bytes for each row, in a temporary file that is not visible to others. The rows are divided into parts by
+// their keys. Within a part, rows are in the order of their numbers. Parts have few rows with different keys, so that a
+// page has to sort at most a part.
 #ifndef HEAPSONDE_QUERY_RANKING_H
 #define HEAPSONDE_QUERY_RANKING_H
 
@@ -12,20 +13,20 @@
 
 struct hs_ranking;
 
-// Takes a moment: a second for some ten million rows. One thread works at it.
+// Takes about a second for ten million rows, on one thread.
 int hs_ranking__make(struct hs_ranking **ranking, const struct hs_store *store, enum hs_row_key key,
                      const struct hs_query_control *control, struct hs_error *error);
 void hs_ranking__destroy(struct hs_ranking *ranking);
-// Its pages do not have to stay resident. Others may read it meanwhile.
+// Drops its pages from memory. Other threads may read it meanwhile.
 void hs_ranking__leave(const struct hs_ranking *ranking);
 
 enum hs_row_key hs_ranking__by(const struct hs_ranking *ranking);
-// Whether what a filter takes for a lifetime is that of the ranking, for all rows.
+// Whether the filter's notion of lifetime is that of the index, for all rows.
 bool hs_ranking__has_lifetimes(const struct hs_ranking *ranking);
 // How many rows have a key within the bounds.
 uint64_t hs_ranking__within(const struct hs_ranking *ranking, struct hs_bounds keys);
 
-// A part: the ranks of its rows, and the keys that these may have. One key: the rows are in order.
+// A part: the ranks of its rows, and the bounds of their keys. With a single key the rows are in order.
 struct hs_ranked_part {
     uint64_t first, end;
     struct hs_bounds keys;
@@ -37,21 +38,21 @@ size_t hs_ranking__part_at(const struct hs_ranking *ranking, uint64_t rank);
 size_t hs_ranking__read(const struct hs_ranking *ranking, uint64_t block, uint64_t *row);
 uint64_t hs_ranking__key(const struct hs_ranking *ranking, uint32_t row);
 
-// How many rows of a set come before each part, and in the end how many there are: hs_ranking__parts + 1 numbers, to be
+// The number of rows of a set before each part, and at the end the number of all: hs_ranking__parts + 1 numbers, to be
 // freed.
 size_t hs_ranking__parts(const struct hs_ranking *ranking);
 int hs_ranking__count(const struct hs_ranking *ranking, const struct hs_row_set *set,
                       const struct hs_query_control *control, uint64_t **before, struct hs_error *error);
 
-// As hs_query__rows with a filter that nothing but heap rows match: those of the set, of which hs_ranking__count told
-// the numbers; NULL and NULL: all rows of the heap.
+// As hs_query__rows, for the rows of a set. `before` is from hs_ranking__count. With NULL and NULL: all rows of the
+// heap.
 int hs_ranking__rows(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
                      bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows, struct hs_error *error);
 
 // Tests change them.
 struct hs_ranking_limits {
-    uint64_t part;    // about so many rows with different keys are in a part
-    uint64_t at_once; // so many rows are in memory while it is made
+    uint64_t part;    // approximate number of rows with different keys in a part
+    uint64_t at_once; // number of rows in memory while the index is made
 };
 extern struct hs_ranking_limits hs_ranking_limits;
 

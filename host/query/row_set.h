@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The rows that match a filter, as a bit for each row of the store: what is asked of them again need not look at
+// The rows that match a filter, as one bit for each row of the store. Repeated questions about them need not read the
 // columns.
 #ifndef HEAPSONDE_QUERY_ROW_SET_H
 #define HEAPSONDE_QUERY_ROW_SET_H

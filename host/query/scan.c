@@ -150,8 +150,8 @@ static void *work_thread(void *argument)
 int hs_query__refuse_sums(struct hs_error *error)
 {
     return hs_error__set(error, ENOTSUP,
-                         "the trace holds sums per stack (HEAPSONDE_MODE=aggregate), which know nothing of the times, "
-                         "sizes, lifetimes and threads of single blocks; only stacks can be asked for");
+                         "the trace holds sums per stack (HEAPSONDE_MODE=aggregate), without times, sizes, lifetimes "
+                         "and threads of single blocks; filter by stacks only");
 }
 
 // Threads that help those who ask, in all: when many ask at once, each works for himself.

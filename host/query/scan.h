@@ -23,7 +23,7 @@ struct hs_scan {
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error);
 
-// Of who reads the columns and has come to this zone: leaves what is well behind it, where the control says so.
+// For readers of the columns that have reached this zone: drops pages well before it, if the control says so.
 void hs_scan__leave_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone);
 
 // A filter that is not given means the heap.
@@ -34,7 +34,7 @@ static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter 
     return filter ? filter : heap;
 }
 
-// A question about single blocks was asked of a trace that has only sums. Returns -ENOTSUP.
+// Refuses a question about single blocks for a trace that has only sums. Returns -ENOTSUP.
 int hs_query__refuse_sums(struct hs_error *error);
 
 // Whether some row of the zone may match.
@@ -44,21 +44,21 @@ bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_z
 bool hs_filter__needs_chain(const struct hs_filter *filter);
 bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
-// The conditions that are asked of single rows: times, detail, the chain, `accept`.
+// The conditions that are tested for single rows: times, detail, the chain, `accept`.
 bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
 // Whether the time lies within one of the filter's `times`.
 bool hs_filter__has_time(const struct hs_filter *filter, uint64_t time);
 
-// Whether the filter leaves everything open but the domains and the stacks.
+// Whether the filter restricts nothing but the domains and the stacks.
 bool hs_filter__asks_only_stacks(const struct hs_filter *filter);
 
-// The filter without what it asks of sizes, states and whether blocks were freed.
+// The filter without its conditions on sizes, states and whether blocks were freed.
 struct hs_filter hs_filter__without_states(const struct hs_filter *filter);
-// What it asks of states, and whether blocks were freed.
+// Its conditions on states and on whether blocks were freed.
 bool hs_filter__matches_state(const struct hs_filter *filter, unsigned state, bool freed);
 
-// Adds up two totals, all but the stack.
+// Adds a total to another one, except the stack.
 void hs_total__add(struct hs_total *to, const struct hs_total *from);
 
 #endif

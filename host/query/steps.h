@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Allocations and frees in the order of time, zone by zone and on several threads, without sorting: the allocations of
-// a zone are in order, and each free finds the allocation that it comes before. Two scans: the first notes which rows
-// end in a later zone than their own, the second reads the zones.
+// The events of a zone: allocations and frees in the order of time, zone by zone and on several threads, without
+// sorting. The allocations of a zone are in order already, and each free is assigned to the allocation that follows it.
+// There are two scans: the first notes the rows that end in a later zone than their own, the second reads the zones.
 #ifndef HEAPSONDE_QUERY_STEPS_H
 #define HEAPSONDE_QUERY_STEPS_H
 
@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-// Finds the first of some times, in order, that is not before a given one. Nearly always few are in one part of the
-// span: so many are compared at once, without a branch.
+// Finds the first of some sorted times that is not before a given one. The span is divided into parts. A part nearly
+// always contains few times, which are all compared, without a branch.
 enum { HS_TIME_PARTS = 16384, HS_TIMES_AT_ONCE = 8 };
 struct hs_time_index {
     const uint64_t *time; // behind them as many as are compared at once, which are the largest there is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How many rows of each code are in each stretch of a sorted list: where a page of what matches a filter begins is
-// found without a look at the rows before it.
+// Rank counts: the number of rows of each code in each stretch of a sorted index. They tell where a page of the rows
+// that match a filter begins, without reading the rows before it.
 #ifndef HEAPSONDE_QUERY_TALLY_H
 #define HEAPSONDE_QUERY_TALLY_H
 
@@ -15,19 +15,19 @@ struct hs_tally {
     uint32_t *count; // by stretch and code
 };
 
-// Takes a moment: a second for some fifty million rows. One thread works at it. -E2BIG: there are too many codes.
+// Takes about a second for fifty million rows, on one thread. -E2BIG: there are too many codes.
 // Stretches begin with parts of the list, or within one whose rows have one key. The dictionary must outlive it.
 int hs_tally__make(struct hs_tally **tally, const struct hs_ranking *ranking, const struct hs_dictionary *dictionary,
                    const struct hs_query_control *control, struct hs_error *error);
 void hs_tally__destroy(struct hs_tally *tally);
 
-// How many rows of a stretch match, of which `mask` says for each code: 0 or UINT32_MAX.
+// The number of matching rows of a stretch. `mask` has UINT32_MAX for each code that matches, else 0.
 uint64_t hs_tally__matches(const struct hs_tally *tally, size_t stretch, const uint32_t *mask);
 
 // Tests change them.
 struct hs_tally_limits {
-    uint64_t rows;    // that a stretch has at least
-    uint64_t numbers; // that are kept at most
+    uint64_t rows;    // least number of rows in a stretch
+    uint64_t numbers; // most counts that are kept
 };
 extern struct hs_tally_limits hs_tally_limits;
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The totals of all stacks in the heap, kept in the store: what is asked for most is then read and not added up.
+// The totals of all heap blocks by stack, kept in the store: the most frequent question is answered by reading them.
 #ifndef HEAPSONDE_QUERY_TOTALS_TABLE_H
 #define HEAPSONDE_QUERY_TOTALS_TABLE_H
 
 #include "host/query/query.h"
 
-// Adds them up and writes them into the directory of the store.
+// Computes the totals and writes them into the directory of the store.
 int hs_totals__write_table(const struct hs_store *store, int directory_fd);
 
-// Totals on their way into a table, a run at a time.
+// Writes totals into a table, a run at a time.
 struct hs_totals_writer {
     struct hs_packed_writer packed;
     uint64_t *fields; // of the run in progress
@@ -19,22 +19,23 @@ int hs_totals_writer__create(struct hs_totals_writer *writer, int directory_fd);
 int hs_totals_writer__add(void *writer, const struct hs_total *total);           // in the order of stacks; 0
 int hs_totals_writer__finish(struct hs_totals_writer *writer, int failed);       // 0, `failed` or another errno
 
-// What a filter matches, added up into a table in a temporary file that nobody else sees; to be closed. 0, or a
-// negative errno with the error set: -EIO without a place for the file.
+// The totals of a filter, as a table in a temporary file that is not visible to others; to be closed. 0, or a negative
+// errno with the error set: -EIO if the file cannot be created.
 int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
                            const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error);
 
-// The store's, where it tells what the filter asks for; else NULL.
+// The store's table if it answers the filter; else NULL.
 const struct hs_packed *hs_totals_table__for(const struct hs_store *store, const struct hs_filter *filter);
 
-// Those of the stacks of a set; without words, of all. 0 or -ENOMEM.
+// The totals of the stacks of a set, or of all stacks if the set has no words. 0 or -ENOMEM.
 int hs_totals_table__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals);
 
-// What a table says without the memory that totals take. Any thread may read.
+// Reads a table without the memory for all totals. Any thread may read.
 size_t hs_totals_table__count(const struct hs_packed *table); // of all stacks
 // Of one stack. False: the table does not have it.
 bool hs_totals_table__find(const struct hs_packed *table, uint32_t stack, struct hs_total *total);
-// All totals of the stacks of a set, in the order of stacks. 0, -ENOMEM, or what is not 0 of `visit`, which ends it.
+// All totals of the stacks of a set, in the order of stacks. Returns 0, -ENOMEM, or the first nonzero result of
+// `visit`, which ends it.
 typedef int (*hs_total_visitor)(void *context, const struct hs_total *total);
 int hs_totals_table__each_total(const struct hs_packed *table, const struct hs_set *stacks, hs_total_visitor visit,
                                 void *context);

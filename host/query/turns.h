@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Threads that scan take turns: as many have one at once as there are processors, and next comes the one with the least
-// rank, of several the one that waits longest.
+// The scan scheduler. Threads that scan take turns: at any time as many run as there are processors. Next is the thread
+// with the least rank; among equal ranks, the one that has waited longest.
 #ifndef HEAPSONDE_QUERY_TURNS_H
 #define HEAPSONDE_QUERY_TURNS_H
 
 #include <stdint.h>
 
-// Waits for a turn. Whoever has one does not wait for anything else before it is given back.
+// Waits for a turn. A thread that has one must not wait for anything else before it gives it back.
 void hs_turn__take(uint64_t rank);
 void hs_turn__give_back(void);
-// How many threads wait for one.
+// The number of threads that wait for a turn.
 unsigned hs_turn__waiting(void);
 
-// The rank of a question that has used so many ns of the processor for `done` parts and has `left` to do: what takes
-// little does not wait for what takes long, and of those that take long the one that ends soonest comes first, so that
-// not all of them end last.
+// The rank of a question that has used `used` ns of CPU time for `done` parts and has `left` parts to do. A short
+// question does not wait for long ones. Of the long ones, the one that will end soonest comes first, so that not all of
+// them end last.
 uint64_t hs_turn__rank(uint64_t used, uint64_t done, uint64_t left);
 
 #endif

@@ -55,7 +55,7 @@ static int print_time(FILE *out, const struct hs_subject *subject, enum hs_event
     snprintf(title, sizeof(title), "Call sites by %s", hs_events_kind__of(events)->words);
     print_heading(out, title);
     if (subject->not_of_samples) {
-        fprintf(out, ": not asked, since %s says something of blocks, which samples are not\n",
+        fprintf(out, ": left out, because %s is a property of blocks, which samples do not have\n",
                 subject->not_of_samples);
         return 0;
     }

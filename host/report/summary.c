@@ -55,12 +55,12 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
 // What a trace of sums knows, and what it does not.
 static void print_sums(const struct writer *to, const struct hs_summary *summary)
 {
-    row(to, "holds", "sums per stack, told at %s tick%s, every %s: what is live is known at each tick",
+    row(to, "holds", "sums per stack at %s tick%s, every %s: live memory is known at each tick",
         hs_text__count(summary->sums_ticks).text, summary->sums_ticks == 1 ? "" : "s",
         hs_text__time(summary->sums_interval_ns).text);
     row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
     if (summary->folded_stacks)
-        row(to, "folded", "%s stacks that matter little are told together, as [no stack]",
+        row(to, "folded", "%s small stacks are folded together as [no stack]",
             hs_text__count(summary->folded_stacks).text);
     if (summary->untold_events)
         row(to, "untold", "%s events came after the last tick, at %s, and are in no sum",
@@ -84,7 +84,7 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
     row(to, "temporary", "%s of all allocations: freed before their thread allocated or freed anything else",
         hs_text__percent(sum->temporary_count, sum->allocated_count).text);
     if (sum->culled_count)
-        row(to, "culled", "%s allocations of %s lived shortly and were only summed up: they count as allocated",
+        row(to, "culled", "%s short-lived allocations of %s were only summed up: they count as allocated",
             hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
     row(to, "stacks", digest->stacks > 1 ? "%s different ones" : "%s", hs_text__count(digest->stacks).text);
@@ -171,7 +171,7 @@ static void print_cut_stacks(const struct writer *to, const struct hs_subject *s
                 hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
     }
     if (cut->guessed_stacks)
-        row(to, "guessed", "%s stacks, with %s of the allocations, hold a frame that is probable, not proven",
+        row(to, "guessed", "%s stacks, with %s of the allocations, contain a frame that is probable, not proven",
             hs_text__count(cut->guessed_stacks).text,
             hs_text__percent(cut->guessed_allocations, sum->allocated_count).text);
 }
@@ -193,7 +193,7 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
         row(to, "unknown", "%s frees of blocks that were allocated before recording",
             hs_text__count(summary->unknown_frees).text);
     if (summary->missed_frees)
-        row(to, "missed", "%s blocks whose free was not seen; they end where their address was handed out again",
+        row(to, "missed", "%s blocks whose free was not seen; they end when their address was allocated again",
             hs_text__count(summary->missed_frees).text);
     if (summary->capped_numbers)
         row(to, "capped",

@@ -17,7 +17,7 @@ int hs_prepare__backtrace(struct hs_question *question)
     unsigned long long number = strtoull(text, &end, 10);
     hs_store__nodes(question->store, &count);
     if (*text < '0' || *text > '9' || *end || errno || number >= count)
-        return hs_error__set(&question->error, ENOENT, "there is no backtrace '%s'; they are numbered below %zu", text,
+        return hs_error__set(&question->error, ENOENT, "there is no backtrace '%s'; their numbers are below %zu", text,
                              count);
     return hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }

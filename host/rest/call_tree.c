@@ -18,17 +18,17 @@
      .least = 1,                                                                                                       \
      .most = 1000000,                                                                                                  \
      .otherwise = "16000",                                                                                             \
-     .help = "at most so many functions of a tree, the largest of them"},                                              \
+     .help = "at most this many functions of a tree, the largest ones"},                                               \
     {                                                                                                                  \
         .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .otherwise = "nested",                  \
-        .help = "objects in objects, or an array for each property: a node's parent stands before it"                  \
+        .help = "nested objects, or an array for each property, with parents before their children"                    \
     }
 
 #define BELOW                                                                                                          \
     {                                                                                                                  \
         .name = "below", .kind = HS_REST_TEXT,                                                                         \
-        .help = "only what is below one node, such as 0.2.1: the second child of the third child of the first; least " \
-                "and depth are about that"                                                                             \
+        .help = "only the part below one node, such as 0.2.1: the second child of the third child of the first; "      \
+                "least and depth are about that"                                                                       \
     }
 
 #define CUTS                                                                                                           \
@@ -37,7 +37,7 @@
      .least = 1,                                                                                                       \
      .most = 10000,                                                                                                    \
      .otherwise = "200",                                                                                               \
-     .help = "at most so many levels"},                                                                                \
+     .help = "at most this many levels"},                                                                              \
         {.name = "least",                                                                                              \
          .kind = HS_REST_REAL,                                                                                         \
          .otherwise = "0.1",                                                                                           \
@@ -47,21 +47,19 @@
          .least = 1,                                                                                                   \
          .most = 100000,                                                                                               \
          .otherwise = "1000",                                                                                          \
-         .help = "at most so many children of one function, the largest of them"},                                     \
+         .help = "at most this many children of one function, the largest ones"},                                      \
     {                                                                                                                  \
         .name = "cost", .kind = HS_REST_CHOICE, .choices = "allocated live peak temporary", .otherwise = "allocated",  \
-        .help = "which of the blocks that match: all, those that are still there, those of the peak, the short-lived"  \
+        .help = "which of the matching blocks: all, those that are still live, those that were live at the peak, or "  \
+                "temporary ones"                                                                                       \
     }
 
 const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
-    {.name = "function",
-     .kind = HS_REST_TEXT,
-     .required = true,
-     .help = "the name of the function in the middle, all of it"},
+    {.name = "function", .kind = HS_REST_TEXT, .required = true, .help = "the full name of the function in the middle"},
     {.name = "declared",
      .kind = HS_REST_TEXT,
-     .help = "of several functions of that name the one that is declared there, as answers say it"},
+     .help = "if several functions have this name: the place where it is declared, as in answers"},
     CUTS,
     FORMATS,
     {0},
@@ -95,7 +93,7 @@ static int read_path(struct hs_question *question, struct trees *trees)
         errno = 0;
         const unsigned long number = strtoul(text, &end, 10);
         if (*text < '0' || *text > '9' || errno || number >= UINT32_MAX || (*end && (*end != '.' || !end[1])))
-            return hs_error__set(&question->error, EINVAL, "below: '%s' are no numbers such as 0.2.1",
+            return hs_error__set(&question->error, EINVAL, "below: '%s' is not a list of numbers such as 0.2.1",
                                  hs_question__text(question, "below"));
         trees->path[cut->path_length++] = (uint32_t)number;
         text = end + (*end == '.');
@@ -119,7 +117,7 @@ static int start(struct hs_question *question, struct trees **trees)
     (*trees)->most = hs_question__number(question, "nodes", 16000);
     (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
     if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
-        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s",
                              hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
     return read_path(question, *trees);
 }

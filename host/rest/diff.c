@@ -13,22 +13,22 @@
 #include <string.h>
 
 const struct hs_rest_parameter hs_diff_parameters[] = {
-    {.name = "base", .kind = HS_REST_TEXT, .help = "the id of the trace to compare with, this trace when not given"},
+    {.name = "base", .kind = HS_REST_TEXT, .help = "the id of the trace to compare with; default this trace"},
     {.name = "base_at",
      .kind = HS_REST_INSTANT,
-     .help = "compare with what was there at this instant of it: a time, or 'peak'"},
+     .help = "compare with the blocks that were live at this instant of that trace: a time, or 'peak'"},
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "size_delta count_delta size_change count_change",
      .otherwise = "size_change",
-     .help = "by the difference, or by how large it is in either direction"},
+     .help = "by the difference, or by its absolute value"},
     {.name = "order",
      .kind = HS_REST_CHOICE,
      .choices = "asc dsc",
      .otherwise = "dsc",
      .help = "ascending or descending"},
-    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most this many; default all"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 
@@ -215,7 +215,7 @@ int hs_hold__diff(struct hs_question *question)
         return 0;
     struct hs_rest_trace *trace = hs_rest_traces__find(question->rest->traces, id);
     if (!trace)
-        return hs_error__set(&question->error, EINVAL, "base: there is no trace '%s'; /list names them", id);
+        return hs_error__set(&question->error, EINVAL, "base: there is no trace '%s'; /list lists them", id);
     question->other_trace = trace;
     return hs_rest_trace__hold(trace, &question->other, &question->error);
 }

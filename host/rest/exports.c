@@ -14,8 +14,8 @@ const struct hs_rest_parameter hs_export_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_COST_CHOICES,
      .otherwise = "allocated",
-     .help = "what the numbers of stacks are, for formats that hold only one: of the blocks that match, those that are "
-             "still there, those of the peak, all, or the short-lived"},
+     .help = "for formats with one number per stack, which of the matching blocks: those that are still live, those "
+             "that were live at the peak, all, or temporary ones"},
     {.name = "unit", .kind = HS_REST_CHOICE, .choices = "bytes count", .otherwise = "bytes", .help = "bytes or blocks"},
     {0},
 };
@@ -62,7 +62,7 @@ int hs_prepare__export(struct hs_question *question)
     if (!(exporting->format->events >> question->events & 1))
         return refuse_events(question);
     if (!(hs_events_kind__of(question->events)->costs >> hs_cost__parse(hs_question__text(question, "cost")) & 1))
-        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s",
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s",
                              hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
     question->type = exporting->format->media_type;
     struct hs_subject *subject = &exporting->subject;

@@ -25,7 +25,7 @@ const struct hs_rest_parameter hs_groups_parameters[] = {
     {.name = "generate_graphs",
      .kind = HS_REST_FLAG,
      .otherwise = "false",
-     .help = "taken for the sake of older clients; no pictures are made, the URLs are null"},
+     .help = "accepted for older clients; no pictures are made, and the URLs are null"},
     {0},
 };
 

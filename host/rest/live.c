@@ -17,7 +17,7 @@ const struct hs_rest_parameter hs_live_parameters[] = {
      .least = 100,
      .most = 60000,
      .otherwise = "1000",
-     .help = "milliseconds between two looks at the trace"},
+     .help = "milliseconds between two updates"},
     {0},
 };
 

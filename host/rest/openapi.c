@@ -85,7 +85,7 @@ static void write_path_parameters(struct hs_json *json, const char *path)
         char name[32];
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(at + 1, "}"), at + 1);
         const char *help = !strcmp(name, "id")     ? "the trace: its 32 hexadecimal digits, or 'last'"
-                           : !strcmp(name, "name") ? "any file's name, for whoever saves the answer"
+                           : !strcmp(name, "name") ? "any file name, for saving the answer"
                                                    : "which one";
         open_parameter(json, name, "path", true, help);
         hs_json__string(json, "type", "string");
@@ -196,9 +196,9 @@ static void write_component_parameters(struct hs_json *json)
 static void write_responses(struct hs_json *json)
 {
     static const char *const answers[][2] = {
-        {"400", "a parameter is wrong: a line with its name and what it takes"},
-        {"404", "there is no such trace or thing"},
-        {"410", "the trace was changed, or is gone"},
+        {"400", "a parameter is wrong: a line with its name and its possible values"},
+        {"404", "there is no such trace or object"},
+        {"410", "the trace was changed or has disappeared"},
     };
     hs_json__open_object(json, "responses");
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
@@ -233,7 +233,7 @@ void hs_rest__write_openapi(FILE *out)
     hs_json__open_object(&json, "info");
     hs_json__string(&json, "title", "heapsonde server");
     hs_json__string(&json, "version", "1");
-    hs_json__string(&json, "summary", "Questions about recorded allocations");
+    hs_json__string(&json, "summary", "Queries about recorded allocations");
     hs_json__close_object(&json);
     write_paths(&json);
     write_components(&json);

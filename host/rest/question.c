@@ -342,7 +342,7 @@ static int check_events(struct hs_question *question)
     if (hs_events__absence(question->events, question->store, absence, sizeof(absence)))
         return hs_error__set(&question->error, ENOENT, "the trace %s", absence);
     if (hs_events__are_samples(question->events) && question->not_of_samples)
-        return hs_error__set(&question->error, EINVAL, "%s: says something of blocks, which samples are not",
+        return hs_error__set(&question->error, EINVAL, "%s: is a property of blocks, which samples do not have",
                              question->not_of_samples);
     if (hs_events__are_touched(question->events))
         question->filter = hs_events__filter(question->events, &question->filter);
@@ -381,7 +381,7 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
     char *whole = NULL;
     struct hs_cached *cached = NULL;
     if (question->held_count == HS_QUESTION_HELD)
-        return hs_error__set(&question->error, EOVERFLOW, "the question needs too much at once");
+        return hs_error__set(&question->error, EOVERFLOW, "the query needs too much at once");
     if (asprintf(&whole, "%s%s", state->key, key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     int result = hs_cache__get(question->rest->cache, whole, maker, &cached, &question->error);

@@ -208,7 +208,7 @@ const struct hs_rest_parameter hs_address_map_parameters[] = {
      .help = "the number of pieces, such as the pixels of a picture"},
     {.name = "from_address",
      .kind = HS_REST_NUMBER,
-     .help = "where the first piece begins, the main heap when not given, or where most blocks are"},
+     .help = "where the first piece begins; default the main heap, or where most blocks are"},
     {.name = "to_address", .kind = HS_REST_NUMBER, .help = "where the last piece ends"},
     {0},
 };

@@ -176,7 +176,7 @@ static int find_state(struct hs_question *question)
     question->trace = hs_rest_traces__find(question->rest->traces, question->value[0]);
     const bool is_last = !strcmp(question->value[0], "last");
     if ((is_last || !question->trace) && hs_importing__any(question->rest->importing))
-        return hs_error__set(&question->error, EBUSY, "the traces are still being read; /list says how far that is");
+        return hs_error__set(&question->error, EBUSY, "the traces are still being read; /list shows the progress");
     if (!question->trace)
         return hs_error__set(&question->error, ENOENT, "data not found");
     int result = hs_rest_trace__hold(question->trace, &question->state, &question->error);

@@ -24,13 +24,13 @@ const struct hs_rest_parameter hs_timeline_by_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "function library source thread",
      .otherwise = "library",
-     .help = "what the series are: of what allocated itself, not of its callers"},
+     .help = "the kind of series; callers are not counted"},
     {.name = "top",
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 100,
      .otherwise = "10",
-     .help = "so many series, those that had most at the peak or have most at the end; the rest is one"},
+     .help = "this many series, those with the most memory at the peak or at the end; the rest is one series"},
     {0},
 };
 

@@ -20,8 +20,8 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .otherwise = "function",
-     .help = "what the rows are; a site is the line that asked for the memory, sizes and lifetimes are powers of two"},
-    {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name has this in it, in either case"},
+     .help = "the kind of rows; a site is the line that requested the memory, sizes and lifetimes are powers of two"},
+    {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
      .choices = "all " HS_COST_CHOICES,
@@ -105,7 +105,7 @@ static int find_rows(struct hs_question *question, struct totals *totals)
                             .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
                             .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
     if (!(making.costs & known))
-        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known of %s", cost,
+        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", cost,
                              hs_events_kind__of(question->events)->words);
     char *key = NULL;
     void *value = NULL;

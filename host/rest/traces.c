@@ -307,7 +307,7 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
     uint64_t began = now_ns();
     int result = open_state(trace, NULL, &state, error);
     if (!result && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
-        result = is_stale(trace, error, "another trace has taken its place; start the server again to see that");
+        result = is_stale(trace, error, "another trace has replaced it; restart the server to read that one");
     if (result) {
         close_state(state);
         return -ESTALE;
@@ -333,7 +333,7 @@ static int refresh(struct hs_rest_trace *trace, struct hs_error *error)
     if (same_stamp(&stamp, &trace->stamp))
         return 0;
     if (!hs_rest_state__grows(&trace->now->public))
-        return is_stale(trace, error, "the file was changed after it had been read; start the server again to read it");
+        return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
     return now_ns() < trace->not_before ? 0 : read_again(trace, &stamp, error);
 }
 
@@ -358,7 +358,7 @@ int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state
 {
     if (hs_store__is_whole(state->store))
         return 0;
-    return is_stale(trace, error, "its store was cut short while it was read; ask again");
+    return is_stale(trace, error, "its store was truncated while it was read; try again");
 }
 
 // ---- all of them ---------------------------------------------------------------------------------------------------

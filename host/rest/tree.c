@@ -15,7 +15,7 @@ const struct hs_rest_parameter hs_tree_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .otherwise = "16000",
-     .help = "at most so many addresses, those through which most passed"},
+     .help = "at most this many addresses, the largest ones"},
     {0},
 };
 

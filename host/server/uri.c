@@ -47,7 +47,7 @@ static int parse_path(struct hs_uri *uri, char *path, struct hs_error *error)
         if (uri->segments == HS_URI_SEGMENTS)
             return hs_error__set(error, EINVAL, "the path has more than %d parts", HS_URI_SEGMENTS);
         if (!decode(at, false))
-            return hs_error__set(error, EINVAL, "the path holds %%00");
+            return hs_error__set(error, EINVAL, "the path contains %%00");
         uri->segment[uri->segments++] = at;
     }
     return 0;
@@ -59,9 +59,9 @@ static int parse_pair(struct hs_uri *uri, char *pair, struct hs_error *error)
     if (value)
         *value++ = 0;
     if (!decode(pair, true))
-        return hs_error__set(error, EINVAL, "a parameter's name holds %%00");
+        return hs_error__set(error, EINVAL, "the name of a parameter contains %%00");
     if (value && !decode(value, true))
-        return hs_error__set(error, EINVAL, "%s: the value holds %%00", pair);
+        return hs_error__set(error, EINVAL, "%s: the value contains %%00", pair);
     uri->parameter[uri->parameters++] = (struct hs_uri_parameter){pair, value ? value : ""};
     return 0;
 }

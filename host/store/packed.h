@@ -68,10 +68,11 @@ static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t 
 // Unpacks the values of one block and returns how many there are: at most HS_PACKED_BLOCK, which `to` has room for.
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
 
-// The pages of the blocks [first, end) are not needed for a while: they are no longer resident.
+// Drops the pages of the blocks [first, end) from memory.
 void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end);
 
-// Of who reads block after block: leaves what is behind now and then, so that a column is never resident as a whole.
+// For readers that read block after block: from time to time drops the pages before `block`, so that a column is never
+// resident as a whole.
 void hs_packed__leave_behind(const struct hs_packed *packed, uint64_t block);
 
 // Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).

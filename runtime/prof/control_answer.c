@@ -327,7 +327,7 @@ static void change_rate(struct hs_control_answer *answer, uint64_t bytes)
     uint64_t before = hs_sampler.sample_bytes;
     hs_sampler__set_rate(bytes);
     if (hs_sampler.sample_bytes != bytes) {
-        hs_control_answer__error(answer, "busy", "the lock of the samples is not to be had");
+        hs_control_answer__error(answer, "busy", "the lock of the samples is not available");
         return;
     }
     add_text(answer, "result", before == bytes ? "unchanged" : "changed");

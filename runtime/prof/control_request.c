@@ -48,7 +48,7 @@ static const char *parse_session(struct hs_control_request *request, const char 
             return "the name of a session is made of letters, digits, '_', '.' and '-'";
         request->session[length] = text[length];
     }
-    return length ? NULL : "the name of the session is missing behind the space";
+    return length ? NULL : "the name of the session is missing after the space";
 }
 
 static const char *parse_bytes(struct hs_control_request *request, const char *text)
@@ -115,7 +115,7 @@ const char *hs_control_request__parse(struct hs_control_request *request, char *
         return "the request does not end with a newline";
     line[--length] = 0;
     if (!is_text(line, length))
-        return "the request holds a control character";
+        return "the request contains a control character";
     size_t name = 0;
     while (line[name] && line[name] != ' ')
         name++;

@@ -11,7 +11,7 @@
 static const char *refuse(const char *text)
 {
     if (hs_text__starts_with(text, "mark"))
-        return "a sampled process has no trace to put a mark into; that is libheapsonde-trace.so's";
+        return "a sampled process has no trace for a mark; libheapsonde-trace.so records one";
     if (hs_text__equal(text, "flush"))
         return "dumps are sent as they are made; 'dump' makes one";
     return NULL;
@@ -62,7 +62,7 @@ void hs_requests__carry_out(const char *text, struct hs_answer *answer)
         hs_control_answer__error(&carried_out, "request", wrong);
     else if (request.kind == HS_CONTROL_DUMP && request.path)
         hs_control_answer__error(&carried_out, "request",
-                                 "a file is for who is on that machine; get-dump brings a dump");
+                                 "a file can be written only from that machine; get-dump returns a dump");
     else if (hs_stream__has_ended()) // what is left of it is only sent
         hs_control_answer__error(&carried_out, "busy", "the program has ended");
     else

@@ -86,7 +86,7 @@ static uint32_t flush(const char *argument, struct hs_text *answer)
     flush_journals();
     if (hs_aggregate__is_on()) {
         hs_writer__ask_for_sums();
-        hs_text__add(answer, "sums are told\n");
+        hs_text__add(answer, "the sums are written\n");
         return 0;
     }
     for (uint32_t i = 0; i < hs_slots__total(); i++)

@@ -179,7 +179,7 @@ const char *hs_sender__want(struct hs_link *link, uint64_t offset)
     if (sender.owner && sender.owner != link && now - sender.owner->heard_ns < TAKE_OVER_NS / 2)
         return "another host takes this stream";
     if (offset < sender.tail || offset > head())
-        return "these bytes are not held any more";
+        return "these bytes are no longer available";
     if (sender.owner && sender.owner != link)
         hs_link__close(sender.owner);
     sender.owner = link;

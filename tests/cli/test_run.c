@@ -109,7 +109,7 @@ START_TEST(test_sanitizers)
     expect_refusal(126, "gcc -s -fsanitize=address -static-libasan main.c -o stripped && $HEAPSONDE run -- ./stripped",
                    "./stripped", "AddressSanitizer or LeakSanitizer");
     expect_refusal(126, "LD_PRELOAD=$(gcc -print-file-name=libasan.so) $HEAPSONDE run -- true",
-                   "libasan.so in LD_PRELOAD", "sanitizer's runtime");
+                   "libasan.so in LD_PRELOAD", "runtime of a sanitizer");
     shell("$HEAPSONDE run -q -- ./undefined");
 }
 END_TEST

@@ -171,7 +171,7 @@ START_TEST(test_a_daemon_that_has_not_allocated_is_told)
     make_program("leaving", leaving);
     struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./leaving 2>said; s=$?; touch end; cat said >&2; exit $s");
     ck_assert_int_eq(outcome.status, 0);
-    expect(&outcome, "; it goes on in the background: ");
+    expect(&outcome, "; it continues in the background: ");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o u.dat -- sh -c 'kill -KILL $$'");
     expect_none(&outcome, "background");

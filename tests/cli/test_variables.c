@@ -84,7 +84,8 @@ static const struct {
     const char *before, *said;
 } refused[] = {
     {"HEAPSONDE_MODE=agregate $HEAPSONDE run", "HEAPSONDE_MODE does not know 'agregate'; did you mean 'aggregate'?"},
-    {"MEMORY_PROFILER_MODE=x $HEAPSONDE run", "MEMORY_PROFILER_MODE does not know 'x'; it knows: events aggregate"},
+    {"MEMORY_PROFILER_MODE=x $HEAPSONDE run",
+     "MEMORY_PROFILER_MODE does not know 'x'; possible values: events aggregate"},
     {"HEAPSONDE_WRITER=inlined $HEAPSONDE run", "HEAPSONDE_WRITER does not know 'inlined'; did you mean 'inline'?"},
     {"HEAPSONDE_STREAM_POLICY=blok $HEAPSONDE run", "did you mean 'block'?"},
     {"HEAPSONDE_EVENTS=heap,cpus $HEAPSONDE run", "HEAPSONDE_EVENTS does not know 'cpus'; did you mean 'cpu'?"},
@@ -96,9 +97,9 @@ static const struct {
     {"MEMORY_PROFILER_ZERO_MEMROY=1 $HEAPSONDE run",
      "variable MEMORY_PROFILER_ZERO_MEMROY; did you mean MEMORY_PROFILER_ZERO_MEMORY?"},
     {"HEAPSONDE_UNHEARD_OF=1 $HEAPSONDE run", "'heapsonde help variables' lists them"},
-    {"$HEAPSONDE run --events rss", "--events does not know 'rss'; it knows: heap cpu faults off-cpu"},
+    {"$HEAPSONDE run --events rss", "--events does not know 'rss'; possible values: heap cpu faults off-cpu"},
     {"$HEAPSONDE run --events ''cpu,", "--events does not know ''"},
-    {"$HEAPSONDE run --stacks foo", "--stacks does not know 'foo'; it knows: here deferred"},
+    {"$HEAPSONDE run --stacks foo", "--stacks does not know 'foo'; possible values: here deferred"},
     {"$HEAPSONDE run --stacks defered", "did you mean 'deferred'?"},
     {"$HEAPSONDE run --connect foo", "--connect takes ADDRESS:PORT in numbers, such as 192.0.2.7:8100"},
     {"$HEAPSONDE run --connect localhost:80", "in numbers"},
@@ -164,10 +165,10 @@ static const struct {
     const char *variables, *said; // NULL: nothing
 } alone[] = {
     {"HEAPSONDE_OUTPUT=t.dat", NULL},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MODE=agregate", "not understood, and not obeyed: HEAPSONDE_MODE=agregate\n"},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_EVENTS=heap,rss", "not obeyed: HEAPSONDE_EVENTS=heap,rss\n"},
-    {"HEAPSONDE_OUTPTU=t.dat", "not obeyed: HEAPSONDE_OUTPTU=t.dat\n"},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_LOG=wran", "not obeyed: HEAPSONDE_LOG=wran\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MODE=agregate", "not understood and ignored: HEAPSONDE_MODE=agregate\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_EVENTS=heap,rss", "ignored: HEAPSONDE_EVENTS=heap,rss\n"},
+    {"HEAPSONDE_OUTPTU=t.dat", "ignored: HEAPSONDE_OUTPTU=t.dat\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_LOG=wran", "ignored: HEAPSONDE_LOG=wran\n"},
     {"HEAPSONDE_OUTPUT=missing/t.dat", "nothing is recorded: cannot create "},
     {"HEAPSONDE_OUTPUT=missing/t.dat", "/missing/t.dat (no such file or folder)\n"},
     {"HEAPSONDE_OUTPUT=/proc/t.dat", "nothing is recorded: cannot create /proc/t.dat ("},

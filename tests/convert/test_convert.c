@@ -96,7 +96,7 @@ START_TEST(test_heaptrack_damage)
                  {"v 10400 3\\ns 5 abc\\n", "line 2 of the heaptrack file: the length"},
                  {"v 10400 3\\ni 1000 7\\n", "a module is no string"},
                  {"v 10400 3\\ni 1000 0 3\\n", "a name is no string"},
-                 {"v 10400 3\\ni 1000 0\\nt 1 5\\n", "a trace names what is not before it"},
+                 {"v 10400 3\\ni 1000 0\\nt 1 5\\n", "a trace refers to something that does not exist"},
                  {"v 10400 3\\na 10 1\\n", "an allocation has a size and a trace"},
                  {"v 10400 3\\n+ 0\\n", "an event is of no kind"},
                  {"v 10400 3\\nc zz\\n", "a time is no number"},
@@ -170,10 +170,10 @@ START_TEST(test_packed_and_cut_at_once)
     static const struct {
         const char *make, *error;
     } cases[] = {
-        {"head -c 50 whole.zst", "packed with zstd, as heaptrack does, but cut: it ends after 50 bytes, within "},
-        {"head -c 4 whole.zst", "packed with zstd, as heaptrack does, but cut: it ends after 4 bytes, within "},
-        {"head -c 15 whole.gz", "packed with gzip, as heaptrack does where it has no zstd, and pprof, but cut: it "
-                                "ends after 15 bytes, within "},
+        {"head -c 50 whole.zst", "compressed with zstd, as heaptrack does, but truncated: it ends after 50 bytes, in "},
+        {"head -c 4 whole.zst", "compressed with zstd, as heaptrack does, but truncated: it ends after 4 bytes, in "},
+        {"head -c 15 whole.gz", "compressed with gzip, as pprof does, and heaptrack without zstd, but truncated: it "
+                                "ends after 15 bytes, in "},
         {"(head -c 8 whole.zst; head -c 100 /dev/zero | tr '\\0' '\\377')", "damaged in its first block"},
         {"(head -c 16 whole.gz; head -c 100 /dev/zero | tr '\\0' '\\377')", "damaged in its first block"}};
     shell("(printf 'v 10400 3\na 64 0\n'; seq 2000 | sed 's/.*/+ 0 &/') >whole && zstd -qkf whole -o whole.zst && "
@@ -414,7 +414,7 @@ START_TEST(test_strip_reallocs)
     write_growing(text("%s/whole.dat", work));
     struct outcome outcome = run("$HEAPSONDE strip -o /dev/full whole.dat");
     ck_assert_int_eq(outcome.status, 1);
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "what is left of whole.dat cannot be written: No space left"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "the rest of whole.dat cannot be written: No space left"));
     free_outcome(&outcome);
     outcome = run("printf 'v 10400 3\\n' >other; $HEAPSONDE strip -o none.dat other");
     ck_assert_int_eq(outcome.status, 1);

@@ -310,7 +310,7 @@ START_TEST(test_malformed)
         free(answer);
     }
     char *answer = ask_at(socket_of(getpid()), "status\0\n", 8);
-    ck_assert_str_eq(answer, "error request the request holds a control character\n");
+    ck_assert_str_eq(answer, "error request the request contains a control character\n");
     free(answer);
     ck_assert(!hs_sampler.on);
     expect_part("status\n", "ok\n");

@@ -87,7 +87,7 @@ START_TEST(test_sessions)
 {
     struct target target = start_target(PATH_SHIM, OFF);
     expect("$HEAPSONDE ctl $PID start --session nightly", 0, "sampling is active now", "");
-    expect("$HEAPSONDE ctl $PID start", 0, "goes on until this session ends, too", "");
+    expect("$HEAPSONDE ctl $PID start", 0, "continues until this session ends, too", "");
     expect("$HEAPSONDE ctl $PID stop", 0, "still active for other sessions (nightly)", "");
     expect("$HEAPSONDE ctl $PID status", 0, "\nsessions: nightly\n", "");
     expect("$HEAPSONDE ctl $PID stop -s nightly", 0, "sampling is off now", "");
@@ -105,7 +105,7 @@ START_TEST(test_rate_and_reset)
     expect("$HEAPSONDE ctl $PID rate 16M", 0, "one sample in 16.0 MiB now, in 1 B before", "");
     ck_assert_int_eq(number_of("$PID", "sample_bytes"), 16 << 20);
     ck_assert_int_ge(number_of("$PID", "live_bytes"), BYTES);
-    expect("$HEAPSONDE ctl $PID reset", 0, "every sample is forgotten", "");
+    expect("$HEAPSONDE ctl $PID reset", 0, "all samples are discarded", "");
     ck_assert_int_eq(number_of("$PID", "live_bytes"), 0);
     expect("$HEAPSONDE ctl $PID rate 1", 0, "one sample in 1 B now", "");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
@@ -272,9 +272,9 @@ START_TEST(test_usage)
     expect("$HEAPSONDE ctl status", 2, "", "start stop dump status reset rate serve");
     expect("$HEAPSONDE ctl 1 status now", 2, "", "'now'");
     expect("$HEAPSONDE ctl 1 status --all", 2, "", "status does not take --all");
-    expect("$HEAPSONDE ctl list 1", 2, "", "list takes nothing");
-    expect("$HEAPSONDE ctl x serve", 2, "", "serve is for a process on this machine, by its number");
-    expect("$HEAPSONDE ctl 99999999 status", 1, "", "is no process number");
+    expect("$HEAPSONDE ctl list 1", 2, "", "list takes no arguments");
+    expect("$HEAPSONDE ctl x serve", 2, "", "serve is for a sampled process on this machine");
+    expect("$HEAPSONDE ctl 99999999 status", 1, "", "is no process id");
     expect("$HEAPSONDE ctl 1 status --socket missing", 1, "", "missing: No such file");
     expect("$HEAPSONDE ctl 1 dump -f gif", 2, "", "'gif'");
 }

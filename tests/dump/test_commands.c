@@ -170,8 +170,8 @@ START_TEST(test_allocated_alone)
     expect_part("report --json all.pb", "\"allocated_bytes\": 100");
     expect_part("diff all.pb all.pb", "all.pb: 100 B allocated (profile.proto)");
     expect_complaint(2, "export --format collapsed --cost live all.pb",
-                     "knows nothing of 'live'; --cost takes allocated");
-    expect_complaint(2, "diff --cost live all.pb all.pb", "all.pb does not say what is in use");
+                     "does not contain 'live'; --cost takes allocated");
+    expect_complaint(2, "diff --cost live all.pb all.pb", "all.pb does not contain memory in use");
     struct outcome outcome =
         run("$HEAPSONDE export --format pprof all.pb -o again.pb && $HEAPSONDE report --json again.pb");
     ck_assert_msg(strstr(outcome.output, "null,\n  \"allocated_bytes\": 100"), "%s%s", outcome.output, outcome.errors);
@@ -198,7 +198,7 @@ START_TEST(test_empty_results)
     expect_note("export --format collapsed --cost allocated gone.heap", NULL);
     expect_note("export --format json gone.heap", NULL);
     expect_note("export --format collapsed --function '^nobody$' named.heap",
-                "no record of memory among what was chosen");
+                "no record of memory that matches the filter");
     shell("printf 'heap_v2/1\\n t*: 0: 0 [0: 0]\\nMAPPED_LIBRARIES:\\n' >none.heap");
     expect_note("export --format pprof none.heap -o none.pb", "the result is empty: there is no record of memory\n");
 }
@@ -210,7 +210,7 @@ START_TEST(test_complaints)
     expect_complaint(2, "export --format collapsed --cost temporary threads.heap", "--cost takes live and allocated");
     expect_complaint(2, "report --sort allocated stacks.collapsed", "prof_accum:true");
     expect_complaint(2, "diff --cost allocated threads.heap stacks.collapsed", "prof_accum:true");
-    expect_complaint(1, "report --min-size 4K threads.heap", "says nothing of single blocks");
+    expect_complaint(1, "report --min-size 4K threads.heap", "has no single blocks");
     expect_complaint(1, "report --thread nobody threads.heap", "no thread 'nobody'");
     expect_complaint(1, "export --format heap_v2 stacks.collapsed", "names without addresses");
     expect_complaint(2, "symbolize threads.heap -o threads.heap", "input itself");

@@ -62,10 +62,10 @@ END_TEST
 
 START_TEST(what_changes_nothing_is_refused)
 {
-    expect(2, "report --tree --json trace.dat", "", "--tree changes nothing of what --json writes");
-    expect(2, "report --bottom-up --top 3 trace.dat", "", "--top changes nothing of what --bottom-up writes");
-    expect(2, "report --threads --modules trace.dat", "", "--modules changes nothing of what --threads writes");
-    expect(2, "report --min-percent 5 trace.dat", "", "give --tree or --bottom-up, too");
+    expect(2, "report --tree --json trace.dat", "", "--tree has no effect with --json");
+    expect(2, "report --bottom-up --top 3 trace.dat", "", "--top has no effect with --bottom-up");
+    expect(2, "report --threads --modules trace.dat", "", "--modules has no effect with --threads");
+    expect(2, "report --min-percent 5 trace.dat", "", "needs --tree or --bottom-up");
     expect(0, "report --tree --min-percent 5 --sort peak trace.dat", "", "");
 }
 END_TEST
@@ -112,7 +112,7 @@ START_TEST(dumps_know_frames_alone)
     expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if-missing=ok trace.heap", "", "");
     expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.heap", "",
            "no stack in trace.heap is what ");
-    expect(1, "report --fail-if 'peak_bytes > 1' trace.heap", "", "knows nothing of peak_bytes");
+    expect(1, "report --fail-if 'peak_bytes > 1' trace.heap", "", "does not contain peak_bytes");
     expect(1, "report --fail-if 'live_bytes(size_min=3) > 1' trace.heap", "", "size_min: trace.heap is a heap dump");
 }
 END_TEST
@@ -139,7 +139,7 @@ START_TEST(sums_know_the_whole_over_time)
     ck_assert_uint_eq(count_in_export("sums.dat", "at the highest tick"), 1);
     ck_assert_uint_eq(count_in_export("--function keep_every sums.dat", counter), 0);
     ck_assert_uint_eq(count_in_export("--function keep_every sums.dat", "keep_every_third"), 1);
-    expect(1, "strip -o small.dat sums.dat", "", "sums.dat holds sums per stack");
+    expect(1, "strip -o small.dat sums.dat", "", "sums.dat contains sums per stack");
     shell("test ! -e small.dat");
 }
 END_TEST

@@ -72,10 +72,10 @@ START_TEST(test_errors)
     expect_error("name", "at character 5: one of == != =~ !~");
     expect_error("name = x", "at character 6: one of ==");
     expect_error("name ==", "at character 8: a value");
-    expect_error("name == x y", "at character 11: 'y' is too much");
+    expect_error("name == x y", "at character 11: unexpected 'y'");
     expect_error("name == x and", "at character 14: a comparison is missing");
     expect_error("(name == x", "at character 1: the closing ) is missing");
-    expect_error("name == x)", "at character 10: ')' is too much");
+    expect_error("name == x)", "at character 10: unexpected ')'");
     expect_error("name == \"x", "at character 9: the closing \" is missing");
     expect_error("colour == x", "there is no key 'colour'");
     expect_error("labels. == x", "there is no key 'labels.'");

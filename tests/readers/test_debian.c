@@ -114,7 +114,7 @@ START_TEST(test_dumps)
     for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]); i++) {
         struct outcome outcome = run("$HEAPSONDE export --format %s dump -o out", of_blocks[i]);
         ck_assert_int_eq(outcome.status, 1);
-        ck_assert_ptr_nonnull(strstr(outcome.errors, "it is a heap dump, which says nothing of single blocks"));
+        ck_assert_ptr_nonnull(strstr(outcome.errors, "it is a heap dump, which has no single blocks"));
         free_outcome(&outcome);
     }
     shell("$HEAPSONDE export --format speedscope dump -o out && grep -q '\"bytes in use' out && "
@@ -224,11 +224,12 @@ START_TEST(test_formats_without_events)
     }
     struct outcome outcome = run("$HEAPSONDE export --format csv --events cpu --size-min 4 program.dat");
     ck_assert_int_eq(outcome.status, 1);
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "--size-min says something of blocks, which samples are not"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "--size-min is a property of blocks, which samples do not have"));
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE export --format collapsed --events touched --cost peak program.dat");
     ck_assert_int_eq(outcome.status, 2);
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "'peak' is not known of touched memory; --cost takes allocated and "));
+    ck_assert_ptr_nonnull(
+        strstr(outcome.errors, "'peak' is not known for touched memory; --cost takes allocated and "));
     free_outcome(&outcome);
     shell("$HEAPSONDE export --format pprof program.dat -o dump");
     outcome = run("$HEAPSONDE export --format collapsed --events cpu dump");
@@ -236,7 +237,7 @@ START_TEST(test_formats_without_events)
     ck_assert_ptr_nonnull(strstr(outcome.errors, "dump is a heap dump, which has no CPU time"));
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE report --size-min 4 program.dat");
-    ck_assert_ptr_nonnull(strstr(outcome.output, "Call sites by CPU time: not asked, since --size-min says something"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "Call sites by CPU time: left out, because --size-min is a property"));
     free_outcome(&outcome);
 }
 END_TEST

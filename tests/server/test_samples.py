@@ -66,7 +66,7 @@ class Samples(TestCase):
                 with self.subTest(what=what, **filters):
                     status, _, body = self.server.ask(f"/data/{self.id}/{what}", **filters, **more)
                     self.assertEqual(status, 400)
-                    self.assertIn(next(iter(filters)) + ": says something of blocks", body.decode())
+                    self.assertIn(next(iter(filters)) + ": is a property of blocks", body.decode())
 
     def test_a_trace_without(self):
         for what in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "call_tree?events=cpu", "export/json?events=touched"):
