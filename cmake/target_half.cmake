@@ -80,7 +80,8 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${flags} ${
                         /dev/null -o ${probe}
                 OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND status EQUAL 0)
-  set(HEAPSONDE_LINK_TIME_OPTIONS ${options})
+  # The compiler runs once more when it links, and notes its folder.
+  set(HEAPSONDE_LINK_TIME_OPTIONS ${options} "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 endif()
 
 # Where arch/NAME/shim_options.txt is, it has more options of gcc's for the objects of the shims and for their linking.
