@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#ifdef HEAPSONDE_HAS_ZSTD
 #include <zstd.h>
+#endif
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
@@ -69,18 +71,30 @@ static void describe(struct expanding *self, size_t number, const GElf_Shdr *sec
 
 // ---- sections ------------------------------------------------------------------------------------------------------
 
+// Without libzstd, what is packed with it stays so.
+static bool is_ours(const struct expanding *self, uint32_t type)
+{
+#ifdef HEAPSONDE_HAS_ZSTD
+    if (type == ELFCOMPRESS_ZSTD)
+        return true;
+#endif
+    return self->all && type == ELFCOMPRESS_ZLIB;
+}
+
 static bool is_packed(const struct expanding *self, Elf_Scn *section, GElf_Shdr *header, GElf_Chdr *packed)
 {
     return gelf_getshdr(section, header) && header->sh_type != SHT_NOBITS && header->sh_flags & SHF_COMPRESSED &&
-           gelf_getchdr(section, packed) &&
-           (packed->ch_type == ELFCOMPRESS_ZSTD || (self->all && packed->ch_type == ELFCOMPRESS_ZLIB));
+           gelf_getchdr(section, packed) && is_ours(self, packed->ch_type);
 }
 
 static bool unpack_bytes(uint32_t type, void *to, uint64_t size, const uint8_t *bytes, size_t length)
 {
     uLongf got = size;
+#ifdef HEAPSONDE_HAS_ZSTD
     if (type == ELFCOMPRESS_ZSTD)
         return ZSTD_decompress(to, size, bytes, length) == size;
+#endif
+    (void)type;
     return uncompress(to, &got, bytes, length) == Z_OK && got == size;
 }
 
