@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void unpack(const uint8_t *from, ui
         symbol[i] = (uint8_t)(from[whole] >> i % per_byte * width & mask);
 }
 
-static const uint8_t *unpack_column(struct hs_symbols *column, const uint8_t *at, const uint8_t *end)
+static const uint8_t *unpack_column(struct hs_entropy_symbols *column, const uint8_t *at, const uint8_t *end)
 {
     unsigned width = at < end ? *at++ : 3;
     size_t size = packed_size(column->count, width);
@@ -40,8 +40,8 @@ static const uint8_t *unpack_column(struct hs_symbols *column, const uint8_t *at
     return at + size;
 }
 
-const uint8_t *hs_columns_unpack(struct hs_symbols *columns, unsigned column_count, uint8_t *pool, size_t pool_size,
-                                 const uint8_t *at, const uint8_t *end)
+const uint8_t *hs_columns_unpack(struct hs_entropy_symbols *columns, unsigned column_count, uint8_t *pool,
+                                 size_t pool_size, const uint8_t *at, const uint8_t *end)
 {
     for (unsigned c = 0; c < column_count; c++) {
         uint64_t count;

@@ -136,7 +136,7 @@ static unsigned get_weights(struct hs_bit_reader *bits, uint8_t *weights)
 
 // Counts into scratch->histogram and returns one more than the largest symbol. By turns in four tables: what is counted
 // up in one place again and again has each time to wait for the time before.
-static unsigned count_symbols(const struct hs_symbols *column, struct hs_entropy_scratch *scratch)
+static unsigned count_symbols(const struct hs_entropy_symbols *column, struct hs_entropy_scratch *scratch)
 {
     const uint8_t *symbol = column->symbol, *const end = symbol + column->count;
     uint32_t *table = scratch->table, any = 0;
@@ -193,7 +193,7 @@ static inline __attribute__((always_inline)) uint32_t put_symbol(uint32_t state,
 }
 
 // Codes a column from its end, so that the decoder goes forwards; words are laid down before `at`.
-static uint8_t *put_column(const struct hs_symbols *column, const struct hs_symbol_code *code, uint32_t *state,
+static uint8_t *put_column(const struct hs_entropy_symbols *column, const struct hs_symbol_code *code, uint32_t *state,
                            uint8_t *at)
 {
     uint32_t i = column->count;
@@ -225,7 +225,7 @@ static void make_codes(const uint8_t *weights, unsigned limit, struct hs_entropy
 }
 
 // Writes a column's table; scratch->limit is 0 for a column without one.
-static void put_table(struct hs_bit_writer *bits, const struct hs_symbols *column, unsigned c,
+static void put_table(struct hs_bit_writer *bits, const struct hs_entropy_symbols *column, unsigned c,
                       struct hs_entropy_scratch *scratch)
 {
     uint8_t *weights = scratch->weights[c];
@@ -245,8 +245,8 @@ static void put_table(struct hs_bit_writer *bits, const struct hs_symbols *colum
     scratch->limit[c] = (uint16_t)limit;
 }
 
-uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
-                           uint8_t *output, uint8_t *end)
+uint8_t *hs_entropy_encode(const struct hs_entropy_symbols *columns, unsigned column_count,
+                           struct hs_entropy_scratch *scratch, uint8_t *output, uint8_t *end)
 {
     struct hs_bit_writer bits;
     uint32_t symbols = 0;
@@ -329,7 +329,7 @@ static inline uint32_t refill_from(uint32_t state, uint64_t *words, unsigned *ta
 }
 
 // Decodes one column. Each symbol takes at most one word; where fewer remain than could be taken, each is checked.
-static int get_column(struct hs_symbols *column, const uint32_t *table, uint32_t *state, const uint8_t **from,
+static int get_column(struct hs_entropy_symbols *column, const uint32_t *table, uint32_t *state, const uint8_t **from,
                       const uint8_t *end)
 {
     const uint8_t *at = *from;
@@ -363,14 +363,15 @@ static int get_column(struct hs_symbols *column, const uint32_t *table, uint32_t
     return 0;
 }
 
-static void fill(struct hs_symbols *column, uint8_t symbol)
+static void fill(struct hs_entropy_symbols *column, uint8_t symbol)
 {
     for (uint32_t i = 0; i < column->count; i++)
         column->symbol[i] = symbol;
 }
 
-const uint8_t *hs_entropy_decode(struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
-                                 uint8_t *pool, size_t pool_size, const uint8_t *at, const uint8_t *end)
+const uint8_t *hs_entropy_decode(struct hs_entropy_symbols *columns, unsigned column_count,
+                                 struct hs_entropy_scratch *scratch, uint8_t *pool, size_t pool_size, const uint8_t *at,
+                                 const uint8_t *end)
 {
     uint64_t value;
     for (unsigned c = 0; c < column_count; c++) {

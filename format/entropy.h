@@ -136,7 +136,7 @@ static inline uint64_t hs_bits_get(struct hs_bit_reader *reader, unsigned count)
 #define HS_ENTROPY_MAX_COLUMNS 32
 #define HS_ENTROPY_TABLE_STEP  8 // slots of a table that are filled at once, maybe over its end
 
-struct hs_symbols {
+struct hs_entropy_symbols {
     uint8_t *symbol;
     uint32_t count;
 };
@@ -156,12 +156,13 @@ struct hs_entropy_scratch {
 
 // Writes all columns to `output`: counts and frequencies, then the coded symbols. Returns the end, or NULL when it does
 // not fit.
-uint8_t *hs_entropy_encode(const struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
-                           uint8_t *output, uint8_t *end);
+uint8_t *hs_entropy_encode(const struct hs_entropy_symbols *columns, unsigned column_count,
+                           struct hs_entropy_scratch *scratch, uint8_t *output, uint8_t *end);
 
 // Reads what hs_entropy_encode wrote from [at, end) into `pool` and sets the columns. Returns the end of what was read,
 // or NULL when it is no such thing or needs more than `pool_size` symbols.
-const uint8_t *hs_entropy_decode(struct hs_symbols *columns, unsigned column_count, struct hs_entropy_scratch *scratch,
-                                 uint8_t *pool, size_t pool_size, const uint8_t *at, const uint8_t *end);
+const uint8_t *hs_entropy_decode(struct hs_entropy_symbols *columns, unsigned column_count,
+                                 struct hs_entropy_scratch *scratch, uint8_t *pool, size_t pool_size, const uint8_t *at,
+                                 const uint8_t *end);
 
 #endif

@@ -41,8 +41,8 @@ void hs_events_encode(const struct hs_codec_target *target, const uint64_t *reco
 
 // The same with the fast encoding: a third of the time and two to three times as many bytes, four per event for most
 // programs. Used under CPU pressure.
-void hs_events_encode_lightly(const struct hs_codec_target *target, const uint64_t *records, size_t words,
-                              uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result);
+void hs_events_encode_fast(const struct hs_codec_target *target, const uint64_t *records, size_t words,
+                           uint64_t base_time, void *scratch, uint8_t *output, struct hs_encoded *result);
 
 // Decodes an encoded payload into at most `max` events. Returns the number of events; *damaged tells whether the
 // payload was not a complete valid one. Any bytes may be given.

@@ -4,15 +4,15 @@
 // number against what it names.
 #include "format/columns.h"
 #include "format/entropy.h"
-#include "format/event_light_decode.h"
+#include "format/event_fast_decode.h"
 #include "format/event_model.h"
 #include "format/event_wide.h"
 #include "format/varint.h"
 
-struct decoder {
+struct event_decode_decoder {
     struct hs_model model;
     struct hs_entropy_scratch entropy;
-    struct hs_symbols column[HS_COLUMN_COUNT];
+    struct hs_entropy_symbols column[HS_COLUMN_COUNT];
     struct hs_bit_reader bits;
     const uint8_t *next[HS_COLUMN_COUNT];
     const uint8_t *end[HS_COLUMN_COUNT];
@@ -20,15 +20,15 @@ struct decoder {
     uint64_t time;
     int free_stacks;
     int damaged;
-    struct hs_light_reader *light; // in the place of the symbols when the payload is of the light coding, else NULL
+    struct hs_fast_reader *fast; // in the place of the symbols when the payload is of the fast coding, else NULL
     _Alignas(16) uint8_t symbols[];
 };
 
-#define POOL_SIZE (HS_CODEC_SCRATCH_SIZE - sizeof(struct decoder))
-_Static_assert(sizeof(struct decoder) + 24u * HS_CODEC_MAX_EVENTS <= HS_CODEC_SCRATCH_SIZE,
+#define POOL_SIZE (HS_CODEC_SCRATCH_SIZE - sizeof(struct event_decode_decoder))
+_Static_assert(sizeof(struct event_decode_decoder) + 24u * HS_CODEC_MAX_EVENTS <= HS_CODEC_SCRATCH_SIZE,
                "the decoder fits its scratch memory");
 
-static inline unsigned get(struct decoder *decoder, unsigned column)
+static inline unsigned get(struct event_decode_decoder *decoder, unsigned column)
 {
     if (decoder->next[column] == decoder->end[column]) {
         decoder->damaged = 1;
@@ -39,21 +39,22 @@ static inline unsigned get(struct decoder *decoder, unsigned column)
 
 // hs_number_base and hs_number_extra_bits without a condition, which would be guessed wrong for a tenth of the events:
 // symbols below 16 take no extra bits either way.
-static inline __attribute__((always_inline)) uint64_t number_value(struct decoder *decoder, unsigned symbol)
+static inline __attribute__((always_inline)) uint64_t number_value(struct event_decode_decoder *decoder,
+                                                                   unsigned symbol)
 {
     unsigned small = 0u - (symbol < 16), extra = ((symbol >> 2) - 2) & ~small;
     uint64_t base = (uint64_t)((symbol & small) | ((4 | (symbol & 3)) & ~small)) << extra;
     return base + hs_bits_get(&decoder->bits, extra);
 }
 
-static inline __attribute__((always_inline)) uint64_t get_number(struct decoder *decoder, unsigned column)
+static inline __attribute__((always_inline)) uint64_t get_number(struct event_decode_decoder *decoder, unsigned column)
 {
     unsigned symbol = get(decoder, column);
     return number_value(decoder, symbol);
 }
 
 // A block by its distance from the newest; 0 when there is no such block.
-static inline uint32_t get_block(struct decoder *decoder, unsigned column)
+static inline uint32_t get_block(struct event_decode_decoder *decoder, unsigned column)
 {
     uint64_t distance = get_number(decoder, column);
     if (distance >= decoder->model.block_count) {
@@ -63,7 +64,7 @@ static inline uint32_t get_block(struct decoder *decoder, unsigned column)
     return decoder->model.block_count - (uint32_t)distance;
 }
 
-static inline void get_time(struct decoder *decoder, uint32_t context, struct hs_event *event, int is_free)
+static inline void get_time(struct event_decode_decoder *decoder, uint32_t context, struct hs_event *event, int is_free)
 {
     struct hs_model *model = &decoder->model;
     unsigned column = hs_time_column(model, context, is_free);
@@ -73,7 +74,7 @@ static inline void get_time(struct decoder *decoder, uint32_t context, struct hs
     event->time = decoder->time;
 }
 
-static uint64_t get_old(struct decoder *decoder)
+static uint64_t get_old(struct event_decode_decoder *decoder)
 {
     struct hs_model *model = &decoder->model;
     unsigned symbol = get(decoder, HS_COLUMN_OLD), cursor = 0;
@@ -94,7 +95,7 @@ static uint64_t get_old(struct decoder *decoder)
 }
 
 // The live block of `local` that a rank names; 0 when there is none.
-static inline uint32_t ranked_block(struct decoder *decoder, uint32_t local, unsigned rank)
+static inline uint32_t ranked_block(struct event_decode_decoder *decoder, uint32_t local, unsigned rank)
 {
     const struct hs_model *model = &decoder->model;
     uint32_t number;
@@ -114,12 +115,12 @@ static inline uint32_t ranked_block(struct decoder *decoder, uint32_t local, uns
     return number;
 }
 
-static inline uint64_t unit_address(const struct decoder *decoder, uint64_t unit)
+static inline uint64_t unit_address(const struct event_decode_decoder *decoder, uint64_t unit)
 {
     return unit << decoder->model.address_shift;
 }
 
-static void get_free_stack(struct decoder *decoder, uint32_t local, struct hs_event *event)
+static void get_free_stack(struct event_decode_decoder *decoder, uint32_t local, struct hs_event *event)
 {
     struct hs_model *model = &decoder->model;
     unsigned symbol = get(decoder, HS_COLUMN_FREE_STACK);
@@ -135,7 +136,7 @@ static void get_free_stack(struct decoder *decoder, uint32_t local, struct hs_ev
 }
 
 // `number`: the live block, 0 for an older one.
-static inline void decode_free(struct decoder *decoder, uint32_t number, struct hs_event *event)
+static inline void decode_free(struct event_decode_decoder *decoder, uint32_t number, struct hs_event *event)
 {
     struct hs_model *model = &decoder->model;
     event->kind = HS_EVENT_FREE;
@@ -150,7 +151,7 @@ static inline void decode_free(struct decoder *decoder, uint32_t number, struct 
     hs_model_add_freed(model, number);
 }
 
-static inline uint32_t get_fresh_stack(struct decoder *decoder)
+static inline uint32_t get_fresh_stack(struct event_decode_decoder *decoder)
 {
     const struct hs_model *model = &decoder->model;
     unsigned symbol = get(decoder, HS_COLUMN_FRESH);
@@ -160,7 +161,7 @@ static inline uint32_t get_fresh_stack(struct decoder *decoder)
     return model->last_stack + (symbol == HS_FRESH_DOWN ? 0 - distance : distance);
 }
 
-static inline uint32_t get_size(struct decoder *decoder, struct hs_local_stack *local, int fresh)
+static inline uint32_t get_size(struct event_decode_decoder *decoder, struct hs_local_stack *local, int fresh)
 {
     if (fresh || get(decoder, HS_COLUMN_SIZE_SAME)) {
         uint32_t high = (uint32_t)get_number(decoder, HS_COLUMN_SIZE_HIGH);
@@ -169,7 +170,7 @@ static inline uint32_t get_size(struct decoder *decoder, struct hs_local_stack *
     return local->size;
 }
 
-static uint32_t get_old_block(struct decoder *decoder, uint32_t local)
+static uint32_t get_old_block(struct event_decode_decoder *decoder, uint32_t local)
 {
     struct hs_model *model = &decoder->model;
     unsigned rank = get(decoder, HS_COLUMN_REALLOC);
@@ -184,7 +185,7 @@ static uint32_t get_old_block(struct decoder *decoder, uint32_t local)
     return number;
 }
 
-static inline uint64_t get_distant_place(struct decoder *decoder, unsigned symbol, uint64_t usable)
+static inline uint64_t get_distant_place(struct event_decode_decoder *decoder, unsigned symbol, uint64_t usable)
 {
     struct hs_model *model = &decoder->model;
     unsigned cursor = (symbol - HS_PLACE_CURSOR) & (HS_CURSORS - 1);
@@ -200,8 +201,8 @@ static inline uint64_t get_distant_place(struct decoder *decoder, unsigned symbo
     return unit;
 }
 
-static inline __attribute__((always_inline)) uint64_t get_place(struct decoder *decoder, uint64_t usable, uint32_t old,
-                                                                uint32_t local)
+static inline __attribute__((always_inline)) uint64_t get_place(struct event_decode_decoder *decoder, uint64_t usable,
+                                                                uint32_t old, uint32_t local)
 {
     struct hs_model *model = &decoder->model;
     unsigned size_class = hs_size_class(model, usable);
@@ -235,7 +236,7 @@ static inline __attribute__((always_inline)) uint64_t get_place(struct decoder *
 }
 
 // The local stack of an allocation that no guess named.
-static inline uint32_t get_stack(struct decoder *decoder, unsigned op)
+static inline uint32_t get_stack(struct event_decode_decoder *decoder, unsigned op)
 {
     struct hs_model *model = &decoder->model;
     if (op == HS_OP_ALLOC_FRESH) {
@@ -252,8 +253,9 @@ static inline uint32_t get_stack(struct decoder *decoder, unsigned op)
     return local;
 }
 
-static inline __attribute__((always_inline)) void
-decode_allocation(struct decoder *decoder, unsigned op, uint32_t local, struct hs_event *event, uint64_t *since)
+static inline __attribute__((always_inline)) void decode_allocation(struct event_decode_decoder *decoder, unsigned op,
+                                                                    uint32_t local, struct hs_event *event,
+                                                                    uint64_t *since)
 {
     struct hs_model *model = &decoder->model;
     struct hs_local_stack *stack = &model->stack[local];
@@ -278,7 +280,7 @@ decode_allocation(struct decoder *decoder, unsigned op, uint32_t local, struct h
 }
 
 // One escape: the rare records. An unknown type gives an event of kind 0.
-static void decode_escape(struct decoder *decoder, struct hs_event *event)
+static void decode_escape(struct event_decode_decoder *decoder, struct hs_event *event)
 {
     uint64_t words[HS_WIDE_WORDS] = {0}, head = 0, word = 0;
     const uint8_t *at = hs_varint_get(decoder->escape, decoder->escape_end, &head);
@@ -298,7 +300,8 @@ static void decode_escape(struct decoder *decoder, struct hs_event *event)
 }
 
 // Decodes the next event into one that is all zero; event->kind stays 0 for one that this version does not know.
-static inline __attribute__((always_inline)) void decode_event(struct decoder *decoder, struct hs_event *event)
+static inline __attribute__((always_inline)) void decode_event(struct event_decode_decoder *decoder,
+                                                               struct hs_event *event)
 {
     struct hs_model *model = &decoder->model;
     unsigned op = get(decoder, HS_COLUMN_OP + model->op_context);
@@ -351,7 +354,8 @@ static inline __attribute__((always_inline)) void decode_event(struct decoder *d
 }
 
 // `at`: behind the version.
-static const uint8_t *open_modelled(struct decoder *decoder, const uint8_t *at, const uint8_t *end, uint64_t *count)
+static const uint8_t *open_modelled(struct event_decode_decoder *decoder, const uint8_t *at, const uint8_t *end,
+                                    uint64_t *count)
 {
     uint64_t bits_length, escape_length;
     int packed = *at & HS_PAYLOAD_BIT_PACKED;
@@ -379,19 +383,19 @@ static const uint8_t *open_modelled(struct decoder *decoder, const uint8_t *at, 
 }
 
 // Returns how many events there are, or 0 when the payload makes no sense.
-static uint64_t start(struct decoder *decoder, const struct hs_codec_target *target, const uint8_t *payload,
-                      size_t length)
+static uint64_t start(struct event_decode_decoder *decoder, const struct hs_codec_target *target,
+                      const uint8_t *payload, size_t length)
 {
     uint64_t count;
     decoder->damaged = 1;
     decoder->bits.missing = 0;
-    decoder->light = NULL;
+    decoder->fast = NULL;
     if (length < 2)
         return 0;
-    if (payload[0] == HS_LIGHT_VERSION) {
-        decoder->light = (struct hs_light_reader *)decoder->symbols;
-        count = hs_light_reader__start(decoder->light, target, payload + 1, length - 1);
-        decoder->damaged = decoder->light->damaged;
+    if (payload[0] == HS_FAST_VERSION) {
+        decoder->fast = (struct hs_fast_reader *)decoder->symbols;
+        count = hs_fast_reader__start(decoder->fast, target, payload + 1, length - 1);
+        decoder->damaged = decoder->fast->damaged;
         return count;
     }
     if (payload[0] != HS_CODEC_VERSION || !open_modelled(decoder, payload + 1, payload + length, &count))
@@ -402,11 +406,12 @@ static uint64_t start(struct decoder *decoder, const struct hs_codec_target *tar
 }
 
 // Decodes the next event as decode_event() does. Returns whether it made sense.
-static inline __attribute__((always_inline)) int next_event(struct decoder *decoder, struct hs_event *event)
+static inline __attribute__((always_inline)) int next_event(struct event_decode_decoder *decoder,
+                                                            struct hs_event *event)
 {
-    if (decoder->light) {
-        hs_light_reader__next(decoder->light, event);
-        decoder->damaged = decoder->light->damaged;
+    if (decoder->fast) {
+        hs_fast_reader__next(decoder->fast, event);
+        decoder->damaged = decoder->fast->damaged;
     } else {
         decode_event(decoder, event);
     }
@@ -416,7 +421,7 @@ static inline __attribute__((always_inline)) int next_event(struct decoder *deco
 size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
                         struct hs_event *events, size_t max, int *damaged)
 {
-    struct decoder *decoder = scratch;
+    struct event_decode_decoder *decoder = scratch;
     size_t delivered = 0;
     for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
         struct hs_event *event = &events[delivered];
@@ -433,7 +438,7 @@ size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_
                               void *scratch, struct hs_brief_event *events, size_t max, struct hs_event *wide,
                               size_t *wides, int *damaged)
 {
-    struct decoder *decoder = scratch;
+    struct event_decode_decoder *decoder = scratch;
     size_t delivered = 0;
     *wides = 0;
     *wide = (struct hs_event){0};

@@ -27,7 +27,7 @@ struct encoder {
     uint32_t frees;
     struct hs_model model;
     uint8_t *escape, *escape_end;
-    struct hs_symbols column[HS_COLUMN_COUNT];
+    struct hs_entropy_symbols column[HS_COLUMN_COUNT];
     union {
         struct {
             uint16_t block_hash[1 << BLOCK_HASH_BITS];
@@ -87,7 +87,7 @@ OFTEN uint32_t find_block(const struct encoder *encoder, uint64_t unit, uint32_t
     uint32_t at = hash_unit(unit);
     for (;; at = (at + 1) & ((1u << BLOCK_HASH_BITS) - 1)) {
         uint32_t number = encoder->block_hash[at];
-        const struct hs_block *block = &encoder->model.block[number];
+        const struct hs_event_block *block = &encoder->model.block[number];
         if (!number || (block->unit_low == (uint32_t)unit && block->unit_high == unit >> 32)) {
             *slot = at;
             return number;
@@ -231,7 +231,7 @@ static void encode_free(struct encoder *encoder, uint64_t unit, uint64_t time, i
 
 // ---- allocations ---------------------------------------------------------------------------------------------------
 
-struct allocation {
+struct event_encode_allocation {
     uint64_t unit, usable, old_unit, since;
     uint32_t size, stack;
     unsigned form;
@@ -265,7 +265,7 @@ static inline void put_size(struct encoder *encoder, struct hs_local_stack *loca
 }
 
 // Writes which stack allocates, and returns its local number.
-static inline uint32_t put_stack(struct encoder *encoder, const struct allocation *allocation)
+static inline uint32_t put_stack(struct encoder *encoder, const struct event_encode_allocation *allocation)
 {
     struct hs_model *model = &encoder->model;
     uint32_t slot, number = find_stack(encoder, allocation->stack, &slot);
@@ -347,7 +347,7 @@ static __attribute__((noinline)) void put_distant_place(struct encoder *encoder,
     hs_cursor_push(model->cursor, best, end);
 }
 
-static inline void put_place(struct encoder *encoder, const struct allocation *allocation, uint32_t local)
+static inline void put_place(struct encoder *encoder, const struct event_encode_allocation *allocation, uint32_t local)
 {
     struct hs_model *model = &encoder->model;
     uint64_t unit = allocation->unit;
@@ -376,7 +376,7 @@ static inline void put_place(struct encoder *encoder, const struct allocation *a
     encoder->block_hash[slot] = (uint16_t)model->block_count;
 }
 
-static void encode_allocation(struct encoder *encoder, const struct allocation *allocation, uint64_t time)
+static void encode_allocation(struct encoder *encoder, const struct event_encode_allocation *allocation, uint64_t time)
 {
     struct hs_model *model = &encoder->model;
     int reallocation = allocation->form % HS_FORM_USABLE == HS_FORM_REALLOC;
@@ -423,11 +423,11 @@ static int encode_short(void *sink, const struct hs_short_record *record, uint64
         encode_free(encoder, record->unit, time, kind == HS_RECORD_FREE_STACK, record->stack);
         return 1;
     }
-    struct allocation allocation = {.unit = record->unit,
-                                    .usable = record->usable,
-                                    .size = record->size,
-                                    .stack = record->stack,
-                                    .form = kind - HS_RECORD_MALLOC};
+    struct event_encode_allocation allocation = {.unit = record->unit,
+                                                 .usable = record->usable,
+                                                 .size = record->size,
+                                                 .stack = record->stack,
+                                                 .form = kind - HS_RECORD_MALLOC};
     if (kind >= HS_RECORD_MALLOC_USABLE)
         allocation.form = kind - HS_RECORD_MALLOC_USABLE + HS_FORM_USABLE;
     if (hs_record_is_realloc(kind)) {
@@ -444,7 +444,7 @@ RARE void lay_out_columns(struct encoder *encoder, size_t words)
     uint8_t *symbols = encoder->symbols;
     for (unsigned c = 0; c < HS_COLUMN_COUNT; c++) {
         uintptr_t count = (uintptr_t)encoder->column[c].symbol - (uintptr_t)symbols;
-        encoder->column[c] = (struct hs_symbols){symbols, (uint32_t)count};
+        encoder->column[c] = (struct hs_entropy_symbols){symbols, (uint32_t)count};
         symbols += is_free_column(c) ? FREE_COLUMN(words) : ALLOC_COLUMN(words);
     }
 }

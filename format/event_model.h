@@ -45,7 +45,7 @@ static inline uint64_t hs_unzigzag(uint64_t value)
 // ---- columns -------------------------------------------------------------------------------------------------------
 
 // Each symbol of an event goes to the column that its context selects; each column has its own frequencies.
-enum hs_column {
+enum hs_event_column {
     HS_COLUMN_OP = 0,     // 4 columns, by the previous event (hs_model.op_context)
     HS_COLUMN_TIME = 4,   // 8 columns: alloc or free, and the magnitude of the last time in this context
     HS_COLUMN_RANK = 12,  // predicted free: which live block of that stack
@@ -112,7 +112,7 @@ enum { HS_BLOCK_GONE = 0, HS_BLOCK_LIVE = 1, HS_BLOCK_FREED = 2, HS_BLOCK_UNKNOW
 
 // A block that this chunk has mentioned. Number 0 is none. `next` and `previous` link the live blocks of one stack,
 // newest first; `next` links the freed blocks of a size class, last freed first.
-struct hs_block {
+struct hs_event_block {
     uint32_t unit_low;
     uint16_t unit_high;
     uint8_t state;
@@ -161,7 +161,7 @@ struct hs_model {
     uint16_t context1[HS_CONTEXTS_1];
     uint8_t time_class[HS_CONTEXTS_3];
     struct hs_local_stack stack[HS_MAX_STACKS];
-    struct hs_block block[HS_MAX_BLOCKS];
+    struct hs_event_block block[HS_MAX_BLOCKS];
 };
 
 static inline void hs_model_start(struct hs_model *model, const struct hs_codec_target *target)
@@ -169,13 +169,13 @@ static inline void hs_model_start(struct hs_model *model, const struct hs_codec_
     __builtin_memset(model, 0, offsetof(struct hs_model, stack));
     // Number 0 stands for older blocks and their stack; the other entries are filled when they are added.
     model->stack[0] = (struct hs_local_stack){0};
-    model->block[0] = (struct hs_block){0};
+    model->block[0] = (struct hs_event_block){0};
     model->pointer_size = target->pointer_size;
     model->address_shift = target->address_shift;
     model->unit_bytes = 1u << target->address_shift;
 }
 
-static inline uint64_t hs_block_unit(const struct hs_block *block)
+static inline uint64_t hs_block_unit(const struct hs_event_block *block)
 {
     return block->unit_low | (uint64_t)block->unit_high << 32;
 }
@@ -235,7 +235,7 @@ static inline unsigned hs_next_op_context(unsigned op, int is_free)
 static inline uint32_t hs_model_new_block(struct hs_model *model, uint64_t unit, unsigned size_class, unsigned state)
 {
     uint32_t number = ++model->block_count;
-    struct hs_block *block = &model->block[number];
+    struct hs_event_block *block = &model->block[number];
     block->unit_low = (uint32_t)unit;
     block->unit_high = (uint16_t)(unit >> 32);
     block->state = (uint8_t)state;
@@ -246,7 +246,7 @@ static inline uint32_t hs_model_new_block(struct hs_model *model, uint64_t unit,
 static inline void hs_model_add_live(struct hs_model *model, uint64_t unit, unsigned size_class, uint32_t stack)
 {
     uint32_t number = hs_model_new_block(model, unit, size_class, HS_BLOCK_LIVE);
-    struct hs_block *block = &model->block[number];
+    struct hs_event_block *block = &model->block[number];
     struct hs_local_stack *local = &model->stack[stack];
     block->stack = (uint16_t)stack;
     block->previous = 0;
@@ -261,7 +261,7 @@ static inline void hs_model_add_live(struct hs_model *model, uint64_t unit, unsi
 
 static inline void hs_model_unlink_live(struct hs_model *model, uint32_t number)
 {
-    struct hs_block *block = &model->block[number];
+    struct hs_event_block *block = &model->block[number];
     struct hs_local_stack *local = &model->stack[block->stack];
     if (block->previous)
         model->block[block->previous].next = block->next;
@@ -276,7 +276,7 @@ static inline void hs_model_unlink_live(struct hs_model *model, uint32_t number)
 
 static inline void hs_model_add_freed(struct hs_model *model, uint32_t number)
 {
-    struct hs_block *block = &model->block[number];
+    struct hs_event_block *block = &model->block[number];
     uint16_t *head = &model->class_head[block->size_class];
     block->state = HS_BLOCK_FREED;
     block->next = *head;
@@ -297,7 +297,7 @@ static inline uint32_t hs_model_take(struct hs_model *model, uint16_t *head, uns
 {
     uint16_t *link = head;
     while (*link) {
-        struct hs_block *block = &model->block[*link];
+        struct hs_event_block *block = &model->block[*link];
         if (block->state == HS_BLOCK_GONE) {
             *link = block->next;
             continue;

@@ -21,11 +21,11 @@ enum {
 enum { ADDRESS_GUESS = 0, ADDRESS_OLDER_GUESS = 1, ADDRESS_SEEN = 2, ADDRESS_NEW = 3 };
 
 // Shared by both directions. Addresses and nodes are numbered in the order they appear in this payload.
-struct state {
+struct meta_codec_state {
     uint32_t addresses, nodes;
     uint32_t first_id, next_id;
     uint64_t last_new, last_pc;
-    struct hs_symbols column[COLUMN_COUNT];
+    struct hs_entropy_symbols column[COLUMN_COUNT];
     struct hs_entropy_scratch entropy;
     uint64_t address[MAX_NODES];
     uint16_t node_address[MAX_NODES]; // by node id - first id
@@ -39,10 +39,10 @@ struct packer {
 };
 
 #define SYMBOLS_SIZE (6u * MAX_NODES)
-_Static_assert(sizeof(struct state) + SYMBOLS_SIZE + sizeof(struct packer) + 16 <= HS_META_SCRATCH_SIZE,
+_Static_assert(sizeof(struct meta_codec_state) + SYMBOLS_SIZE + sizeof(struct packer) + 16 <= HS_META_SCRATCH_SIZE,
                "the packer fits its scratch memory");
 
-static void start(struct state *state)
+static void start(struct meta_codec_state *state)
 {
     __builtin_memset(state->guess, 0, sizeof state->guess);
     state->addresses = state->nodes = 0;
@@ -51,7 +51,7 @@ static void start(struct state *state)
 }
 
 // A node base starts the numbering of nodes anew.
-static void set_base(struct state *state, uint32_t id)
+static void set_base(struct meta_codec_state *state, uint32_t id)
 {
     state->first_id = state->next_id = id;
     state->nodes = 0;
@@ -59,12 +59,12 @@ static void set_base(struct state *state, uint32_t id)
 }
 
 // The address number of the parent of the next node, 0 when the parent is not in this payload.
-static uint32_t parent_address(const struct state *state, uint64_t back)
+static uint32_t parent_address(const struct meta_codec_state *state, uint64_t back)
 {
     return back && back <= state->nodes ? state->node_address[state->nodes - back] : 0;
 }
 
-static void learn(struct state *state, uint32_t parent, uint32_t number, uint64_t pc)
+static void learn(struct meta_codec_state *state, uint32_t parent, uint32_t number, uint64_t pc)
 {
     uint16_t *guess = state->guess[parent % CONTEXTS];
     if (guess[0] != number) {
@@ -78,22 +78,24 @@ static void learn(struct state *state, uint32_t parent, uint32_t number, uint64_
 
 // ---- packing -------------------------------------------------------------------------------------------------------
 
-static void put_number(struct state *state, struct packer *packer, unsigned column, uint64_t value, unsigned offset)
+static void put_number(struct meta_codec_state *state, struct packer *packer, unsigned column, uint64_t value,
+                       unsigned offset)
 {
     unsigned symbol = hs_number_symbol(value);
-    struct hs_symbols *symbols = &state->column[column];
+    struct hs_entropy_symbols *symbols = &state->column[column];
     symbols->symbol[symbols->count++] = (uint8_t)(symbol + offset);
     hs_bits_put(&packer->bits, value, hs_number_extra_bits(symbol));
 }
 
-static void put(struct state *state, unsigned column, unsigned symbol)
+static void put(struct meta_codec_state *state, unsigned column, unsigned symbol)
 {
-    struct hs_symbols *symbols = &state->column[column];
+    struct hs_entropy_symbols *symbols = &state->column[column];
     symbols->symbol[symbols->count++] = (uint8_t)symbol;
 }
 
 // The number of an address, 0 and its slot when it is new.
-static uint32_t find_address(const struct state *state, const struct packer *packer, uint64_t pc, uint32_t *slot)
+static uint32_t find_address(const struct meta_codec_state *state, const struct packer *packer, uint64_t pc,
+                             uint32_t *slot)
 {
     uint32_t at = ((uint32_t)pc ^ (uint32_t)(pc >> 32) * 0x85ebca77u) * 0x9e3779b1u >> 18;
     while (packer->hash[at] && state->address[packer->hash[at]] != pc)
@@ -102,7 +104,7 @@ static uint32_t find_address(const struct state *state, const struct packer *pac
     return packer->hash[at];
 }
 
-static void pack_node(struct state *state, struct packer *packer, uint64_t back, uint64_t pc)
+static void pack_node(struct meta_codec_state *state, struct packer *packer, uint64_t back, uint64_t pc)
 {
     uint32_t slot, number = find_address(state, packer, pc, &slot), parent = parent_address(state, back);
     const uint16_t *guess = state->guess[parent % CONTEXTS];
@@ -126,7 +128,8 @@ static void pack_node(struct state *state, struct packer *packer, uint64_t back,
 }
 
 // One record at `at`. Returns its end; NULL when it makes no sense.
-static const uint8_t *pack_record(struct state *state, struct packer *packer, const uint8_t *at, const uint8_t *end)
+static const uint8_t *pack_record(struct meta_codec_state *state, struct packer *packer, const uint8_t *at,
+                                  const uint8_t *end)
 {
     uint64_t first, second;
     if (*at == HS_META_NODE) {
@@ -150,7 +153,7 @@ static const uint8_t *pack_record(struct state *state, struct packer *packer, co
 
 size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *output, size_t capacity, size_t *taken)
 {
-    struct state *state = scratch;
+    struct meta_codec_state *state = scratch;
     struct packer *packer = (void *)(((uintptr_t)(state->symbols + SYMBOLS_SIZE) + 15) & ~(uintptr_t)15);
     const uint8_t *at = plain, *end = at + length;
     uint8_t *out = output, *out_end = output + capacity;
@@ -160,7 +163,7 @@ size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *ou
     start(state);
     __builtin_memset(packer->hash, 0, sizeof packer->hash);
     for (unsigned c = 0; c < COLUMN_COUNT; c++)
-        state->column[c] = (struct hs_symbols){state->symbols + c * MAX_NODES, 0};
+        state->column[c] = (struct hs_entropy_symbols){state->symbols + c * MAX_NODES, 0};
     uint8_t *bits = out_end - BITS_SIZE;
     hs_bits_start(&packer->bits, bits, out_end);
     while (at < end && *at != HS_META_END) {
@@ -184,7 +187,7 @@ size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *ou
 // ---- unpacking -----------------------------------------------------------------------------------------------------
 
 struct unpacker {
-    struct state *state;
+    struct meta_codec_state *state;
     struct hs_bit_reader bits;
     uint32_t at[COLUMN_COUNT];
     uint8_t *to, *end;
@@ -193,7 +196,7 @@ struct unpacker {
 
 static unsigned get(struct unpacker *unpacker, unsigned column)
 {
-    const struct hs_symbols *symbols = &unpacker->state->column[column];
+    const struct hs_entropy_symbols *symbols = &unpacker->state->column[column];
     if (unpacker->at[column] == symbols->count) {
         unpacker->bad = 1;
         return 0;
@@ -208,7 +211,7 @@ static uint64_t get_number(struct unpacker *unpacker, unsigned symbol)
 
 static uint32_t get_address(struct unpacker *unpacker, uint32_t parent)
 {
-    struct state *state = unpacker->state;
+    struct meta_codec_state *state = unpacker->state;
     unsigned symbol = get(unpacker, COLUMN_ADDRESS + !parent);
     if (symbol <= ADDRESS_OLDER_GUESS)
         return state->guess[parent % CONTEXTS][symbol];
@@ -238,7 +241,7 @@ static void put_byte(struct unpacker *unpacker, uint8_t byte)
 
 static void unpack_node(struct unpacker *unpacker, unsigned symbol)
 {
-    struct state *state = unpacker->state;
+    struct meta_codec_state *state = unpacker->state;
     uint64_t back = get_number(unpacker, symbol - 1) + 1;
     uint32_t parent = parent_address(state, back);
     if (state->nodes + 2 >= MAX_NODES || state->addresses + 2 >= MAX_NODES) {
@@ -289,7 +292,7 @@ static void unpack_literal(struct unpacker *unpacker)
 
 int hs_meta_unpack(const uint8_t *packed, size_t length, void *scratch, uint8_t *plain, size_t plain_length)
 {
-    struct state *state = scratch;
+    struct meta_codec_state *state = scratch;
     struct unpacker unpacker = {.state = state, .to = plain, .end = plain + plain_length};
     const uint8_t *at = packed, *end = packed + length;
     uint64_t bits_length;

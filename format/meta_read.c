@@ -4,12 +4,12 @@
 #include "format/varint.h"
 
 // A cursor that turns bad once something is not there; the caller asks at the end.
-struct body {
+struct meta_read_body {
     const uint8_t *at, *end;
     bool bad;
 };
 
-static uint64_t get(struct body *body)
+static uint64_t get(struct meta_read_body *body)
 {
     uint64_t value = 0;
     const uint8_t *after = body->bad ? NULL : hs_varint_get(body->at, body->end, &value);
@@ -21,7 +21,7 @@ static uint64_t get(struct body *body)
     return value;
 }
 
-static struct hs_bytes get_bytes(struct body *body)
+static struct hs_bytes get_bytes(struct meta_read_body *body)
 {
     uint64_t length = get(body);
     if (body->bad || length > (uint64_t)(body->end - body->at)) {
@@ -40,7 +40,7 @@ void hs_meta_open(struct hs_meta_reader *reader, const void *data, size_t length
 
 static bool read_node(struct hs_meta_reader *reader, struct hs_meta_record *record)
 {
-    struct body body = {reader->at, reader->end, false};
+    struct meta_read_body body = {reader->at, reader->end, false};
     uint64_t back = get(&body), difference = get(&body);
     // A node follows a base, has a parent before it, and ids end at 32 bits.
     if (body.bad || !reader->next_node || !back || back > reader->next_node)
@@ -92,7 +92,7 @@ size_t hs_meta_nodes(struct hs_meta_reader *reader, uint32_t *first, struct hs_m
     return count;
 }
 
-static void read_body(struct body *body, struct hs_meta_record *record)
+static void read_body(struct meta_read_body *body, struct hs_meta_record *record)
 {
     switch (record->tag) {
     case HS_META_MODULE:
@@ -160,12 +160,12 @@ int hs_meta_next(struct hs_meta_reader *reader, struct hs_meta_record *record)
             return read_node(reader, record) ? 1 : -1;
         if (record->tag >= 0x80)
             return -1;
-        struct body length = {reader->at, reader->end, false};
+        struct meta_read_body length = {reader->at, reader->end, false};
         struct hs_bytes bytes = get_bytes(&length);
         if (length.bad)
             return -1;
         reader->at = length.at;
-        struct body body = {bytes.data, bytes.data + bytes.length, false};
+        struct meta_read_body body = {bytes.data, bytes.data + bytes.length, false};
         if (record->tag == HS_META_NODE_BASE) {
             reader->next_node = (uint32_t)get(&body);
             reader->last_pc = 0;

@@ -116,7 +116,7 @@ enum {
     HS_CHUNK_FOOTER = 5,    // index of the chunks, written at a clean close (hs_footer_entry_write in format/chunk.h)
     HS_CHUNK_FILE = 6,      // an embedded file: name, NUL, contents
     HS_CHUNK_LIVE_PART = 7, // of a stream: what the header's live part became, HS_LIVE_WORDS words in target order
-    HS_CHUNK_SUMS = 8,      // sums per stack in place of events (format/sums.h)
+    HS_CHUNK_SUMS = 8,      // sums per stack in place of events (format/aggregate.h)
     HS_CHUNK_DUMP = 9       // of the sampling shim's stream: a piece of a dump
 };
 
@@ -126,7 +126,7 @@ enum {
     HS_CHUNK_PACKED = 8 // META: stored payload is hs_meta_pack() of plain_length bytes (format/meta_codec.h)
 };
 
-#define HS_SUMS_VERSION 1
+#define HS_AGGREGATE_VERSION 1
 
 // Followed by stored_length bytes and zeros up to HS_CHUNK_ALIGNMENT. Readers skip unknown kinds.
 struct hs_chunk_header {

@@ -311,7 +311,7 @@ static void keep_within(uint64_t *number, uint64_t least, uint64_t most)
 }
 
 // What speaks of single blocks has no place among sums.
-static void leave_to_sums(void)
+static void leave_to_aggregate(void)
 {
     hs_config.cull = hs_config.free_stacks = hs_config.maps = false;
     keep_within(&hs_config.aggregate_interval, 1, 86400);
@@ -357,7 +357,7 @@ void hs_config__read(void (*misread)(const char *entry))
         apply_prefix("HEAPSONDE_", misread);
     take_descriptor();
     if (hs_config.aggregate)
-        leave_to_sums();
+        leave_to_aggregate();
     keep_within(&hs_config.max_depth, 16, 65536);
     if (hs_config.kernel_stacks) {
         hs_config.events |= HS_EVENTS_WITNESS;

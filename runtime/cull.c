@@ -19,7 +19,7 @@ enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4
 enum { REALLOC_WORDS = 3, UNSEEN_BITS = 12 };
 
 // An allocation in a held slot. Holders are numbered from the start on.
-struct place {
+struct cull_place {
     uint64_t time;
     uint32_t holder, word;
 };
@@ -27,11 +27,11 @@ struct place {
 struct held {
     struct hs_slot *slot;
     uint64_t last_time;
-    uint64_t clock;                                         // recorded time before the record at `word`
-    uint32_t word;                                          // the first record that is not matched yet
-    uint32_t allocations;                                   // in it
-    uint8_t struck[SLOT_WORDS / 8 + 1];                     // a bit for each word: set at that of a record
-    struct place continued[SLOT_WORDS / REALLOC_WORDS + 1]; // by word / REALLOC_WORDS: what a realloc goes on from
+    uint64_t clock;                                              // recorded time before the record at `word`
+    uint32_t word;                                               // the first record that is not matched yet
+    uint32_t allocations;                                        // in it
+    uint8_t struck[SLOT_WORDS / 8 + 1];                          // a bit for each word: set at that of a record
+    struct cull_place continued[SLOT_WORDS / REALLOC_WORDS + 1]; // by word / REALLOC_WORDS: what a realloc goes on from
 };
 
 // What slots that are not held yet say of the addresses of one hash.
@@ -155,7 +155,7 @@ static uint64_t threshold(void)
 }
 
 // The allocation that a realloc there goes on from. NULL: it is no realloc.
-static const struct place *before(const struct place *place)
+static const struct cull_place *before(const struct cull_place *place)
 {
     const struct held *held = held_at(place->holder);
     uint64_t kind = hs_slot__records(held->slot)[place->word] & HS_RECORD_KIND_MASK;
@@ -181,14 +181,14 @@ static bool is_certain(uint64_t address, uint64_t begin, uint64_t end)
 }
 
 // Whether the allocation is there, young and small.
-static bool may_go(const struct place *place, uint64_t time, uint64_t limit)
+static bool may_go(const struct cull_place *place, uint64_t time, uint64_t limit)
 {
     if (place->holder - cull.first >= cull.count || time - place->time >= limit)
         return false;
     return hs_slot_record__size(hs_slot__records(held_at(place->holder)->slot) + place->word) < LARGE_BLOCK;
 }
 
-static void count_one(const struct place *place, uint64_t ended)
+static void count_one(const struct cull_place *place, uint64_t ended)
 {
     const uint64_t *at = hs_slot__records(held_at(place->holder)->slot) + place->word;
     uint64_t clock = 0;
@@ -197,19 +197,19 @@ static void count_one(const struct place *place, uint64_t ended)
                  ended - place->time);
 }
 
-static uint64_t realloc_begin(const struct place *place)
+static uint64_t realloc_begin(const struct cull_place *place)
 {
     return place->time - (hs_slot__records(held_at(place->holder)->slot)[place->word + 2] >> 48);
 }
 
 // The allocation that ends at `time` in the thread `stream`. In one tick of the clock other threads' may come in any
 // order.
-static bool take_out(uint64_t address, uint64_t time, uint32_t stream, struct place *place)
+static bool take_out(uint64_t address, uint64_t time, uint32_t stream, struct cull_place *place)
 {
     struct hs_live_block block;
     if (!hs_live_blocks__remove(address, time, &block))
         return false;
-    *place = (struct place){block.time, block.holder, block.word};
+    *place = (struct cull_place){block.time, block.holder, block.word};
     return is_certain(address, block.time, time) &&
            (block.time != time || hs_slot__header(held_at(block.holder)->slot)->stream == stream);
 }
@@ -217,16 +217,16 @@ static bool take_out(uint64_t address, uint64_t time, uint32_t stream, struct pl
 // Whether the block at `address`, freed at `time`, may go: then it is struck out with all that it was reallocated from.
 static bool ends_early(uint64_t address, uint64_t time, uint64_t limit, uint32_t stream)
 {
-    struct place last;
+    struct cull_place last;
     uint32_t length = 0;
     if (!take_out(address, time, stream, &last))
         return false;
-    for (const struct place *place = &last; place; place = before(place), length++)
+    for (const struct cull_place *place = &last; place; place = before(place), length++)
         if (!may_go(place, time, limit))
             return false;
     if (!reserve_statistics(length))
         return false;
-    for (const struct place *place = &last; place; place = before(place)) {
+    for (const struct cull_place *place = &last; place; place = before(place)) {
         count_one(place, time);
         strike(held_at(place->holder), place->word);
         if (before(place))
@@ -245,7 +245,7 @@ static void insert(const struct hs_slot_record *record, uint32_t holder, uint32_
 static void go_on(struct held *held, uint32_t holder, const struct hs_slot_record *record)
 {
     const uint64_t old = hs_slot__records(held->slot)[held->word + 2];
-    struct place *from = &held->continued[held->word / REALLOC_WORDS];
+    struct cull_place *from = &held->continued[held->word / REALLOC_WORDS];
     struct hs_live_block block;
     if (take_out(old & ((1ull << 48) - 1), record->time - (old >> 48), hs_slot__header(held->slot)->stream, from))
         insert(record, holder, held->word);

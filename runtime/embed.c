@@ -81,7 +81,7 @@ static bool matches(const char *name, const char *pattern)
     return *name == 0 || matches(name + 1, pattern + 1);
 }
 
-struct directory_entry { // linux_dirent64
+struct embed_directory_entry { // linux_dirent64
     uint64_t inode;
     int64_t offset;
     unsigned short length;
@@ -97,7 +97,7 @@ static void embed_matching(const char *directory, const char *pattern)
         return;
     while ((got = HS_SYSTEM3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
         for (long at = 0; at < got;) {
-            const struct directory_entry *entry = (const struct directory_entry *)(buffer + at);
+            const struct embed_directory_entry *entry = (const struct embed_directory_entry *)(buffer + at);
             at += entry->length;
             if (!matches(entry->name, pattern) || entry->name[0] == '.')
                 continue;

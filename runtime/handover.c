@@ -8,16 +8,16 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-struct message {
+struct handover_message {
     char byte;
     struct iovec part;
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     struct msghdr header;
 };
 
-static void prepare(struct message *message)
+static void prepare(struct handover_message *message)
 {
-    *message = (struct message){0};
+    *message = (struct handover_message){0};
     message->part = (struct iovec){&message->byte, 1};
     message->header.msg_iov = &message->part;
     message->header.msg_iovlen = 1;
@@ -56,7 +56,7 @@ void hs_handover__expect(struct hs_handover *handover)
 
 void hs_handover__send(const struct hs_handover *handover, int fd)
 {
-    struct message message;
+    struct handover_message message;
     if (handover->socket < 0 || !handover->length)
         return;
     long socket = new_socket();
@@ -76,7 +76,7 @@ void hs_handover__send(const struct hs_handover *handover, int fd)
 
 int hs_handover__receive(struct hs_handover *handover)
 {
-    struct message message;
+    struct handover_message message;
     int fd = -1;
     if (handover->socket < 0)
         return fd;

@@ -128,7 +128,7 @@ static void finish(struct source *source)
         hs_system_close(source->fd);
 }
 
-uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, bool *has_code)
+uint64_t hs_image__reach(const struct hs_maps_line *mapping, const char *path, bool *has_code)
 {
     struct source source;
     uint8_t byte;
@@ -145,7 +145,7 @@ uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, boo
     return reach;
 }
 
-bool hs_image__has(const struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_file, const char *path)
+bool hs_image__has(const struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_file, const char *path)
 {
     struct source source;
     bool has = false;

@@ -25,10 +25,11 @@ struct hs_image {
 // Of a mapping: where ends what its headers say is loaded. 0: it does not begin with headers; HS_IMAGE_UNREADABLE: who
 // knows. `path` is that of its file, which is read where the kernel or QEMU cannot read memory by a call: in QEMU's
 // maps code may lie in mappings that are not executable, so then `has_code` is set where they say that there is code.
-uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, bool *has_code);
+uint64_t hs_image__reach(const struct hs_maps_line *mapping, const char *path, bool *has_code);
 
 // Whether the headers of the module put that part of its file there; not `same_file`: whether they put code there.
-bool hs_image__has(const struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_file, const char *path);
+bool hs_image__has(const struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_file,
+                   const char *path);
 
 // Of mappings that belong together. Where they do not begin with headers, those of the file are taken if it has there
 // what is in memory.

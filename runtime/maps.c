@@ -19,7 +19,7 @@ static const char *behind_word(const char *at)
 }
 
 // start-end perms offset major:minor inode path
-const char *hs_mapping__parse(struct hs_mapping *mapping, const char *text)
+const char *hs_maps_line__parse(struct hs_maps_line *mapping, const char *text)
 {
     mapping->start = hs_text__parse(&text, 16);
     text += *text == '-';
@@ -39,7 +39,7 @@ const char *hs_mapping__parse(struct hs_mapping *mapping, const char *text)
 }
 
 // No file, or one that has no name any more: huge pages, memory of memfd_create.
-static bool is_anonymous(const struct hs_mapping *mapping)
+static bool is_anonymous(const struct hs_maps_line *mapping)
 {
     static const char deleted[] = " (deleted)";
     size_t length = sizeof deleted - 1;
@@ -48,7 +48,7 @@ static bool is_anonymous(const struct hs_mapping *mapping)
             __builtin_memcmp(mapping->path + mapping->path_length - length, deleted, length) == 0);
 }
 
-void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_mapping *first, uint64_t reach)
+void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_maps_line *first, uint64_t reach)
 {
     *mapped = (struct hs_mapped){.start = first->start,
                                  .end = first->end,
@@ -60,7 +60,7 @@ void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_mapping *first, 
                                  .executable = first->executable};
 }
 
-static bool continues(const struct hs_mapped *mapped, const struct hs_mapping *mapping, const char *path)
+static bool continues(const struct hs_mapped *mapped, const struct hs_maps_line *mapping, const char *path)
 {
     if (mapped->reach == HS_IMAGE_UNREADABLE)
         return mapping->offset != 0;
@@ -70,7 +70,7 @@ static bool continues(const struct hs_mapped *mapped, const struct hs_mapping *m
     return mapping->start == mapped->end && mapping->offset - mapped->offset == mapping->start - mapped->start;
 }
 
-bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_path, const char *path)
+bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_path, const char *path)
 {
     bool same_file = same_path && mapping->path_length && mapping->inode == mapped->inode;
     if (!same_file && mapping->start < mapped->reach && is_anonymous(mapping)) {
@@ -88,7 +88,7 @@ bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_mapping *mapping, 
 }
 
 // Where the four characters stand, the name may also have them.
-void hs_mapping__copy_path(const char *path, size_t length, char *to, size_t size)
+void hs_maps_line__copy_path(const char *path, size_t length, char *to, size_t size)
 {
     size_t used = 0;
     bool escaped = false;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 // One line. The path is not terminated.
-struct hs_mapping {
+struct hs_maps_line {
     uint64_t start, end;
     uint64_t offset; // in the file
     uint64_t inode;
@@ -24,7 +24,7 @@ struct hs_mapping {
 };
 
 // Reads the line at `text`, which ends with '\n' or NUL, and returns its end.
-const char *hs_mapping__parse(struct hs_mapping *mapping, const char *text);
+const char *hs_maps_line__parse(struct hs_maps_line *mapping, const char *text);
 
 // Mappings that belong together, in address order. Of the first one it has the place in the file.
 struct hs_mapped {
@@ -37,12 +37,12 @@ struct hs_mapped {
 };
 
 // Begins with a mapping that hs_mapped__add did not take. `reach`: as hs_image__reach says.
-void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_mapping *first, uint64_t reach);
+void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_maps_line *first, uint64_t reach);
 
 // Adds a mapping if it belongs to the others. `path`: of the first one; `same_path`: this one has the same.
-bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_path, const char *path);
+bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_path, const char *path);
 
 // Copies a path as the maps have it, where a newline is written \012; "" when it is too long. `size` > 0.
-void hs_mapping__copy_path(const char *path, size_t length, char *to, size_t size);
+void hs_maps_line__copy_path(const char *path, size_t length, char *to, size_t size);
 
 #endif

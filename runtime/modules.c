@@ -17,14 +17,14 @@
 
 enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, NESTED = 16, PATIENCE = 8 };
 
-struct table { // by address
-    struct hs_code *code;
+struct modules_table { // by address
+    struct hs_code_range *code;
     uint32_t count, capacity;
 };
 
 static struct {
-    struct table now;
-    struct table next;           // of the running scan
+    struct modules_table now;
+    struct modules_table next;   // of the running scan
     uint32_t at;                 // in `now`, of the running scan: what lies behind it was not met yet
     uint32_t nameless;           // in `now`
     uint32_t unseen;             // pages of unknown code since the last scan
@@ -45,7 +45,7 @@ static char name[PATH_LIMIT];
 
 // ---- what is known --------------------------------------------------------------------------------------------------
 
-static bool find(const struct hs_code *code, uint32_t count, uintptr_t address)
+static bool find(const struct hs_code_range *code, uint32_t count, uintptr_t address)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -62,7 +62,7 @@ static bool find(const struct hs_code *code, uint32_t count, uintptr_t address)
     return false;
 }
 
-bool hs_modules__hold(const struct hs_code *code, uint32_t count, uintptr_t pc)
+bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
 {
     return find(code, count, hs_modules__call_of(pc));
 }
@@ -72,14 +72,14 @@ static bool known(uintptr_t address)
     return find(modules.now.code, modules.now.count, address);
 }
 
-static bool reserve(struct table *table, uint32_t count)
+static bool reserve(struct modules_table *table, uint32_t count)
 {
     if (count <= table->capacity)
         return true;
     uint32_t capacity = table->capacity ? table->capacity : FIRST_CAPACITY;
     while (capacity < count)
         capacity *= 2;
-    struct hs_code *code = hs_memory__map(capacity * sizeof *code);
+    struct hs_code_range *code = hs_memory__map(capacity * sizeof *code);
     if (!code)
         return false;
     if (table->code) {
@@ -104,9 +104,9 @@ static bool finish_group(group_taker *take)
 }
 
 // As an earlier scan found it. Scans go upwards.
-static uint64_t reach_of(const struct hs_mapping *mapping, bool *has_code)
+static uint64_t reach_of(const struct hs_maps_line *mapping, bool *has_code)
 {
-    const struct table *now = &modules.now;
+    const struct modules_table *now = &modules.now;
     while (modules.at < now->count && now->code[modules.at].start < mapping->start)
         modules.at++;
     for (uint32_t i = modules.at; i < now->count && now->code[i].start == mapping->start; i++)
@@ -117,7 +117,7 @@ static uint64_t reach_of(const struct hs_mapping *mapping, bool *has_code)
     return hs_image__reach(mapping, name, has_code);
 }
 
-static bool add_mapping(struct hs_mapping *mapping, group_taker *take)
+static bool add_mapping(struct hs_maps_line *mapping, group_taker *take)
 {
     if (mapping->path_length >= PATH_LIMIT)
         mapping->path_length = PATH_LIMIT;
@@ -132,7 +132,7 @@ static bool add_mapping(struct hs_mapping *mapping, group_taker *take)
         return false;
     group.path_length = mapping->path_length;
     __builtin_memcpy(group.path, mapping->path, mapping->path_length);
-    hs_mapping__copy_path(group.path, group.path_length, name, sizeof name);
+    hs_maps_line__copy_path(group.path, group.path_length, name, sizeof name);
     bool has_code = false;
     uint64_t reach = mapping->path_length ? reach_of(mapping, &has_code) : 0;
     hs_mapped__begin(&group.mapped, mapping, reach);
@@ -143,12 +143,12 @@ static bool add_mapping(struct hs_mapping *mapping, group_taker *take)
 // Returns the length of the lines that were complete.
 static size_t scan_lines(size_t filled, group_taker *take, bool *good)
 {
-    struct hs_mapping mapping;
+    struct hs_maps_line mapping;
     size_t line = 0;
     for (size_t i = 0; i < filled && *good; i++) {
         if (buffer[i] != '\n')
             continue;
-        hs_mapping__parse(&mapping, buffer + line);
+        hs_maps_line__parse(&mapping, buffer + line);
         if (mapping.end > mapping.start)
             *good = add_mapping(&mapping, take);
         line = i + 1;
@@ -183,19 +183,19 @@ static bool scan(group_taker *take)
 
 static bool collect(void)
 {
-    struct table *next = &modules.next;
+    struct modules_table *next = &modules.next;
     if (!reserve(next, next->count + 1))
         return false;
-    next->code[next->count++] = (struct hs_code){.start = (uintptr_t)group.mapped.start,
-                                                 .end = (uintptr_t)group.mapped.end,
-                                                 .reach = (uintptr_t)group.mapped.reach,
-                                                 .inode = group.mapped.inode,
-                                                 .named = group.path_length != 0};
+    next->code[next->count++] = (struct hs_code_range){.start = (uintptr_t)group.mapped.start,
+                                                       .end = (uintptr_t)group.mapped.end,
+                                                       .reach = (uintptr_t)group.mapped.reach,
+                                                       .inode = group.mapped.inode,
+                                                       .named = group.path_length != 0};
     return true;
 }
 
 // Negative: `left` comes first. 0: the same code.
-static int compare(const struct hs_code *left, const struct hs_code *right)
+static int compare(const struct hs_code_range *left, const struct hs_code_range *right)
 {
     if (left->start != right->start)
         return left->start < right->start ? -1 : 1;
@@ -209,7 +209,7 @@ static int compare(const struct hs_code *left, const struct hs_code *right)
 // What `next` does not have moves to the front of `now`; returns how many there are.
 static uint32_t part_missing(void)
 {
-    struct table *now = &modules.now, *next = &modules.next;
+    struct modules_table *now = &modules.now, *next = &modules.next;
     uint32_t missing = 0;
     for (uint32_t i = 0, k = 0; i < now->count; i++) {
         while (k < next->count && compare(&next->code[k], &now->code[i]) < 0)
@@ -226,8 +226,8 @@ static uint32_t part_missing(void)
 // Code that is gone stays known until that is said. There is room.
 static void keep_missing(void)
 {
-    const struct table *now = &modules.now;
-    struct table *next = &modules.next;
+    const struct modules_table *now = &modules.now;
+    struct modules_table *next = &modules.next;
     uint32_t from = next->count, missing = now->count;
     next->count += missing;
     for (uint32_t to = next->count; missing;)
@@ -241,9 +241,10 @@ static bool announce(void)
 {
     if (!group.path_length)
         return true;
-    struct hs_code wanted = {(uintptr_t)group.mapped.start, (uintptr_t)group.mapped.end, .inode = group.mapped.inode};
-    struct hs_code *code = modules.now.code + modules.at;
-    const struct hs_code *end = modules.now.code + modules.now.count;
+    struct hs_code_range wanted = {(uintptr_t)group.mapped.start, (uintptr_t)group.mapped.end,
+                                   .inode = group.mapped.inode};
+    struct hs_code_range *code = modules.now.code + modules.at;
+    const struct hs_code_range *end = modules.now.code + modules.now.count;
     while (code < end && compare(code, &wanted) < 0)
         code++;
     if (code == end || compare(code, &wanted) != 0 || code->announced)
@@ -274,7 +275,7 @@ static void announce_new(void)
         scan(announce);
 }
 
-static bool update(void (*unloaded)(const struct hs_code *code, uint32_t count))
+static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     modules.unseen = 0;
     modules.next.count = 0;
@@ -294,7 +295,7 @@ static bool update(void (*unloaded)(const struct hs_code *code, uint32_t count))
     } else {
         keep_missing();
     }
-    struct table now = modules.next;
+    struct modules_table now = modules.next;
     modules.next = modules.now;
     modules.now = now;
     announce_new();
@@ -321,7 +322,7 @@ void hs_modules__settle(void)
         update(NULL);
 }
 
-bool hs_modules__rescan(void (*unloaded)(const struct hs_code *code, uint32_t count))
+bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     modules.last_unknown_page = 0;
     return modules.now.count && update(unloaded);

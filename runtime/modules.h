@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 // Code in memory: mappings of one file that belong together, or one anonymous mapping (`inode` 0).
-struct hs_code {
+struct hs_code_range {
     uintptr_t start, end;
     uintptr_t reach; // as in struct hs_mapped
     uint64_t inode;
@@ -25,7 +25,7 @@ static inline uintptr_t hs_modules__call_of(uintptr_t pc)
 }
 
 // Whether a return address is that of a call in one of `count` pieces of code, which are in address order.
-bool hs_modules__hold(const struct hs_code *code, uint32_t count, uintptr_t pc);
+bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc);
 
 // Makes sure that the module of a return address is in the journal, or will be: a program that makes code all the time
 // is looked at the less often the more pieces there are. Under the stack table's lock.
@@ -36,7 +36,7 @@ void hs_modules__settle(void);
 
 // Reads the maps again after something was mapped or unloaded; calls `unloaded` once with all the code that is gone, if
 // any is, which it returns. Under the stack table's lock.
-bool hs_modules__rescan(void (*unloaded)(const struct hs_code *code, uint32_t count));
+bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint32_t count));
 
 void hs_modules__reset(void);
 

@@ -28,7 +28,7 @@
 // The program's own descriptors are small numbers; ours stays out of their way.
 enum { HIGH_DESCRIPTOR = 900, BLOCKS_LIMIT = 1024, MOST_NAMES = 10000 };
 
-struct block {
+struct output_block {
     uint8_t *memory;
     uint64_t length;
 };
@@ -53,7 +53,7 @@ static struct {
 static struct {
     char path[PATH_MAX + HS_CONFIG_TEXT + 64];
     char directory[PATH_MAX]; // where the process was when it began: what a relative name counts from, with a slash
-    struct block blocks[BLOCKS_LIMIT];
+    struct output_block blocks[BLOCKS_LIMIT];
 } place;
 
 static struct hs_live early_live;
@@ -489,7 +489,7 @@ static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
         return false;
     bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset, (uint32_t)(length / HS_SLOT_SIZE));
     if (fits)
-        place.blocks[output.block_count++] = (struct block){memory, length};
+        place.blocks[output.block_count++] = (struct output_block){memory, length};
     hs_lock__release(&output.lock);
     if (!fits)
         hs_memory__unmap(memory, (size_t)length);
@@ -527,7 +527,7 @@ void hs_output__write_header_if_unmapped(void)
 
 void hs_output__drop_unused_slots(void)
 {
-    const struct block *block = &place.blocks[0];
+    const struct output_block *block = &place.blocks[0];
     // Whoever sends a stream looks at the slots when this process has gone.
     if (output.block_count != 1 || output.end != output.after_block || hs_stream__is_open() || !hs_slots__withdraw())
         return;

@@ -443,7 +443,7 @@ static void change_state(uint32_t from, uint32_t to)
 }
 
 // What the slots hold is not in the sums yet, and what was culled was not told.
-static void tell_before_exec(void)
+static void emit_before_exec(void)
 {
     bool recording = hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER;
     if ((hs_aggregate__is_on() || hs_cull__is_on()) && !recording && is_recorder() && hs_output__is_open())
@@ -452,7 +452,7 @@ static void tell_before_exec(void)
 
 void hs_process__before_exec(void)
 {
-    tell_before_exec();
+    emit_before_exec();
     if (is_this_process())
         hs_perf__flush();
     change_state(HS_STATE_RECORDING, HS_STATE_EXEC);

@@ -110,9 +110,9 @@ static bool is_busy(struct hs_sealer *sealer)
     return sealer->busy_for != 0;
 }
 
-// Whether the light coding is what suits the moment. A link is short of bytes before a processor is of time: there only
+// Whether the fast coding is what suits the moment. A link is short of bytes before a processor is of time: there only
 // threads that wait are worth more, and nothing is once it does not keep up.
-static bool is_light_better(struct hs_sealer *sealer)
+static bool is_fast_better(struct hs_sealer *sealer)
 {
     if (!hs_stream__keeps_up())
         return false;
@@ -124,7 +124,7 @@ static bool is_light_better(struct hs_sealer *sealer)
 static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
-    __auto_type encode = is_light_better(sealer) ? hs_events_encode_lightly : hs_events_encode;
+    __auto_type encode = is_fast_better(sealer) ? hs_events_encode_fast : hs_events_encode;
     encode(&target, records, HS_SLOT_EVENTS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
     if (result.length == 0)
         return;
@@ -221,13 +221,13 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
         write_clock_point_if_due();
 }
 
-void hs_seal__sums(bool at_once)
+void hs_seal__aggregate(bool at_once)
 {
     if (at_once && hs_cull__is_on())
         finish_culling();
     if (!hs_aggregate__is_on() || (!at_once && hs_aggregate__due_in_ns()))
         return;
-    hs_aggregate__tell(at_once);
+    hs_aggregate__emit(at_once);
     write_clock_point_if_due();
 }
 
@@ -241,7 +241,7 @@ void hs_seal__beat(void)
 void hs_seal__close(uint64_t state)
 {
     struct hs_live *live = hs_output__live();
-    hs_seal__sums(true);
+    hs_seal__aggregate(true);
     hs_output__drop_unused_slots();
     hs_embed__modules();
     write_clock_point();

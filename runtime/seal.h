@@ -21,7 +21,7 @@ bool hs_seal__prepare(void);
 void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot);
 
 // Aggregate mode: writes the sums when they are due, or immediately.
-void hs_seal__sums(bool at_once);
+void hs_seal__aggregate(bool at_once);
 
 // The writer's own: one META chunk of the records in [data, data + length).
 void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence);

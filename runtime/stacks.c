@@ -18,14 +18,14 @@
 //
 // pc: return address; DEAD when its code was unloaded, so that no lookup matches it
 // first_child, next: ids; a node is complete before its id is stored into either
-struct node {
+struct stacks_node {
     _Atomic uintptr_t pc;
     _Atomic uint32_t first_child;
     _Atomic uint32_t next;
 };
 
 enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 << 14 };
-#define SEGMENT_SIZE  (sizeof(struct node) * SEGMENT_NODES) // 2 MiB, with pointers of 32 bits 1.5 MiB
+#define SEGMENT_SIZE  (sizeof(struct stacks_node) * SEGMENT_NODES) // 2 MiB, with pointers of 32 bits 1.5 MiB
 #define NODES_LIMIT   ((uint32_t)SEGMENTS_LIMIT << SEGMENT_BITS)
 #define DEAD          UINTPTR_MAX
 #define GUESSED       ((uintptr_t)HS_NODE_GUESSED)
@@ -37,23 +37,23 @@ static struct {
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
 } trie;
 
-static struct node *_Atomic segments[SEGMENTS_LIMIT] HS_FAR;
+static struct stacks_node *_Atomic segments[SEGMENTS_LIMIT] HS_FAR;
 
-static inline struct node *_Atomic *segment_at(uint32_t number)
+static inline struct stacks_node *_Atomic *segment_at(uint32_t number)
 {
     return *HS_FAR_AT(segments) + number;
 }
 
-static inline struct node *node_of(uint32_t id)
+static inline struct stacks_node *node_of(uint32_t id)
 {
-    struct node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
+    struct stacks_node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
 // Of an id that was read from the trie: its memory is there.
-static inline struct node *known_node(uint32_t id)
+static inline struct stacks_node *known_node(uint32_t id)
 {
-    struct node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
+    struct stacks_node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     HS_INVARIANT(segment);
     return &segment[id & (SEGMENT_NODES - 1)];
 }
@@ -65,7 +65,7 @@ static __attribute__((noinline)) void promote(uint32_t tid, uint32_t parent, uin
     uint32_t open = 0;
     if (!atomic_compare_exchange_strong(&trie.lock.word, &open, tid))
         return;
-    struct node *above = node_of(parent), *left = node_of(before), *node = node_of(child);
+    struct stacks_node *above = node_of(parent), *left = node_of(before), *node = node_of(child);
     if (atomic_load_explicit(&left->next, memory_order_relaxed) == child) {
         uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
         atomic_store_explicit(&left->next, atomic_load_explicit(&node->next, memory_order_relaxed),
@@ -87,7 +87,7 @@ static inline void maybe_promote(struct hs_node_cache *cache, uint32_t parent, u
 // thread's, NULL: nothing is promoted.
 static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintptr_t pc)
 {
-    const struct node *node = node_of(parent);
+    const struct stacks_node *node = node_of(parent);
     uint32_t child = node ? atomic_load_explicit(&node->first_child, memory_order_acquire) : 0, before = 0;
     for (unsigned steps = 0; child; steps++) {
         if (steps == HS_WIDE_LIST)
@@ -110,14 +110,14 @@ static __attribute__((noinline)) uint32_t find_seldom(uint32_t parent, uintptr_t
     return find(NULL, parent, pc);
 }
 
-static struct node *make_node(uint32_t id)
+static struct stacks_node *make_node(uint32_t id)
 {
-    struct node *node = node_of(id);
+    struct stacks_node *node = node_of(id);
     if (node)
         return node;
     // A program with few stacks pays for few pages; one with millions would miss the TLB with each lookup.
     bool large = id >= SEGMENT_NODES && (SEGMENT_SIZE & (SEGMENT_SIZE - 1)) == 0;
-    struct node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
+    struct stacks_node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
     if (!segment)
         return NULL;
     atomic_store_explicit(segment_at(id >> SEGMENT_BITS), segment, memory_order_release);
@@ -148,7 +148,7 @@ static uint32_t append(uint32_t parent, uintptr_t pc)
 {
     uint32_t id = trie.count + 1;
     HS_INVARIANT(parent < id && pc != DEAD && atomic_load(&trie.lock.word));
-    struct node *above = make_node(parent), *node = make_node(id);
+    struct stacks_node *above = make_node(parent), *node = make_node(id);
     if (!above || !node || id >= NODES_LIMIT)
         return 0;
     uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
@@ -279,17 +279,17 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
     return id;
 }
 
-static void kill(uint32_t id, struct node *node)
+static void kill(uint32_t id, struct stacks_node *node)
 {
     HS_INVARIANT(id && id <= trie.count);
     hs_journal__node_ends(id);
     atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
 }
 
-static HS_COLD void forget_code(const struct hs_code *code, uint32_t count)
+static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count)
 {
     for (uint32_t id = 1; id <= trie.count; id++) {
-        struct node *node = node_of(id);
+        struct stacks_node *node = node_of(id);
         uintptr_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
         if (pc != DEAD && hs_modules__hold(code, count, pc))
             kill(id, node);

@@ -22,7 +22,7 @@ uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc);
 uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
 
 // Makes the entries for return addresses into this code (in address order) unfindable.
-void hs_wide_nodes__forget(const struct hs_code *code, uint32_t count);
+void hs_wide_nodes__forget(const struct hs_code_range *code, uint32_t count);
 
 void hs_wide_nodes__reset(void);
 

@@ -119,7 +119,7 @@ static void seal_submitted(uint32_t crowded)
 
 static void carry_out(uint32_t orders)
 {
-    hs_seal__sums(orders & ORDER_SYNC);
+    hs_seal__aggregate(orders & ORDER_SYNC);
     if (orders & ORDER_CLOSE)
         hs_seal__close(atomic_load(&writer.close_state));
     if (orders & ~ORDER_ROOM) {
@@ -351,7 +351,7 @@ bool hs_writer__sync(void)
     return order(ORDER_SYNC);
 }
 
-void hs_writer__ask_for_sums(void)
+void hs_writer__ask_for_aggregate(void)
 {
     if (atomic_load(&writer.state) != STATE_THREAD)
         return;

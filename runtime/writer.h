@@ -33,7 +33,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
 bool hs_writer__sync(void);
 
 // The same for sums in place of events, without waiting. A writer without a thread tells them at its next turn.
-void hs_writer__ask_for_sums(void);
+void hs_writer__ask_for_aggregate(void);
 
 // Seals what is submitted, and marks the trace closed. Further events still go into live slots.
 void hs_writer__close(uint64_t state);

@@ -10,12 +10,12 @@
 enum { PENDING_MAX = 2048, CONTINUATIONS_MAX = 512, SWITCHES_MAX = 32, CASES_MAX = 16384 };
 enum { BODIES_MAX = 8, REVIVALS_MAX = 64, ROUNDS_MAX = 12 };
 
-struct place {
+struct analysis_place {
     uintptr_t address;
     struct hs_code_state state;
 };
 
-struct body {
+struct analysis_body {
     uint32_t calls;
     struct hs_code_state state;
 };
@@ -42,11 +42,11 @@ struct analysis {
     struct hs_code_visits visits;
     struct hs_code_state result;
     struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
-    struct place running;
-    struct body bodies[BODIES_MAX]; // states at calls, told apart by sp
-    struct place pending[PENDING_MAX];
-    struct place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
-    struct place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
+    struct analysis_place running;
+    struct analysis_body bodies[BODIES_MAX]; // states at calls, told apart by sp
+    struct analysis_place pending[PENDING_MAX];
+    struct analysis_place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
+    struct analysis_place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
 };
 
 static size_t places_in(const struct hs_decoder *decoder, size_t size)
@@ -102,7 +102,7 @@ static void queue(struct analysis *analysis, uintptr_t address, const struct hs_
     if (!inside(analysis, address) || analysis->pending_count == PENDING_MAX ||
         !hs_code_visits__await(&analysis->visits, place_of(analysis, address), state))
         return;
-    struct place *place = &analysis->pending[analysis->pending_count++];
+    struct analysis_place *place = &analysis->pending[analysis->pending_count++];
     place->address = address;
     place->state = *state;
     place->state.context = 0;
@@ -140,12 +140,12 @@ static bool queue_continuation(struct analysis *analysis, uintptr_t address, con
 {
     if (analysis->continuation_count == CONTINUATIONS_MAX)
         return false;
-    analysis->continuations[analysis->continuation_count++] = (struct place){address, *state};
+    analysis->continuations[analysis->continuation_count++] = (struct analysis_place){address, *state};
     return true;
 }
 
 // What comes after calls is looked at last, in the order of addresses.
-static bool next_continuation(struct analysis *analysis, struct place *place)
+static bool next_continuation(struct analysis *analysis, struct analysis_place *place)
 {
     uint32_t first = 0;
     for (uint32_t i = 1; i < analysis->continuation_count; i++)
@@ -158,7 +158,7 @@ static bool next_continuation(struct analysis *analysis, struct place *place)
     return true;
 }
 
-static bool next_place(struct analysis *analysis, struct place *place)
+static bool next_place(struct analysis *analysis, struct analysis_place *place)
 {
     analysis->behind_call = !analysis->pending_count;
     if (analysis->behind_call)
@@ -191,7 +191,7 @@ static bool states_agree(const struct hs_code_state *known, const struct hs_code
 }
 
 // A switch takes the place of one that says no more, or else it is known that not all agree.
-static void replace_switch(struct analysis *analysis, struct place *place, const struct hs_code_state *state)
+static void replace_switch(struct analysis *analysis, struct analysis_place *place, const struct hs_code_state *state)
 {
     const struct hs_decoder *decoder = analysis->decoder;
     bool says_more = place->state.saved & ~state->saved;
@@ -212,7 +212,7 @@ static void note_switch(struct analysis *analysis, uintptr_t address, const stru
     }
     if (!has_frame(decoder, state))
         return;
-    struct place *place = &analysis->switches[analysis->switch_count % SWITCHES_MAX];
+    struct analysis_place *place = &analysis->switches[analysis->switch_count % SWITCHES_MAX];
     if (analysis->switch_count++ >= SWITCHES_MAX)
         replace_switch(analysis, place, state);
     place->address = address;
@@ -375,7 +375,7 @@ static void run_path(struct analysis *analysis, uintptr_t address, struct hs_cod
 
 static void run_all(struct analysis *analysis, uintptr_t address, const struct hs_code_state *start)
 {
-    struct place *place = &analysis->running;
+    struct analysis_place *place = &analysis->running;
     place->address = address;
     place->state = *start;
     analysis->behind_call = false;
@@ -475,9 +475,9 @@ static struct starts find_starts(const struct analysis *analysis, uintptr_t from
 
 static const struct hs_code_state *nearest_switch(const struct analysis *analysis, uintptr_t before)
 {
-    const struct place *nearest = NULL;
+    const struct analysis_place *nearest = NULL;
     for (uint32_t i = 0; i < analysis->switch_count && i < SWITCHES_MAX; i++) {
-        const struct place *place = &analysis->switches[i];
+        const struct analysis_place *place = &analysis->switches[i];
         if (place->address < before && (!nearest || place->address > nearest->address))
             nearest = place;
     }
@@ -486,7 +486,7 @@ static const struct hs_code_state *nearest_switch(const struct analysis *analysi
 
 static const struct hs_code_state *most_common_body(const struct analysis *analysis)
 {
-    const struct body *most = NULL;
+    const struct analysis_body *most = NULL;
     for (uint32_t i = 0; i < analysis->body_count; i++)
         if (!most || analysis->bodies[i].calls > most->calls)
             most = &analysis->bodies[i];

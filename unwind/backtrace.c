@@ -17,17 +17,17 @@
 enum { MEMO_CAPACITY = HS_BACKTRACE_MEMO, BLOCKS_TRIED = 16 };
 enum { THREAD_ID_BITS = 22, THREAD_ID_MASK = (1 << THREAD_ID_BITS) - 1 }; // the kernel's PID_MAX_LIMIT
 
-struct block {
-    struct block *next;
+struct backtrace_block {
+    struct backtrace_block *next;
     _Atomic uintptr_t owner; // use count << 22 | thread id: the count tells two threads of the same id apart
     _Atomic bool busy;
     struct hs_memo *memo;
 };
 
-static _Atomic(struct block *) blocks;
-static _Atomic(struct block *) next_tried;
+static _Atomic(struct backtrace_block *) blocks;
+static _Atomic(struct backtrace_block *) next_tried;
 static _Atomic int32_t blocks_pid;
-static __thread struct block *own_block;
+static __thread struct backtrace_block *own_block;
 
 static size_t block_size(void)
 {
@@ -40,7 +40,7 @@ static bool thread_gone(int32_t pid, uint32_t tid)
 }
 
 // Takes the block over when its thread has ended. A block with this thread's id is an ended thread's, too.
-static bool take_over(struct block *block, int32_t pid, uint32_t tid)
+static bool take_over(struct backtrace_block *block, int32_t pid, uint32_t tid)
 {
     uintptr_t owner = atomic_load_explicit(&block->owner, memory_order_relaxed);
     uint32_t owner_tid = (uint32_t)owner & THREAD_ID_MASK;
@@ -51,9 +51,9 @@ static bool take_over(struct block *block, int32_t pid, uint32_t tid)
                                                    memory_order_relaxed);
 }
 
-static struct block *reuse_block(int32_t pid, uint32_t tid)
+static struct backtrace_block *reuse_block(int32_t pid, uint32_t tid)
 {
-    struct block *block = atomic_load_explicit(&next_tried, memory_order_acquire);
+    struct backtrace_block *block = atomic_load_explicit(&next_tried, memory_order_acquire);
     for (int i = 0; i < BLOCKS_TRIED; i++) {
         if (!block)
             block = atomic_load_explicit(&blocks, memory_order_acquire);
@@ -69,12 +69,12 @@ static struct block *reuse_block(int32_t pid, uint32_t tid)
     return NULL;
 }
 
-static struct block *map_block(uint32_t tid)
+static struct backtrace_block *map_block(uint32_t tid)
 {
     long memory = hs_system_mmap(NULL, block_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
         return NULL;
-    struct block *block = (struct block *)memory;
+    struct backtrace_block *block = (struct backtrace_block *)memory;
     atomic_init(&block->owner, tid);
     block->next = atomic_load_explicit(&blocks, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&blocks, &block->next, block, memory_order_release,
@@ -91,12 +91,12 @@ static void start_list_after_fork(int32_t pid)
     atomic_store_explicit(&blocks, NULL, memory_order_relaxed);
 }
 
-static __attribute__((noinline, cold)) struct block *acquire_block(void)
+static __attribute__((noinline, cold)) struct backtrace_block *acquire_block(void)
 {
     int32_t pid = (int32_t)hs_system_getpid();
     uint32_t tid = (uint32_t)hs_system_gettid();
     start_list_after_fork(pid);
-    struct block *block = reuse_block(pid, tid);
+    struct backtrace_block *block = reuse_block(pid, tid);
     if (!block)
         block = map_block(tid);
     if (!block)
@@ -108,9 +108,9 @@ static __attribute__((noinline, cold)) struct block *acquire_block(void)
 }
 
 // The calling thread's block, marked busy; NULL when it is in use by the code that a signal interrupted.
-static inline struct block *begin(void)
+static inline struct backtrace_block *begin(void)
 {
-    struct block *block = own_block;
+    struct backtrace_block *block = own_block;
     if (__builtin_expect(!block, 0) && !(block = acquire_block()))
         return NULL;
     if (atomic_load_explicit(&block->busy, memory_order_relaxed))
@@ -120,7 +120,7 @@ static inline struct block *begin(void)
     return block;
 }
 
-static inline void finish(struct block *block)
+static inline void finish(struct backtrace_block *block)
 {
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&block->busy, false, memory_order_relaxed);
@@ -165,7 +165,7 @@ static inline int walk_from(void **pcs, int max, const struct hs_registers *star
         report(info, HS_END_TOO_DEEP, false);
         return 0;
     }
-    struct block *block = begin();
+    struct backtrace_block *block = begin();
     if (__builtin_expect(block != NULL, 1)) {
         struct hs_memo *memo = block->memo;
         hs_memo_walk(memo, start);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// DWARF call frame information: CIE and FDE records, and the row of the unwind table that covers an address.
+// DWARF call frame information: CIE and FDE records, and the CFI row of the unwind table that covers an address.
 // Every read is bounded by the section; damaged input gives false, never a fault.
 #ifndef HEAPSONDE_UNWIND_CFI_H
 #define HEAPSONDE_UNWIND_CFI_H
@@ -45,7 +45,7 @@ enum hs_cfi_kind {
     HS_CFI_REGISTER,      // is in register `value`
     HS_CFI_AT_EXPRESSION, // in memory where the expression at section start + value says
     HS_CFI_VALUE_EXPRESSION,
-    HS_CFI_AT_BASE, // in memory at the row's base + value; of no table
+    HS_CFI_AT_BASE, // in memory at the CFI row's base + value; of no table
 };
 
 struct hs_cfi_register {
@@ -70,14 +70,14 @@ enum hs_fde_result { HS_FDE_FOUND, HS_FDE_OTHER, HS_FDE_END, HS_FDE_BAD };
 // not read again.
 enum hs_fde_result hs_cfi_read_record(const struct hs_cfi_section *section, const uint8_t *record, struct hs_fde *fde);
 
-// Computes the row that holds at `address`, which must lie inside the FDE.
+// Computes the CFI row that holds at `address`, which must lie inside the FDE.
 bool hs_cfi_row_at(const struct hs_cfi_section *section, const struct hs_fde *fde, uintptr_t address,
-                   struct hs_cfi_row *row);
+                   struct hs_cfi_row *cfi_row);
 
 // Reads a pointer of the given DW_EH_PE encoding. Sets reader->failed for encodings that are not supported.
 uintptr_t hs_cfi_read_pointer(struct hs_reader *reader, uint8_t encoding, const struct hs_cfi_section *section);
 
-// The bytes of the expression that a row refers to by its place in the section.
+// The bytes of the expression that a CFI row refers to by its place in the section.
 bool hs_cfi_expression(const struct hs_cfi_section *section, int64_t place, struct hs_reader *expression);
 #pragma GCC visibility pop
 

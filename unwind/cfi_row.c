@@ -39,10 +39,10 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-struct machine {
+struct cfi_row_machine {
     const struct hs_cfi_section *section;
     const struct hs_fde *fde;
-    struct hs_cfi_row *row;
+    struct hs_cfi_row *cfi_row;
     const struct hs_cfi_row *initial; // NULL while the CIE's instructions run
     uintptr_t address;                // wanted
     uintptr_t location;
@@ -51,94 +51,94 @@ struct machine {
     struct hs_cfi_row states[REMEMBERED_STATES];
 };
 
-static void set_register(struct machine *machine, uint64_t number, enum hs_cfi_kind kind, int64_t value)
+static void set_register(struct cfi_row_machine *machine, uint64_t number, enum hs_cfi_kind kind, int64_t value)
 {
     if (number >= HS_DWARF_REGISTERS)
         return; // vector and other registers that no walk follows
     if (value != (int32_t)value)
         machine->failed = true;
-    machine->row->registers[number] = (struct hs_cfi_register){(int32_t)value, (uint8_t)kind};
+    machine->cfi_row->registers[number] = (struct hs_cfi_register){(int32_t)value, (uint8_t)kind};
 }
 
-static void restore_register(struct machine *machine, uint64_t number)
+static void restore_register(struct cfi_row_machine *machine, uint64_t number)
 {
     if (number >= HS_DWARF_REGISTERS)
         return;
     struct hs_cfi_register none = {0, HS_CFI_SAME};
-    machine->row->registers[number] = machine->initial ? machine->initial->registers[number] : none;
+    machine->cfi_row->registers[number] = machine->initial ? machine->initial->registers[number] : none;
 }
 
-static void set_cfa_register(struct machine *machine, uint64_t number)
+static void set_cfa_register(struct cfi_row_machine *machine, uint64_t number)
 {
     if (number >= HS_DWARF_REGISTERS)
         machine->failed = true;
-    machine->row->cfa_register = (uint8_t)number;
-    machine->row->cfa_expression = false;
+    machine->cfi_row->cfa_register = (uint8_t)number;
+    machine->cfi_row->cfa_expression = false;
 }
 
-static void remember(struct machine *machine)
+static void remember(struct cfi_row_machine *machine)
 {
     if (machine->remembered == REMEMBERED_STATES)
         machine->failed = true;
     else
-        machine->states[machine->remembered++] = *machine->row;
+        machine->states[machine->remembered++] = *machine->cfi_row;
 }
 
-static void restore_remembered(struct machine *machine)
+static void restore_remembered(struct cfi_row_machine *machine)
 {
     if (!machine->remembered)
         machine->failed = true;
     else
-        *machine->row = machine->states[--machine->remembered];
+        *machine->cfi_row = machine->states[--machine->remembered];
 }
 
 // The place of the expression block that starts here; the block is skipped.
-static int64_t skip_expression(struct machine *machine, struct hs_reader *reader)
+static int64_t skip_expression(struct cfi_row_machine *machine, struct hs_reader *reader)
 {
     int64_t place = reader->at - machine->section->start;
     hs_reader_skip(reader, hs_read_uleb128(reader));
     return place;
 }
 
-static int64_t factored(const struct machine *machine, int64_t value)
+static int64_t factored(const struct cfi_row_machine *machine, int64_t value)
 {
     return (int64_t)((uint64_t)value * (uint64_t)machine->fde->data_alignment);
 }
 
-static void advance(struct machine *machine, uint64_t delta)
+static void advance(struct cfi_row_machine *machine, uint64_t delta)
 {
     machine->location += (uintptr_t)(delta * machine->fde->code_alignment);
 }
 
-static void execute_cfa(struct machine *machine, struct hs_reader *reader, uint8_t opcode)
+static void execute_cfa(struct cfi_row_machine *machine, struct hs_reader *reader, uint8_t opcode)
 {
-    struct hs_cfi_row *row = machine->row;
+    struct hs_cfi_row *cfi_row = machine->cfi_row;
     switch (opcode) {
     case CFA_DEF_CFA:
         set_cfa_register(machine, hs_read_uleb128(reader));
-        row->cfa_offset = (int64_t)hs_read_uleb128(reader);
+        cfi_row->cfa_offset = (int64_t)hs_read_uleb128(reader);
         break;
     case CFA_DEF_CFA_SF:
         set_cfa_register(machine, hs_read_uleb128(reader));
-        row->cfa_offset = factored(machine, hs_read_sleb128(reader));
+        cfi_row->cfa_offset = factored(machine, hs_read_sleb128(reader));
         break;
     case CFA_DEF_CFA_REGISTER:
         set_cfa_register(machine, hs_read_uleb128(reader));
         break;
     case CFA_DEF_CFA_OFFSET:
-        row->cfa_offset = (int64_t)hs_read_uleb128(reader);
+        cfi_row->cfa_offset = (int64_t)hs_read_uleb128(reader);
         break;
     case CFA_DEF_CFA_OFFSET_SF:
-        row->cfa_offset = factored(machine, hs_read_sleb128(reader));
+        cfi_row->cfa_offset = factored(machine, hs_read_sleb128(reader));
         break;
     case CFA_DEF_CFA_EXPRESSION:
-        row->cfa_expression = true;
-        row->cfa_offset = skip_expression(machine, reader);
+        cfi_row->cfa_expression = true;
+        cfi_row->cfa_offset = skip_expression(machine, reader);
         break;
     }
 }
 
-static void execute_register(struct machine *machine, struct hs_reader *reader, uint8_t opcode)
+static void execute_register(struct cfi_row_machine *machine, struct hs_reader *reader, uint8_t opcode)
 {
     uint64_t number = hs_read_uleb128(reader);
     switch (opcode) {
@@ -179,7 +179,7 @@ static void execute_register(struct machine *machine, struct hs_reader *reader, 
     }
 }
 
-static void execute(struct machine *machine, struct hs_reader *reader, uint8_t opcode)
+static void execute(struct cfi_row_machine *machine, struct hs_reader *reader, uint8_t opcode)
 {
     switch (opcode) {
     case CFA_NOP:
@@ -232,7 +232,7 @@ static void execute(struct machine *machine, struct hs_reader *reader, uint8_t o
     }
 }
 
-static bool run(struct machine *machine, const uint8_t *start, const uint8_t *end)
+static bool run(struct cfi_row_machine *machine, const uint8_t *start, const uint8_t *end)
 {
     struct hs_reader reader = {start, end, false};
     while (reader.at < reader.end && machine->location <= machine->address && !machine->failed && !reader.failed) {
@@ -256,22 +256,22 @@ static bool run(struct machine *machine, const uint8_t *start, const uint8_t *en
 }
 
 bool hs_cfi_row_at(const struct hs_cfi_section *section, const struct hs_fde *fde, uintptr_t address,
-                   struct hs_cfi_row *row)
+                   struct hs_cfi_row *cfi_row)
 {
-    struct machine machine;
+    struct cfi_row_machine machine;
     machine.section = section;
     machine.fde = fde;
-    machine.row = row;
+    machine.cfi_row = cfi_row;
     machine.initial = NULL;
     machine.address = address;
     machine.location = fde->start;
     machine.remembered = 0;
     machine.failed = false;
-    *row = (struct hs_cfi_row){0};
+    *cfi_row = (struct hs_cfi_row){0};
     if (!HS_MAY_LOOK_AT((size_t)(fde->instructions_end - fde->instructions)) ||
         !run(&machine, fde->initial_instructions, fde->initial_instructions_end))
         return false;
-    struct hs_cfi_row initial = *row;
+    struct hs_cfi_row initial = *cfi_row;
     machine.initial = &initial;
     machine.location = fde->start;
     return run(&machine, fde->instructions, fde->instructions_end);

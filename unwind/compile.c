@@ -7,7 +7,7 @@
 
 struct context {
     const struct hs_cfi_section *section;
-    const struct hs_cfi_row *row;
+    const struct hs_cfi_row *cfi_row;
     uintptr_t address;
 };
 
@@ -22,14 +22,14 @@ static bool classify(const struct context *context, int64_t place, const struct 
 
 static bool classify_cfa(const struct context *context, struct hs_symbolic *cfa)
 {
-    const struct hs_cfi_row *row = context->row;
-    if (row->cfa_expression)
-        return classify(context, row->cfa_offset, NULL, cfa);
-    if (row->cfa_register != HS_DWARF_SP && row->cfa_register != HS_DWARF_FP)
+    const struct hs_cfi_row *cfi_row = context->cfi_row;
+    if (cfi_row->cfa_expression)
+        return classify(context, cfi_row->cfa_offset, NULL, cfa);
+    if (cfi_row->cfa_register != HS_DWARF_SP && cfi_row->cfa_register != HS_DWARF_FP)
         return false;
-    cfa->base = row->cfa_register == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP;
-    cfa->offset = row->cfa_offset;
-    cfa->deref = HS_DECODERS_ALIGN && row->cfa_in_memory;
+    cfa->base = cfi_row->cfa_register == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP;
+    cfa->offset = cfi_row->cfa_offset;
+    cfa->deref = HS_DECODERS_ALIGN && cfi_row->cfa_in_memory;
     return cfa->offset == (int32_t)cfa->offset;
 }
 
@@ -37,13 +37,14 @@ static bool classify_cfa(const struct context *context, struct hs_symbolic *cfa)
 static bool classify_place(const struct context *context, unsigned number, struct hs_symbolic *place)
 {
     static const struct hs_symbolic cfa = {HS_BASE_CFA, 0, false};
-    const struct hs_cfi_register *reg = &context->row->registers[number];
+    const struct hs_cfi_register *reg = &context->cfi_row->registers[number];
     if (reg->kind == HS_CFI_AT_OFFSET) {
         *place = (struct hs_symbolic){HS_BASE_CFA, reg->value, false};
         return true;
     }
     if (HS_DECODERS_ALIGN && reg->kind == HS_CFI_AT_BASE) {
-        *place = (struct hs_symbolic){context->row->base == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP, reg->value, false};
+        *place =
+            (struct hs_symbolic){context->cfi_row->base == HS_DWARF_SP ? HS_BASE_SP : HS_BASE_FP, reg->value, false};
         return true;
     }
     return reg->kind == HS_CFI_AT_EXPRESSION && classify(context, reg->value, &cfa, place) && !place->deref;
@@ -52,7 +53,7 @@ static bool classify_place(const struct context *context, unsigned number, struc
 // The caller's sp is the CFA unless a rule says otherwise; signal frames say it by the place the CFA is read from.
 static bool sp_is_cfa(const struct context *context, const struct hs_symbolic *cfa)
 {
-    const struct hs_cfi_register *sp = &context->row->registers[HS_DWARF_SP];
+    const struct hs_cfi_register *sp = &context->cfi_row->registers[HS_DWARF_SP];
     struct hs_symbolic place;
     if (sp->kind == HS_CFI_SAME)
         return true;
@@ -65,13 +66,13 @@ static bool sp_is_cfa(const struct context *context, const struct hs_symbolic *c
 static bool classify_fp(const struct context *context, struct hs_symbolic *place)
 {
 #ifdef HS_ARCH_LINK_REGISTER
-    const struct hs_cfi_register *fp = &context->row->registers[HS_DWARF_FP];
+    const struct hs_cfi_register *fp = &context->cfi_row->registers[HS_DWARF_FP];
     if (fp->kind == HS_CFI_REGISTER && fp->value >= 0 && fp->value < HS_SIGNAL_REGISTERS) {
         *place = (struct hs_symbolic){HS_BASE_REGISTER, fp->value, false};
         return true;
     }
 #endif
-    if (context->row->registers[HS_DWARF_FP].kind != HS_CFI_SAME)
+    if (context->cfi_row->registers[HS_DWARF_FP].kind != HS_CFI_SAME)
         return classify_place(context, HS_DWARF_FP, place);
     *place = (struct hs_symbolic){HS_BASE_NONE, 0, false};
     return true;
@@ -81,7 +82,7 @@ static bool classify_fp(const struct context *context, struct hs_symbolic *place
 static bool classify_ra(const struct context *context, struct hs_symbolic *place)
 {
 #ifdef HS_ARCH_LINK_REGISTER
-    if (context->row->registers[HS_DWARF_RA].kind == HS_CFI_SAME) {
+    if (context->cfi_row->registers[HS_DWARF_RA].kind == HS_CFI_SAME) {
         *place = (struct hs_symbolic){HS_BASE_LINK, 0, false};
         return true;
     }
@@ -96,7 +97,7 @@ static bool is_standard(const struct hs_symbolic *cfa, const struct hs_symbolic 
 }
 
 // A guess that is not of the standard form is not worth a place in the table.
-static uint32_t guess(const struct hs_found_row *found, uint32_t rule)
+static uint32_t guess(const struct hs_found_cfi_row *found, uint32_t rule)
 {
     if (!found->guessed)
         return rule;
@@ -105,15 +106,15 @@ static uint32_t guess(const struct hs_found_row *found, uint32_t rule)
     return (rule & ~HS_RULE_KIND_MASK) | HS_RULE_OF_KIND(HS_RULE_GUESSED);
 }
 
-uint32_t hs_rule_compile(const struct hs_found_row *found)
+uint32_t hs_rule_compile(const struct hs_found_cfi_row *found)
 {
     const struct hs_fde *fde = &found->place.fde;
-    const struct context context = {&found->place.section, &found->row, found->address};
+    const struct context context = {&found->place.section, &found->cfi_row, found->address};
     struct hs_symbolic cfa, ra, fp;
     uint32_t rule;
     if (fde->return_address_column != HS_DWARF_RA)
         return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
-    if (found->row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
+    if (found->cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
         return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
     if (!classify_cfa(&context, &cfa) || !classify_ra(&context, &ra) || !classify_fp(&context, &fp) ||
         !sp_is_cfa(&context, &cfa))

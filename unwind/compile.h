@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From a row of call frame information to the 30-bit rule.
+// From a CFI row of call frame information to the 30-bit rule.
 #ifndef HEAPSONDE_UNWIND_COMPILE_H
 #define HEAPSONDE_UNWIND_COMPILE_H
 
-#include "unwind/row_find.h"
+#include "unwind/cfi_row_find.h"
 
 #pragma GCC visibility push(hidden)
-uint32_t hs_rule_compile(const struct hs_found_row *found);
+uint32_t hs_rule_compile(const struct hs_found_cfi_row *found);
 #pragma GCC visibility pop
 
 #endif

@@ -102,7 +102,7 @@ bool hs_exidx_find(const struct hs_exidx *exidx, uint32_t address, struct hs_exi
 // --- the opcodes
 
 // The virtual stack pointer is what register `base` holds at the call, plus `offset`; places are relative to the same.
-struct machine {
+struct exidx_machine {
     const struct hs_exidx *exidx;
     uint32_t at, left; // the opcodes that are still to come; `at` counts bytes in the order in which they are executed
     uint32_t words;    // the address of the first word
@@ -111,7 +111,7 @@ struct machine {
     uint32_t places[REGISTERS];
 };
 
-static bool next_opcode(struct machine *machine, uint32_t *opcode)
+static bool next_opcode(struct exidx_machine *machine, uint32_t *opcode)
 {
     uint32_t word;
     if (!machine->left || !read_word(machine->exidx, machine->words + (machine->at & ~UINT32_C(3)), &word))
@@ -122,7 +122,7 @@ static bool next_opcode(struct machine *machine, uint32_t *opcode)
     return true;
 }
 
-static bool pop(struct machine *machine, uint32_t list)
+static bool pop(struct exidx_machine *machine, uint32_t list)
 {
     for (uint32_t number = 0; number < REGISTERS; number++) {
         if (!(list >> number & 1))
@@ -134,7 +134,7 @@ static bool pop(struct machine *machine, uint32_t list)
     return !(list >> SP & 1); // the caller's sp would be in memory
 }
 
-static bool pop_many(struct machine *machine, uint32_t opcode)
+static bool pop_many(struct exidx_machine *machine, uint32_t opcode)
 {
     uint32_t low;
     if (!next_opcode(machine, &low))
@@ -143,7 +143,7 @@ static bool pop_many(struct machine *machine, uint32_t opcode)
     return list && pop(machine, list); // an empty list refuses to unwind
 }
 
-static bool take_from_register(struct machine *machine, uint32_t number)
+static bool take_from_register(struct exidx_machine *machine, uint32_t number)
 {
     if (number == SP || number == PC || machine->popped)
         return false;
@@ -152,13 +152,13 @@ static bool take_from_register(struct machine *machine, uint32_t number)
     return true;
 }
 
-static bool pop_arguments(struct machine *machine)
+static bool pop_arguments(struct exidx_machine *machine)
 {
     uint32_t list;
     return next_opcode(machine, &list) && list && list < 16 && pop(machine, list);
 }
 
-static bool add_large(struct machine *machine)
+static bool add_large(struct exidx_machine *machine)
 {
     uint32_t value = 0, byte;
     for (unsigned shift = 0; shift < 32; shift += 7) {
@@ -173,13 +173,13 @@ static bool add_large(struct machine *machine)
     return false;
 }
 
-static void skip(struct machine *machine, uint32_t bytes)
+static void skip(struct exidx_machine *machine, uint32_t bytes)
 {
     machine->offset += bytes;
 }
 
 // The operand says which registers of 8 bytes; `extra` is what the store puts beside them.
-static bool pop_vectors(struct machine *machine, uint32_t extra)
+static bool pop_vectors(struct exidx_machine *machine, uint32_t extra)
 {
     uint32_t operand;
     if (!next_opcode(machine, &operand))
@@ -188,7 +188,7 @@ static bool pop_vectors(struct machine *machine, uint32_t extra)
     return true;
 }
 
-static bool pop_control_registers(struct machine *machine)
+static bool pop_control_registers(struct exidx_machine *machine)
 {
     uint32_t list;
     if (!next_opcode(machine, &list) || !list || list > 15)
@@ -199,7 +199,7 @@ static bool pop_control_registers(struct machine *machine)
 }
 
 // 0xb1 to 0xbf.
-static bool execute_b(struct machine *machine, uint32_t opcode)
+static bool execute_b(struct exidx_machine *machine, uint32_t opcode)
 {
     switch (opcode) {
     case 0xb1:
@@ -223,7 +223,7 @@ static bool execute_b(struct machine *machine, uint32_t opcode)
 }
 
 // 0xc0 to 0xff.
-static bool execute_c(struct machine *machine, uint32_t opcode)
+static bool execute_c(struct exidx_machine *machine, uint32_t opcode)
 {
     if (opcode < 0xc6 || (opcode & 0xf8) == 0xd0) {
         skip(machine, ((opcode & 7) + 1) * 8);
@@ -234,7 +234,7 @@ static bool execute_c(struct machine *machine, uint32_t opcode)
     return (opcode == 0xc6 || opcode == 0xc8 || opcode == 0xc9) && pop_vectors(machine, 0);
 }
 
-static bool execute(struct machine *machine, uint32_t opcode)
+static bool execute(struct exidx_machine *machine, uint32_t opcode)
 {
     if (opcode < 0x80) { // bit 6: down
         uint32_t bytes = (opcode & 0x3f) * 4 + 4;
@@ -255,7 +255,7 @@ static bool execute(struct machine *machine, uint32_t opcode)
     }
 }
 
-static bool run(struct machine *machine)
+static bool run(struct exidx_machine *machine)
 {
     enum { FINISH = 0xb0 };
     uint32_t opcode;
@@ -270,15 +270,15 @@ static bool run(struct machine *machine)
     return true;
 }
 
-static void set_place(struct hs_cfi_row *row, unsigned number, const struct machine *machine, unsigned popped)
+static void set_place(struct hs_cfi_row *cfi_row, unsigned number, const struct exidx_machine *machine, unsigned popped)
 {
-    row->registers[number] =
+    cfi_row->registers[number] =
         (struct hs_cfi_register){(int32_t)(machine->places[popped] - machine->offset), HS_CFI_AT_OFFSET};
 }
 
-bool hs_exidx_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *entry, struct hs_cfi_row *row)
+bool hs_exidx_cfi_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *entry, struct hs_cfi_row *cfi_row)
 {
-    struct machine machine = {
+    struct exidx_machine machine = {
         .exidx = exidx,
         .at = entry->skip,
         .left = entry->words * UINT32_C(4) - entry->skip,
@@ -287,14 +287,14 @@ bool hs_exidx_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *ent
     };
     if (!run(&machine))
         return false;
-    *row = (struct hs_cfi_row){.cfa_register = (uint8_t)machine.base, .cfa_offset = (int32_t)machine.offset};
+    *cfi_row = (struct hs_cfi_row){.cfa_register = (uint8_t)machine.base, .cfa_offset = (int32_t)machine.offset};
     for (unsigned number = 4; number < SP; number++)
         if (machine.popped >> number & 1)
-            set_place(row, number, &machine, number);
+            set_place(cfi_row, number, &machine, number);
     if (machine.popped >> PC & 1)
-        set_place(row, LR, &machine, PC);
+        set_place(cfi_row, LR, &machine, PC);
     else if (machine.popped >> LR & 1)
-        set_place(row, LR, &machine, LR);
+        set_place(cfi_row, LR, &machine, LR);
     return true;
 }
 

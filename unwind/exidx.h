@@ -36,10 +36,10 @@ struct hs_exidx_entry {
 // cannot be unwound, and when it is of a kind that the EHABI does not define.
 bool hs_exidx_find(const struct hs_exidx *exidx, uint32_t address, struct hs_exidx_entry *entry);
 
-// Executes the entry's opcodes: the row has the CFA and the places of r4-r11 and of the return address. A return
+// Executes the entry's opcodes: the CFI row has the CFA and the places of r4-r11 and of the return address. A return
 // address that is not in memory is in lr still. False for opcodes that are spare, reserved or refuse to unwind, and for
-// frames that a row cannot describe.
-bool hs_exidx_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *entry, struct hs_cfi_row *row);
+// frames that a CFI row cannot describe.
+bool hs_exidx_cfi_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *entry, struct hs_cfi_row *cfi_row);
 
 // The function starts that the index names, one after the other: false at the end of the index.
 bool hs_exidx_start(const struct hs_exidx *exidx, uint32_t number, uint32_t *start);

@@ -56,7 +56,7 @@ enum {
     OP_NOP = 0x96,
 };
 
-struct machine {
+struct expression_machine {
     struct hs_reader code;
     const uint8_t *start;
     unsigned depth;
@@ -64,7 +64,7 @@ struct machine {
     uintptr_t stack[STACK_DEPTH];
 };
 
-static void push(struct machine *machine, uintptr_t value)
+static void push(struct expression_machine *machine, uintptr_t value)
 {
     if (machine->depth == STACK_DEPTH)
         machine->failed = true;
@@ -72,7 +72,7 @@ static void push(struct machine *machine, uintptr_t value)
         machine->stack[machine->depth++] = value;
 }
 
-static uintptr_t pop(struct machine *machine)
+static uintptr_t pop(struct expression_machine *machine)
 {
     if (machine->depth)
         return machine->stack[--machine->depth];
@@ -80,7 +80,7 @@ static uintptr_t pop(struct machine *machine)
     return 0;
 }
 
-static uintptr_t pick(struct machine *machine, unsigned below_top)
+static uintptr_t pick(struct expression_machine *machine, unsigned below_top)
 {
     if (below_top < machine->depth)
         return machine->stack[machine->depth - 1 - below_top];
@@ -228,7 +228,7 @@ static bool is_binary(uint8_t op)
     return op >= OP_EQ && op <= OP_NE && op != OP_BRA;
 }
 
-static void jump(struct machine *machine, int16_t distance)
+static void jump(struct expression_machine *machine, int16_t distance)
 {
     const uint8_t *at = machine->code.at;
     if (distance < machine->start - at || distance > machine->code.end - at)
@@ -237,7 +237,7 @@ static void jump(struct machine *machine, int16_t distance)
         machine->code.at = at + distance;
 }
 
-static bool shuffle(struct machine *machine, uint8_t op)
+static bool shuffle(struct expression_machine *machine, uint8_t op)
 {
     uintptr_t top, second, third;
     switch (op) {
@@ -267,7 +267,7 @@ static bool shuffle(struct machine *machine, uint8_t op)
     return false;
 }
 
-static bool unary(struct machine *machine, uint8_t op)
+static bool unary(struct expression_machine *machine, uint8_t op)
 {
     uintptr_t value;
     switch (op) {
@@ -289,7 +289,7 @@ static bool unary(struct machine *machine, uint8_t op)
     return false;
 }
 
-static void load(struct machine *machine, struct hs_words *words, unsigned size)
+static void load(struct expression_machine *machine, struct hs_words *words, unsigned size)
 {
     uintptr_t address = pop(machine), value = 0;
     if (!size || size > sizeof value || machine->failed || !hs_words_read(words, address, &value)) {
@@ -299,7 +299,7 @@ static void load(struct machine *machine, struct hs_words *words, unsigned size)
     push(machine, size == sizeof value ? value : value & (((uintptr_t)1 << 8 * size) - 1));
 }
 
-static void push_register(struct machine *machine, const struct hs_all_registers *registers, uint64_t number)
+static void push_register(struct expression_machine *machine, const struct hs_all_registers *registers, uint64_t number)
 {
     uintptr_t offset = (uintptr_t)hs_read_sleb128(&machine->code);
     if (number >= HS_DWARF_REGISTERS)
@@ -308,7 +308,7 @@ static void push_register(struct machine *machine, const struct hs_all_registers
         push(machine, registers->values[number] + offset);
 }
 
-static void step(struct machine *machine, const struct hs_all_registers *registers, struct hs_words *words)
+static void step(struct expression_machine *machine, const struct hs_all_registers *registers, struct hs_words *words)
 {
     uint8_t op = hs_read_u8(&machine->code);
     uintptr_t value;
@@ -342,7 +342,7 @@ static void step(struct machine *machine, const struct hs_all_registers *registe
 bool hs_expression_evaluate(struct hs_reader expression, const struct hs_all_registers *registers,
                             const uintptr_t *first, struct hs_words *words, uintptr_t *result)
 {
-    struct machine machine;
+    struct expression_machine machine;
     machine.code = expression;
     machine.start = expression.at;
     machine.depth = 0;

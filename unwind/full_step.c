@@ -3,22 +3,22 @@
 
 #include "arch/likely.h"
 #include "unwind/call_site.h"
-#include "unwind/code_row.h"
+#include "unwind/cfi_row_cache.h"
+#include "unwind/code_cfi_row.h"
 #include "unwind/compile.h"
 #include "unwind/expression.h"
 #include "unwind/odd_rules.h"
-#include "unwind/row_cache.h"
 #include "unwind/step.h"
 
-static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *section, const struct hs_cfi_row *row,
-                        uintptr_t *cfa)
+static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *section,
+                        const struct hs_cfi_row *cfi_row, uintptr_t *cfa)
 {
     struct hs_reader expression;
-    if (!row->cfa_expression) {
-        *cfa = walk->registers.values[row->cfa_register] + (uintptr_t)row->cfa_offset;
-        return !HS_DECODERS_ALIGN || !row->cfa_in_memory || hs_words_read(&walk->memory, *cfa, cfa);
+    if (!cfi_row->cfa_expression) {
+        *cfa = walk->registers.values[cfi_row->cfa_register] + (uintptr_t)cfi_row->cfa_offset;
+        return !HS_DECODERS_ALIGN || !cfi_row->cfa_in_memory || hs_words_read(&walk->memory, *cfa, cfa);
     }
-    return hs_cfi_expression(section, row->cfa_offset, &expression) &&
+    return hs_cfi_expression(section, cfi_row->cfa_offset, &expression) &&
            hs_expression_evaluate(expression, &walk->registers, NULL, &walk->memory, cfa);
 }
 
@@ -68,13 +68,13 @@ static bool compute_register(struct hs_full_walk *walk, const struct hs_cfi_sect
     return true;
 }
 
-// Whether the row says where the return address is. A link register is as good as memory in a frame that was
+// Whether the CFI row says where the return address is. A link register is as good as memory in a frame that was
 // interrupted.
-static bool knows_return_address(const struct hs_full_walk *walk, const struct hs_found_row *found)
+static bool knows_return_address(const struct hs_full_walk *walk, const struct hs_found_cfi_row *found)
 {
     if (found->place.fde.return_address_column != HS_DWARF_RA)
         return false;
-    if (found->row.registers[HS_DWARF_RA].kind != HS_CFI_SAME)
+    if (found->cfi_row.registers[HS_DWARF_RA].kind != HS_CFI_SAME)
         return true;
 #ifdef HS_ARCH_LINK_REGISTER
     return walk->exact;
@@ -86,38 +86,38 @@ static bool knows_return_address(const struct hs_full_walk *walk, const struct h
 
 // As the walk of the fast steps may. Tables of code that switches stacks may speak of where it leads to: a frame that
 // was interrupted there goes by its code.
-static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *row, uintptr_t ra)
+static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *cfi_row, uintptr_t ra)
 {
-    return !walk->exact && row->cfa_register != HS_DWARF_SP && !row->cfa_expression &&
+    return !walk->exact && cfi_row->cfa_register != HS_DWARF_SP && !cfi_row->cfa_expression &&
            walk->switches++ < HS_SWITCHES_MAX && hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
 }
 
-static HS_COLD int step_by_row(struct hs_full_walk *walk, const struct hs_found_row *found)
+static HS_COLD int step_by_cfi_row(struct hs_full_walk *walk, const struct hs_found_cfi_row *found)
 {
     const struct hs_cfi_section *section = &found->place.section;
-    const struct hs_cfi_row *row = &found->row;
+    const struct hs_cfi_row *cfi_row = &found->cfi_row;
     uintptr_t cfa, sp = walk->registers.values[HS_DWARF_SP];
-    if (row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
+    if (cfi_row->registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
         return HS_END_ROOT;
-    if (!knows_return_address(walk, found) || !compute_cfa(walk, section, row, &cfa))
+    if (!knows_return_address(walk, found) || !compute_cfa(walk, section, cfi_row, &cfa))
         return HS_END_BAD_RULE;
     struct hs_all_registers next = walk->registers;
     next.values[HS_DWARF_SP] = cfa;
     for (int i = 0; i < HS_DWARF_REGISTERS; i++) {
-        const struct hs_cfi_register *rule = &row->registers[i];
-        uintptr_t base = is_at_base(rule) ? walk->registers.values[row->base] : cfa;
+        const struct hs_cfi_register *rule = &cfi_row->registers[i];
+        uintptr_t base = is_at_base(rule) ? walk->registers.values[cfi_row->base] : cfa;
         if (!compute_register(walk, section, rule, base, &next.values[i]))
             return HS_END_BAD_STACK;
     }
 #ifdef HS_ARCH_LINK_REGISTER
     // Lazy binding in glibc has a frame that is larger than its table says.
-    const struct hs_cfi_register *ra = &row->registers[HS_DWARF_RA];
+    const struct hs_cfi_register *ra = &cfi_row->registers[HS_DWARF_RA];
     if (ra->kind == HS_CFI_AT_OFFSET && ra->value >= 0)
         next.values[HS_DWARF_SP] += (uintptr_t)ra->value + sizeof cfa;
 #endif
-    bool frameless = walk->exact && row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
+    bool frameless = walk->exact && cfi_row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
     bool up = cfa >= sp && (next.values[HS_DWARF_SP] > sp || frameless);
-    if (!found->place.fde.signal_frame && !up && !(cfa < sp && may_switch(walk, row, next.values[HS_DWARF_RA])))
+    if (!found->place.fde.signal_frame && !up && !(cfa < sp && may_switch(walk, cfi_row, next.values[HS_DWARF_RA])))
         return HS_END_BAD_STACK;
     next.values[HS_DWARF_PC] = hs_arch_strip(next.values[HS_DWARF_RA]);
     walk->registers = next;
@@ -147,11 +147,11 @@ static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
 // wrong.
 static HS_COLD int step_by_code(struct hs_full_walk *walk, uintptr_t pc)
 {
-    struct hs_found_row found = {.place.fde.return_address_column = HS_DWARF_RA};
+    struct hs_found_cfi_row found = {.place.fde.return_address_column = HS_DWARF_RA};
     struct hs_module module;
     bool known = hs_module_find(hs_rule_address(pc, true), &module) && !module.anonymous &&
-                 hs_code_row(&module, pc, true, &found.row, &found.guessed) && !found.guessed;
-    return known ? step_by_row(walk, &found) : HS_END_BAD_STACK;
+                 hs_code_cfi_row(&module, pc, true, &found.cfi_row, &found.guessed) && !found.guessed;
+    return known ? step_by_cfi_row(walk, &found) : HS_END_BAD_STACK;
 }
 
 static HS_COLD bool leads_to_code(const struct hs_full_walk *walk)
@@ -160,12 +160,12 @@ static HS_COLD bool leads_to_code(const struct hs_full_walk *walk)
     return hs_module_find(hs_rule_address(hs_code_at(walk->registers.values[HS_DWARF_PC]), false), &module);
 }
 
-static HS_COLD int step_by_found(struct hs_full_walk *walk, const struct hs_found_row *found, uintptr_t pc)
+static HS_COLD int step_by_found(struct hs_full_walk *walk, const struct hs_found_cfi_row *found, uintptr_t pc)
 {
     if (!walk->exact)
-        return step_by_row(walk, found);
+        return step_by_cfi_row(walk, found);
     struct hs_full_walk by_code = *walk;
-    int result = step_by_row(walk, found);
+    int result = step_by_cfi_row(walk, found);
     bool doubtful = result == HS_STEP_MORE ? !leads_to_code(walk) : result != HS_END_ROOT;
     if (!doubtful || step_by_code(&by_code, pc) != HS_STEP_MORE || !leads_to_code(&by_code))
         return result;
@@ -239,7 +239,7 @@ static int step_over_unknown(struct hs_full_walk *walk)
 int hs_full_step(struct hs_full_walk *walk)
 {
     uintptr_t pc = hs_code_at(walk->registers.values[HS_DWARF_PC]);
-    struct hs_found_row found;
+    struct hs_found_cfi_row found;
     struct hs_module module;
     uint32_t context;
 #ifdef HS_ARCH_HEADER
@@ -249,7 +249,7 @@ int hs_full_step(struct hs_full_walk *walk)
     if (hs_module_find(hs_rule_address(pc, true), &module) &&
         hs_at_signal_trampoline(&module, pc, walk->memory.copy, &context))
         return step_over_signal(walk, context);
-    switch (hs_row_cache_find(pc, walk->exact, &found)) {
+    switch (hs_cfi_row_cache_find(pc, walk->exact, &found)) {
     case HS_ROW_BAD:
         return HS_END_BAD_RULE;
     case HS_ROW_MISSING:
@@ -259,6 +259,6 @@ int hs_full_step(struct hs_full_walk *walk)
     }
     walk->guessed = found.guessed;
     int result = step_by_found(walk, &found, pc);
-    hs_row_release(&found);
+    hs_cfi_row_release(&found);
     return result;
 }

@@ -29,7 +29,7 @@ struct text {
     uintptr_t address;
 };
 
-struct index {
+struct function_bounds_index {
     _Atomic uint32_t state;  // FREE -> BUSY (its builder's) -> COMPLETE
     const uint8_t *file;     // the key: the module's file, which stays mapped, its text, and the decoder
     size_t text_size, first; // first: where in the text
@@ -37,7 +37,7 @@ struct index {
     size_t size;
     uint8_t *bits;
 };
-static struct index indexes[INDEXES] HS_FAR;
+static struct function_bounds_index indexes[INDEXES] HS_FAR;
 
 static size_t text_size(const struct text *text)
 {
@@ -234,7 +234,7 @@ static void follow_constant(const struct builder *builder, struct constants *con
 
 // Code that no instruction before it leads to, if calls before it never come back. A function starts there if the
 // return address is pushed before anything is called; what is not called directly is found so.
-struct block {
+struct function_bounds_block {
     uintptr_t start;  // past padding; 0: control comes from before
     uintptr_t reach;  // the farthest target of a branch in this function
     bool has_room;    // it has lowered the stack pointer
@@ -264,7 +264,7 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
 }
 
 // The first instruction of a block. No branch crosses the start of a function, nor leads to it.
-static void start_block(const struct builder *builder, struct block *block, uintptr_t address)
+static void start_block(const struct builder *builder, struct function_bounds_block *block, uintptr_t address)
 {
     // Where arguments are pushed for calls, a push alone tells nothing.
     bool may_start = builder->decoder->ra != HS_DECODER_NO_REGISTER || (block->after_end && address % 16 == 0);
@@ -277,7 +277,7 @@ static void start_block(const struct builder *builder, struct block *block, uint
     block->has_room = block->after_end = block->after_call = false;
 }
 
-static void follow_block(const struct builder *builder, struct block *block, uintptr_t address,
+static void follow_block(const struct builder *builder, struct function_bounds_block *block, uintptr_t address,
                          const struct hs_instruction *instruction)
 {
     const struct hs_decoder *decoder = builder->decoder;
@@ -354,7 +354,7 @@ static void mark_passed(const struct builder *builder, uintptr_t address, const 
 
 static void mark_in_instruction(const struct builder *builder, uintptr_t address,
                                 const struct hs_instruction *instruction, struct constants *constants,
-                                struct block *block)
+                                struct function_bounds_block *block)
 {
     if (builder->passed)
         mark_passed(builder, address, instruction, block->in_slot);
@@ -395,7 +395,7 @@ static bool mark_in_code(const struct builder *builder)
     const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
-    struct block block = {.after_end = !is_window(builder)};
+    struct function_bounds_block block = {.after_end = !is_window(builder)};
     int others = 0;
     for (const uint8_t *at = start, *from = start, *judged = start; at < end;) {
         uintptr_t address = builder->code.address + (uintptr_t)(at - start);
@@ -409,7 +409,7 @@ static bool mark_in_code(const struct builder *builder)
             from = data ? at : from;
             context = 0;
             // Where a stretch of the other kind is left is nowhere in particular, perhaps within a function.
-            block = (struct block){.after_end = !unlikely};
+            block = (struct function_bounds_block){.after_end = !unlikely};
             continue;
         }
         mark_in_instruction(builder, address, &instruction, &constants, &block);
@@ -580,12 +580,12 @@ struct search {
     const struct hs_module *module;
     const struct text *text;
     const uint8_t *file;
-    const struct index *index;
+    const struct function_bounds_index *index;
     size_t start, size; // what it is asked about: its margins know less
     bool failed;        // there was no room for one
 };
 
-static uint8_t *build_bits(const struct search *search, const struct index *index)
+static uint8_t *build_bits(const struct search *search, const struct function_bounds_index *index)
 {
     struct text text = {{search->text->bytes.start + index->first, NULL}, search->text->address + index->first};
     text.bytes.end = text.bytes.start + index->size;
@@ -602,18 +602,19 @@ static uint8_t *build_bits(const struct search *search, const struct index *inde
     return builder.bits;
 }
 
-static bool is_of(const struct index *index, const struct index *key)
+static bool is_of(const struct function_bounds_index *index, const struct function_bounds_index *key)
 {
     return index->file == key->file && index->text_size == key->text_size && index->first == key->first &&
            index->decoder == key->decoder;
 }
 
 // Finds the index, or builds it in a free place. NULL: there is none.
-static const struct index *find_index(const struct search *search, const struct index *key)
+static const struct function_bounds_index *find_index(const struct search *search,
+                                                      const struct function_bounds_index *key)
 {
     uint32_t place = ((uint32_t)((uintptr_t)key->file / HS_PAGE_SIZE + key->first / WINDOW) * 0x9e3779b1u) >> 16;
     for (uint32_t probe = 0; probe < INDEX_PROBES; probe++) {
-        struct index *index = *HS_FAR_AT(indexes) + (place + probe) % INDEXES;
+        struct function_bounds_index *index = *HS_FAR_AT(indexes) + (place + probe) % INDEXES;
         uint32_t state = INDEX_FREE;
         if (atomic_compare_exchange_strong_explicit(&index->state, &state, INDEX_BUSY, memory_order_acquire,
                                                     memory_order_acquire)) {
@@ -634,9 +635,10 @@ static const struct index *find_index(const struct search *search, const struct 
 }
 
 // Windows lap over at both ends: code around one calls into it.
-static struct index index_for(struct search *search, size_t place)
+static struct function_bounds_index index_for(struct search *search, size_t place)
 {
-    struct index key = {.file = search->file, .text_size = text_size(search->text), .decoder = search->decoder};
+    struct function_bounds_index key = {
+        .file = search->file, .text_size = text_size(search->text), .decoder = search->decoder};
     search->size = key.size = key.text_size;
     if (key.size <= WHOLE_TEXT_MAX)
         return key;
@@ -652,7 +654,7 @@ static struct index index_for(struct search *search, size_t place)
 static bool is_start(struct search *search, size_t place)
 {
     if (place - search->start >= search->size) {
-        struct index key = index_for(search, place);
+        struct function_bounds_index key = index_for(search, place);
         search->index = find_index(search, &key);
         search->failed = !search->index;
     }

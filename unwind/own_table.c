@@ -13,30 +13,31 @@ static _Atomic uintptr_t proofs[PROOFS];
 
 #ifdef HS_ARCH_HAS_EXIDX
 // An entry may be for several functions.
-static bool find_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
-                     uintptr_t *key, struct hs_cfi_row *row)
+static bool find_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                         uintptr_t *key, struct hs_cfi_row *cfi_row)
 {
     struct hs_exidx exidx;
     struct hs_exidx_entry entry;
     if (!hs_exidx_of_module(module, &exidx) || !hs_exidx_find(&exidx, address, &entry))
         return false;
     *key = code->address ^ hs_rule_mix(entry.start);
-    return hs_exidx_row(&exidx, &entry, row) && (exact || row->registers[HS_DWARF_RA].kind == HS_CFI_AT_OFFSET);
+    return hs_exidx_cfi_row(&exidx, &entry, cfi_row) &&
+           (exact || cfi_row->registers[HS_DWARF_RA].kind == HS_CFI_AT_OFFSET);
 }
 #else
-static bool find_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
-                     uintptr_t *key, struct hs_cfi_row *row)
+static bool find_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                         uintptr_t *key, struct hs_cfi_row *cfi_row)
 {
     (void)exact;
-    return hs_pdr_find_row(module, address, key, row) && *key == code->address;
+    return hs_pdr_find_cfi_row(module, address, key, cfi_row) && *key == code->address;
 }
 #endif
 
-bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
-                      struct hs_own_entry *entry, struct hs_cfi_row *row)
+bool hs_own_table_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                          struct hs_own_entry *entry, struct hs_cfi_row *cfi_row)
 {
     uintptr_t key;
-    if (!find_row(module, code, address, exact, &key, row))
+    if (!find_cfi_row(module, code, address, exact, &key, cfi_row))
         return false;
     entry->key = key + atomic_load_explicit(&hs_rule_generation_now, memory_order_relaxed);
     entry->place = &proofs[key / 8 % PROOFS];
@@ -49,12 +50,13 @@ static int32_t place_in_frame(const struct hs_code_frame *frame, unsigned number
     return frame->saved >> number & 1 ? frame->slots[number] : 0;
 }
 
-void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *cfi_row,
                         const struct hs_code_frame *frame)
 {
-    if (frame->bases >> row->cfa_register & 1 && frame->base_offsets[row->cfa_register] == row->cfa_offset &&
-        place_in_frame(frame, HS_DWARF_RA) == row->registers[HS_DWARF_RA].value &&
-        place_in_frame(frame, HS_DWARF_FP) == row->registers[HS_DWARF_FP].value)
+    if (frame->bases >> cfi_row->cfa_register & 1 &&
+        frame->base_offsets[cfi_row->cfa_register] == cfi_row->cfa_offset &&
+        place_in_frame(frame, HS_DWARF_RA) == cfi_row->registers[HS_DWARF_RA].value &&
+        place_in_frame(frame, HS_DWARF_FP) == cfi_row->registers[HS_DWARF_FP].value)
         atomic_store_explicit(entry->place, entry->key, memory_order_relaxed);
 }
 #endif

@@ -22,24 +22,24 @@ struct hs_own_entry {
 #if defined(HS_ARCH_HAS_EXIDX) || defined(HS_ARCH_HAS_PDR)
 // What the table says of `address` in the function `code`: it holds where calls are made, and for most of the function
 // elsewhere. False: nothing.
-bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
-                      struct hs_own_entry *entry, struct hs_cfi_row *row);
+bool hs_own_table_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
+                          struct hs_own_entry *entry, struct hs_cfi_row *cfi_row);
 
-// The function's code says that the frame at a place of which the table says `row` is `frame`.
-void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+// The function's code says that the frame at a place of which the table says `CFI row` is `frame`.
+void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *cfi_row,
                         const struct hs_code_frame *frame);
 #else
-static inline bool hs_own_table_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
-                                    bool exact, struct hs_own_entry *entry, struct hs_cfi_row *row)
+static inline bool hs_own_table_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address,
+                                        bool exact, struct hs_own_entry *entry, struct hs_cfi_row *cfi_row)
 {
-    (void)module, (void)code, (void)address, (void)exact, (void)entry, (void)row;
+    (void)module, (void)code, (void)address, (void)exact, (void)entry, (void)cfi_row;
     return false;
 }
 
-static inline void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *row,
+static inline void hs_own_table_prove(const struct hs_own_entry *entry, const struct hs_cfi_row *cfi_row,
                                       const struct hs_code_frame *frame)
 {
-    (void)entry, (void)row, (void)frame;
+    (void)entry, (void)cfi_row, (void)frame;
 }
 #endif
 #pragma GCC visibility pop

@@ -10,13 +10,13 @@
 enum { RECORD_SIZE = 32, MASKED_REGISTERS = 32, WORD = 8, SP = 29, S8 = 30, RA = 31 };
 
 // Never unmapped: the file that it belongs to is not either.
-struct index {
+struct pdr_index {
     struct hs_pdr pdr;
     size_t count;
     hs_pdr_entry entries[];
 };
 
-static const struct index no_index; // of files without records
+static const struct pdr_index no_index; // of files without records
 
 static uint32_t word_at(const struct hs_pdr *pdr, const uint8_t *at)
 {
@@ -118,17 +118,17 @@ bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, si
 
 // --- of modules
 
-static const struct index *make_index(struct hs_range file, size_t *size)
+static const struct pdr_index *make_index(struct hs_range file, size_t *size)
 {
     struct hs_file_section section;
     if (!hs_file_section(file, ".pdr", &section))
         return &no_index;
     struct hs_pdr pdr = {section.bytes, (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != HS_WORDS_SWAPPED};
-    *size = sizeof(struct index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
+    *size = sizeof(struct pdr_index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
     long memory = hs_system_mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hs_system_failed(memory))
         return NULL;
-    struct index *index = (struct index *)memory;
+    struct pdr_index *index = (struct pdr_index *)memory;
     index->pdr = pdr;
     index->count = hs_pdr_count(&pdr);
     hs_pdr_make_index(&pdr, index->entries);
@@ -136,7 +136,7 @@ static const struct index *make_index(struct hs_range file, size_t *size)
 }
 
 // Of two threads that make it at once, one throws its own away.
-static const struct index *index_of(const struct hs_module *module)
+static const struct pdr_index *index_of(const struct hs_module *module)
 {
     struct hs_range file;
     hs_file_attachment *place = hs_module_file_attachment(module, &file);
@@ -146,7 +146,7 @@ static const struct index *index_of(const struct hs_module *module)
     if (known)
         return known;
     size_t size = 0;
-    const struct index *index = make_index(file, &size);
+    const struct pdr_index *index = make_index(file, &size);
     if (!index || atomic_compare_exchange_strong_explicit(place, &known, (const void *)index, memory_order_acq_rel,
                                                           memory_order_acquire))
         return index;
@@ -155,19 +155,20 @@ static const struct index *index_of(const struct hs_module *module)
     return known;
 }
 
-static void fill_row(const struct hs_pdr_record *record, struct hs_cfi_row *row)
+static void fill_cfi_row(const struct hs_pdr_record *record, struct hs_cfi_row *cfi_row)
 {
-    *row = (struct hs_cfi_row){.cfa_offset = record->frame_size, .cfa_register = (uint8_t)record->frame_register};
+    *cfi_row = (struct hs_cfi_row){.cfa_offset = record->frame_size, .cfa_register = (uint8_t)record->frame_register};
     for (unsigned i = 0; i < MASKED_REGISTERS && i < HS_DWARF_REGISTERS; i++) {
         int32_t offset;
         if (hs_pdr_slot(record, i, &offset))
-            row->registers[i] = (struct hs_cfi_register){offset, HS_CFI_AT_OFFSET};
+            cfi_row->registers[i] = (struct hs_cfi_register){offset, HS_CFI_AT_OFFSET};
     }
 }
 
-bool hs_pdr_find_row(const struct hs_module *module, uintptr_t address, uintptr_t *start, struct hs_cfi_row *row)
+bool hs_pdr_find_cfi_row(const struct hs_module *module, uintptr_t address, uintptr_t *start,
+                         struct hs_cfi_row *cfi_row)
 {
-    const struct index *index = index_of(module);
+    const struct pdr_index *index = index_of(module);
     struct hs_pdr_record record;
     uintptr_t bias;
     size_t number;
@@ -178,14 +179,14 @@ bool hs_pdr_find_row(const struct hs_module *module, uintptr_t address, uintptr_
     if (!hs_pdr_usable(&record))
         return false;
     *start = address - (uint32_t)((uint32_t)(address - bias) - record.address);
-    fill_row(&record, row);
+    fill_cfi_row(&record, cfi_row);
     return true;
 }
 
 void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
                        const void *context)
 {
-    const struct index *index = index_of(module);
+    const struct pdr_index *index = index_of(module);
     uintptr_t bias;
     if (!index || !hs_module_bias(module, &bias))
         return;

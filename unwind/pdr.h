@@ -32,10 +32,11 @@ struct hs_pdr_record {
 typedef uint64_t hs_pdr_entry;
 
 #pragma GCC visibility push(hidden)
-// The row of all call sites of the function around `address`, which starts at *start if no function without a record
-// comes after it. False when there is no record, or one that does not say where the return address is: clang's, and
-// those of hand-written code.
-bool hs_pdr_find_row(const struct hs_module *module, uintptr_t address, uintptr_t *start, struct hs_cfi_row *row);
+// The CFI row of all call sites of the function around `address`, which starts at *start if no function without a
+// record comes after it. False when there is no record, or one that does not say where the return address is: clang's,
+// and those of hand-written code.
+bool hs_pdr_find_cfi_row(const struct hs_module *module, uintptr_t address, uintptr_t *start,
+                         struct hs_cfi_row *cfi_row);
 
 // Calls `note` with the address of each function that has a record.
 void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),

@@ -2,9 +2,9 @@
 #include "unwind/resolve.h"
 
 #include "arch/likely.h"
+#include "unwind/cfi_row_find.h"
 #include "unwind/compile.h"
 #include "unwind/odd_rules.h"
-#include "unwind/row_find.h"
 #include "unwind/stack_memory.h"
 #include "unwind/walk.h"
 
@@ -38,26 +38,26 @@ bool hs_at_signal_trampoline(const struct hs_module *module, uintptr_t pc, bool 
 }
 
 // Code that no source knows.
-static uint32_t without_row(const struct hs_found_row *found)
+static uint32_t without_cfi_row(const struct hs_found_cfi_row *found)
 {
     return found->place.in_module ? HS_RULE_FRAME_POINTER_CHAIN : HS_RULE_NONE;
 }
 
 static uint32_t from_sources(uintptr_t pc, bool exact)
 {
-    struct hs_found_row found;
+    struct hs_found_cfi_row found;
     uint32_t rule;
-    switch (hs_row_find(pc, exact, &found)) {
+    switch (hs_cfi_row_find(pc, exact, &found)) {
     case HS_ROW_FOUND:
         rule = hs_rule_compile(&found);
-        hs_row_release(&found);
+        hs_cfi_row_release(&found);
         return rule;
     case HS_ROW_BAD:
         return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
     case HS_ROW_MISSING:
         break;
     }
-    return without_row(&found);
+    return without_cfi_row(&found);
 }
 
 HS_COLD uint32_t hs_rule_resolve(uintptr_t pc, bool exact)

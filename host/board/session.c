@@ -10,25 +10,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct ends {
+struct session_ends {
     int here, there; // -1: none
 };
 
-static int open_end(int wanted, bool is_input, struct ends *ends)
+static int open_end(int wanted, bool is_input, struct session_ends *ends)
 {
     int both[2];
-    *ends = (struct ends){-1, wanted};
+    *ends = (struct session_ends){-1, wanted};
     if (wanted == HS_SESSION_NOTHING)
         ends->there = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (wanted != HS_SESSION_PIPE)
         return ends->there < 0 ? -errno : 0;
     if (pipe2(both, O_CLOEXEC))
         return -errno;
-    *ends = is_input ? (struct ends){both[1], both[0]} : (struct ends){both[0], both[1]};
+    *ends = is_input ? (struct session_ends){both[1], both[0]} : (struct session_ends){both[0], both[1]};
     return 0;
 }
 
-static void close_end(int wanted, const struct ends *ends, bool also_here)
+static void close_end(int wanted, const struct session_ends *ends, bool also_here)
 {
     if (wanted < 0 && ends->there >= 0)
         close(ends->there);
@@ -68,7 +68,7 @@ static void become(char **words, int input, int output, int errors)
 int hs_session__start(struct hs_session *session, const struct hs_address_of_board *address, const char *script,
                       enum hs_session_role role, int input, int output, int errors, bool in_front)
 {
-    struct ends in, out = {-1, -1};
+    struct session_ends in, out = {-1, -1};
     *session = (struct hs_session){.input = -1, .output = -1};
     char **words = hs_board_address__words(address, script, role);
     if (!words)

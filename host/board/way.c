@@ -11,7 +11,7 @@
 
 #define MOST_WORDS 32
 
-struct line {
+struct way_line {
     char *word[MOST_WORDS];
     size_t count;
 };
@@ -20,17 +20,17 @@ struct hs_way {
     const char *prefix;
     bool asks_at_terminal;
     bool may_be_empty;
-    void (*line)(struct line *line, const struct hs_address_of_board *address, const char *script,
+    void (*line)(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                  enum hs_session_role role);
 };
 
-static void add(struct line *line, const char *word)
+static void add(struct way_line *line, const char *word)
 {
     if (line->count + 1 < MOST_WORDS)
         line->word[line->count++] = strdup(word);
 }
 
-static void add_option(struct line *line, const char *name, const char *value)
+static void add_option(struct way_line *line, const char *name, const char *value)
 {
     char *option = NULL;
     add(line, "-o");
@@ -40,7 +40,7 @@ static void add_option(struct line *line, const char *name, const char *value)
 }
 
 // One word more, which a shell reads as `script` in sh.
-static void add_for_shell(struct line *line, const char *before, const char *script)
+static void add_for_shell(struct way_line *line, const char *before, const char *script)
 {
     char *text = NULL;
     size_t size = 0;
@@ -55,7 +55,7 @@ static void add_for_shell(struct line *line, const char *before, const char *scr
 }
 
 // The login shell may be another one than sh.
-static void ssh_line(struct line *line, const struct hs_address_of_board *address, const char *script,
+static void ssh_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                      enum hs_session_role role)
 {
     char control[64];
@@ -80,7 +80,7 @@ static void ssh_line(struct line *line, const struct hs_address_of_board *addres
     add_for_shell(line, "exec sh -c ", script);
 }
 
-static void adb_line(struct line *line, const struct hs_address_of_board *address, const char *script,
+static void adb_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                      enum hs_session_role role)
 {
     add(line, "adb");
@@ -93,7 +93,7 @@ static void adb_line(struct line *line, const struct hs_address_of_board *addres
     add_for_shell(line, "exec sh -c ", script);
 }
 
-static void container_line(struct line *line, const struct hs_address_of_board *address, const char *script,
+static void container_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                            enum hs_session_role role)
 {
     add(line, !strncmp(address->text, "podman", 6) ? "podman" : "docker");
@@ -106,7 +106,7 @@ static void container_line(struct line *line, const struct hs_address_of_board *
 }
 
 // {} of the command becomes one word of a shell, the script.
-static void exec_line(struct line *line, const struct hs_address_of_board *address, const char *script,
+static void exec_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                       enum hs_session_role role)
 {
     (void)role;
@@ -222,7 +222,7 @@ void hs_board_address__free(struct hs_address_of_board *address)
 
 char **hs_board_address__words(const struct hs_address_of_board *address, const char *script, enum hs_session_role role)
 {
-    struct line line = {.count = 0};
+    struct way_line line = {.count = 0};
     address->way->line(&line, address, script, role);
     char **words = calloc(line.count + 1, sizeof(*words));
     for (size_t i = 0; i < line.count; i++) {

@@ -304,22 +304,22 @@ bool hs_arguments__flag(const struct hs_arguments *arguments, const char *name)
     return hs_arguments__given(arguments, name) != NULL;
 }
 
-const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *otherwise)
+const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *default_value)
 {
     const struct hs_given *given = hs_arguments__given(arguments, name);
-    return given ? given->text : otherwise;
+    return given ? given->text : default_value;
 }
 
-uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t otherwise)
+uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t default_value)
 {
     const struct hs_given *given = hs_arguments__given(arguments, name);
-    return given ? given->number : otherwise;
+    return given ? given->number : default_value;
 }
 
-double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double otherwise)
+double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double default_value)
 {
     const struct hs_given *given = hs_arguments__given(arguments, name);
-    return given ? given->percent : otherwise;
+    return given ? given->percent : default_value;
 }
 
 const char **hs_arguments__texts(const struct hs_arguments *arguments, const char *name, size_t *count)

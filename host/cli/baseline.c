@@ -26,14 +26,14 @@ static uint64_t growth_of(const struct hs_site *site, const struct allowance *al
     return grew ? site->sum.live_bytes - site->sum.peak_bytes : 0;
 }
 
-struct growing {
+struct baseline_growing {
     const struct hs_sites *sites;
     const struct allowance *allowed;
 };
 
 static bool grew_more(const void *context, uint32_t a, uint32_t b)
 {
-    const struct growing *growing = context;
+    const struct baseline_growing *growing = context;
     uint64_t first = growth_of(&growing->sites->site[a], growing->allowed);
     uint64_t second = growth_of(&growing->sites->site[b], growing->allowed);
     return first != second ? first > second : a < b;
@@ -63,7 +63,7 @@ static int say_growth(const struct hs_arguments *arguments, const struct hs_dump
     struct hs_top top;
     if (hs_sites__build(&sites, view->subject.symbols, &view->subject.totals, SITE_FRAMES))
         return -ENOMEM;
-    const struct growing growing = {&sites, allowed};
+    const struct baseline_growing growing = {&sites, allowed};
     int result = hs_top__start(&top, MOST_SAID, sites.count, grew_more, &growing);
     size_t grew = 0;
     for (uint32_t i = 0; !result && i < sites.count; i++) {

@@ -14,18 +14,18 @@
 
 #define LEAST 64
 
-struct line {
+struct baseline_command_line {
     const char *stack;
     uint64_t bytes;
 };
 
 static int by_stack(const void *a, const void *b)
 {
-    return strcmp(((const struct line *)a)->stack, ((const struct line *)b)->stack);
+    return strcmp(((const struct baseline_command_line *)a)->stack, ((const struct baseline_command_line *)b)->stack);
 }
 
 // Takes the folded text apart; equal stacks, of different lines of one function, become one. Returns how many lines.
-static size_t take_lines(char *text, struct line *lines)
+static size_t take_lines(char *text, struct baseline_command_line *lines)
 {
     size_t count = 0, kept = 0;
     char *rest = NULL;
@@ -34,7 +34,7 @@ static size_t take_lines(char *text, struct line *lines)
         if (!space)
             continue;
         *space = 0;
-        lines[count++] = (struct line){at, strtoull(space + 1, NULL, 10)};
+        lines[count++] = (struct baseline_command_line){at, strtoull(space + 1, NULL, 10)};
     }
     qsort(lines, count, sizeof(*lines), by_stack);
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ static size_t count_lines(const char *text)
 
 static int write_lines(FILE *out, char *text, uint64_t least)
 {
-    struct line *lines = calloc(count_lines(text) + 1, sizeof(*lines));
+    struct baseline_command_line *lines = calloc(count_lines(text) + 1, sizeof(*lines));
     if (!lines)
         return -ENOMEM;
     size_t count = take_lines(text, lines);

@@ -101,9 +101,9 @@ void hs_arguments__free(struct hs_arguments *arguments);
 // The last value given for an option of the command, or NULL / false / `otherwise`.
 const struct hs_given *hs_arguments__given(const struct hs_arguments *arguments, const char *name);
 bool hs_arguments__flag(const struct hs_arguments *arguments, const char *name);
-const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *otherwise);
-uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t otherwise);
-double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double otherwise);
+const char *hs_arguments__text(const struct hs_arguments *arguments, const char *name, const char *default_value);
+uint64_t hs_arguments__number(const struct hs_arguments *arguments, const char *name, uint64_t default_value);
+double hs_arguments__percent(const struct hs_arguments *arguments, const char *name, double default_value);
 // All values of a repeatable option; the array is the caller's to free, its strings are not.
 const char **hs_arguments__texts(const struct hs_arguments *arguments, const char *name, size_t *count);
 

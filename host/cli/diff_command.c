@@ -10,7 +10,7 @@
 #define TOP 10
 
 // One of the two files.
-struct side {
+struct diff_command_side {
     struct hs_dump *dump;
     struct hs_opened opened; // the trace that the dump was made of, or the dump of which only a part is wanted
     bool is_opened;
@@ -23,7 +23,7 @@ static int out_of_memory(const struct hs_arguments *arguments)
     return HS_EXIT_FAILURE;
 }
 
-static int open_trace(struct side *side, const struct hs_arguments *arguments)
+static int open_trace(struct diff_command_side *side, const struct hs_arguments *arguments)
 {
     int status = hs_opened__open(&side->opened, arguments);
     if (status)
@@ -32,7 +32,7 @@ static int open_trace(struct side *side, const struct hs_arguments *arguments)
     return hs_dump__of_trace(&side->opened.subject, &side->dump) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
-static int open_dump(struct side *side, const struct hs_arguments *arguments)
+static int open_dump(struct diff_command_side *side, const struct hs_arguments *arguments)
 {
     if (hs_filter_parameters__are_empty(&arguments->filter))
         return hs_open_dump(&side->dump, arguments, arguments->operands[0]);
@@ -45,7 +45,7 @@ static int open_dump(struct side *side, const struct hs_arguments *arguments)
     return hs_dump__keep(side->dump, &side->opened.view, &choice) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
-static int open_side(struct side *side, const struct hs_arguments *arguments, int which)
+static int open_side(struct diff_command_side *side, const struct hs_arguments *arguments, int which)
 {
     struct hs_arguments one = *arguments;
     one.operands = arguments->operands + which;
@@ -53,7 +53,7 @@ static int open_side(struct side *side, const struct hs_arguments *arguments, in
     return hs_is_trace(one.operands[0]) ? open_trace(side, &one) : open_dump(side, &one);
 }
 
-static void close_side(struct side *side)
+static void close_side(struct diff_command_side *side)
 {
     if (!side->is_opened || side->is_trace)
         hs_dump__close(side->dump);
@@ -138,7 +138,7 @@ static int check_output(const struct hs_arguments *arguments)
 
 static int diff(const struct hs_arguments *arguments)
 {
-    struct side sides[2] = {0};
+    struct diff_command_side sides[2] = {0};
     int status = check_output(arguments);
     if (!status)
         status = open_side(&sides[0], arguments, 0);

@@ -51,7 +51,7 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     const struct hs_export_format *format = of_dumps ? NULL : hs_export_format__find(word);
     if (format && format->of_blocks && opened->dump)
         obstacle = "it is a heap dump, which has no single blocks; give a trace, or write pprof or speedscope";
-    if (format && format->of_blocks && !opened->dump && hs_store__summary(opened->store)->has_sums)
+    if (format && format->of_blocks && !opened->dump && hs_store__summary(opened->store)->is_aggregate)
         obstacle = "it contains sums per stack and no single blocks; write pprof, speedscope or json";
     if (!obstacle)
         return 0;
@@ -170,7 +170,7 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
         return status;
     note_huge(arguments, opened, word);
     struct hs_progress progress;
-    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .leaves_columns = true};
+    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .drops_pages = true};
     options.control = &control;
     hs_progress__start(&progress, "writing", false);
     int result = write_format(output.out, opened, word, &options);

@@ -51,7 +51,7 @@ static bool is_newer(const struct stat *status, const struct timespec *since)
     return file + 20 >= start;
 }
 
-struct written {
+struct find_trace_written {
     char *path;
     pid_t pid;
     uint64_t began; // CLOCK_MONOTONIC
@@ -59,7 +59,7 @@ struct written {
     bool complete;
 };
 
-static bool read_written(struct written *written, char *path, const struct timespec *since)
+static bool read_written(struct find_trace_written *written, char *path, const struct timespec *since)
 {
     struct stat status;
     struct hs_file_header header;
@@ -72,15 +72,15 @@ static bool read_written(struct written *written, char *path, const struct times
     close(fd);
     if (!readable || hs_file_header_read(bytes, &header) != HS_HEADER_GOOD)
         return false;
-    *written = (struct written){.path = path,
-                                .pid = (pid_t)header.pid,
-                                .began = header.start_monotonic_ns,
-                                .size = status.st_size,
-                                .complete = header.live.state != HS_STATE_RECORDING};
+    *written = (struct find_trace_written){.path = path,
+                                           .pid = (pid_t)header.pid,
+                                           .began = header.start_monotonic_ns,
+                                           .size = status.st_size,
+                                           .complete = header.live.state != HS_STATE_RECORDING};
     return true;
 }
 
-static void add_other(struct hs_found_traces *found, const struct written *other, off_t *largest)
+static void add_other(struct hs_found_traces *found, const struct find_trace_written *other, off_t *largest)
 {
     found->others++;
     found->unfinished |= !other->complete && (!kill(other->pid, 0) || errno == EPERM);
@@ -92,9 +92,9 @@ static void add_other(struct hs_found_traces *found, const struct written *other
 }
 
 // The last one of a process: of a program that replaced itself by others that is of interest.
-static const struct written *last_of(const struct written *all, size_t count, pid_t pid)
+static const struct find_trace_written *last_of(const struct find_trace_written *all, size_t count, pid_t pid)
 {
-    const struct written *last = NULL;
+    const struct find_trace_written *last = NULL;
     for (size_t i = 0; i < count; i++) {
         if (all[i].pid == pid && (!last || all[i].began > last->began))
             last = &all[i];
@@ -102,9 +102,9 @@ static const struct written *last_of(const struct written *all, size_t count, pi
     return last;
 }
 
-static pid_t choose_process(const struct written *all, size_t count, pid_t started, bool largest)
+static pid_t choose_process(const struct find_trace_written *all, size_t count, pid_t started, bool largest)
 {
-    const struct written *own = last_of(all, count, started), *first = NULL, *most = own;
+    const struct find_trace_written *own = last_of(all, count, started), *first = NULL, *most = own;
     for (size_t i = 0; i < count; i++) {
         if (!first || all[i].began < first->began)
             first = &all[i];
@@ -116,10 +116,11 @@ static pid_t choose_process(const struct written *all, size_t count, pid_t start
     return own || !first ? started : first->pid;
 }
 
-static void choose(struct hs_found_traces *found, const struct written *all, size_t count, pid_t started, bool largest)
+static void choose(struct hs_found_traces *found, const struct find_trace_written *all, size_t count, pid_t started,
+                   bool largest)
 {
     const pid_t pid = choose_process(all, count, started, largest);
-    const struct written *own = last_of(all, count, pid), *first = last_of(all, count, started);
+    const struct find_trace_written *own = last_of(all, count, pid), *first = last_of(all, count, started);
     off_t most = 0;
     for (size_t i = 0; i < count; i++) {
         if (all[i].pid != pid)
@@ -146,7 +147,7 @@ void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pi
     add(&text, '*');
     glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, &names);
     text.text[length] = 0;
-    struct written *all = calloc(names.gl_pathc + 1, sizeof(*all));
+    struct find_trace_written *all = calloc(names.gl_pathc + 1, sizeof(*all));
     for (size_t i = 0; all && i < names.gl_pathc; i++) {
         bool met = i >= plain && !fnmatch(text.text, names.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
         count += !met && read_written(&all[count], names.gl_pathv[i], since);

@@ -22,7 +22,7 @@ extern char **environ;
 
 enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
 
-struct run {
+struct run_on_run {
     const struct hs_arguments *arguments;
     struct hs_recording *recording;
     struct hs_board board;
@@ -75,7 +75,7 @@ static char **variables_of_board(void)
 
 // ---- the trace -----------------------------------------------------------------------------------------------------
 
-static void expand(FILE *out, const struct run *run, char letter, unsigned number)
+static void expand(FILE *out, const struct run_on_run *run, char letter, unsigned number)
 {
     const char *program = run->board.program, *slash = strrchr(program, '/');
     if (letter == 'p')
@@ -90,7 +90,7 @@ static void expand(FILE *out, const struct run *run, char letter, unsigned numbe
         putc('%', out);
 }
 
-static char *path_of_trace(const struct run *run, unsigned number)
+static char *path_of_trace(const struct run_on_run *run, unsigned number)
 {
     char *path = NULL;
     size_t size = 0;
@@ -106,7 +106,7 @@ static char *path_of_trace(const struct run *run, unsigned number)
     return path;
 }
 
-static int open_trace(struct run *run)
+static int open_trace(struct run_on_run *run)
 {
     bool counts = strstr(run->recording->pattern, "%n") != NULL;
     for (unsigned number = 0;; number++) {
@@ -123,7 +123,7 @@ static int open_trace(struct run *run)
     }
 }
 
-static void write_trace(struct run *run, const char *bytes, size_t size)
+static void write_trace(struct run_on_run *run, const char *bytes, size_t size)
 {
     while (size && !run->file_problem) {
         ssize_t written = write(run->file, bytes, size);
@@ -135,7 +135,7 @@ static void write_trace(struct run *run, const char *bytes, size_t size)
 }
 
 // "ready", the process number, then the trace. Returns how much of the bytes was of the lines.
-static size_t take_head(struct run *run, const char *bytes, size_t size)
+static size_t take_head(struct run_on_run *run, const char *bytes, size_t size)
 {
     size_t used = 0;
     while (used < size && run->head_length + 1 < MOST_HEAD && !run->recording->pid) {
@@ -147,7 +147,7 @@ static size_t take_head(struct run *run, const char *bytes, size_t size)
     return used;
 }
 
-static void take_trace(struct run *run)
+static void take_trace(struct run_on_run *run)
 {
     char bytes[65536];
     ssize_t size = read(run->trace.output, bytes, sizeof(bytes));
@@ -180,7 +180,7 @@ static sigset_t watched(void)
 }
 
 // A terminal there sends what is typed to the program itself.
-static void pass_on(struct run *run, int signal, bool is_typed)
+static void pass_on(struct run_on_run *run, int signal, bool is_typed)
 {
     struct hs_session session;
     if (run->program.pid <= 0)
@@ -191,7 +191,7 @@ static void pass_on(struct run *run, int signal, bool is_typed)
         hs_session__wait(&session);
 }
 
-static void take_signal(struct run *run)
+static void take_signal(struct run_on_run *run)
 {
     struct signalfd_siginfo info;
     if (read(run->signals, &info, sizeof(info)) != sizeof(info))
@@ -202,7 +202,7 @@ static void take_signal(struct run *run)
         pass_on(run, (int)info.ssi_signo, info.ssi_code == SI_KERNEL);
 }
 
-static void say_that_it_waits(const struct run *run)
+static void say_that_it_waits(const struct run_on_run *run)
 {
     fprintf(stderr,
             "heapsonde: %s has ended, and the rest of its trace is awaited, or what it started still holds its "
@@ -210,7 +210,7 @@ static void say_that_it_waits(const struct run *run)
             run->arguments->operands[0]);
 }
 
-static void watch(struct run *run)
+static void watch(struct run_on_run *run)
 {
     bool said = false;
     while (!run->is_cut && !run->is_over && (run->program.pid > 0 || run->trace.output >= 0)) {
@@ -242,7 +242,7 @@ static void end_session(struct hs_session *session)
     hs_session__wait(session);
 }
 
-static int start_sessions(struct run *run, char *script)
+static int start_sessions(struct run_on_run *run, char *script)
 {
     struct hs_board *board = &run->board;
     int result = hs_board__start(board, &run->trace, hs_board_script__trace(board->folder), HS_SESSION_OTHER,
@@ -268,7 +268,7 @@ static double seconds_since(const struct timespec *from)
     return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
 }
 
-static int run_sessions(struct run *run)
+static int run_sessions(struct run_on_run *run)
 {
     struct timespec began;
     char **variables = variables_of_board();
@@ -293,7 +293,7 @@ static int as_of_waitpid(int status)
     return status > 128 && status <= 128 + SIGRTMAX ? status - 128 : W_EXITCODE(status & 0xff, 0);
 }
 
-static int connect_and_send(struct run *run, const char *name)
+static int connect_and_send(struct run_on_run *run, const char *name)
 {
     const struct hs_arguments *arguments = run->arguments;
     struct hs_error error = {.message = ""};
@@ -316,7 +316,7 @@ static int connect_and_send(struct run *run, const char *name)
     return status;
 }
 
-static int say_how_it_ended(struct run *run, int result, int status)
+static int say_how_it_ended(struct run_on_run *run, int result, int status)
 {
     const struct hs_command *command = run->arguments->command;
     const char *where = hs_arguments__text(run->arguments, "on", "");
@@ -337,7 +337,7 @@ static int say_how_it_ended(struct run *run, int result, int status)
     return HS_EXIT_NO_CONNECTION;
 }
 
-static void fetch_binaries(struct run *run)
+static void fetch_binaries(struct run_on_run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
     const char *folder = hs_arguments__text(arguments, "fetch-binaries", NULL);
@@ -345,7 +345,7 @@ static void fetch_binaries(struct run *run)
         run->recording->sysroot = folder;
 }
 
-static int run_there(struct run *run)
+static int run_there(struct run_on_run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
     char **words = arguments->operands;
@@ -372,7 +372,7 @@ static int run_there(struct run *run)
 
 int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recording)
 {
-    struct run run = {.arguments = arguments, .recording = recording, .file = -1};
+    struct run_on_run run = {.arguments = arguments, .recording = recording, .file = -1};
     sigset_t set = watched(), before;
     if (hs_arguments__flag(arguments, "follow-children")) {
         hs_complain(arguments->command, "--follow-children does not go with --on, whose trace is that of one process; "

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct reading {
+struct serving_reading {
     struct hs_progress progress;
     sigset_t signals;
     int cancel;
@@ -23,14 +23,15 @@ struct reading {
 // Signals are blocked, so that no thread of the server is interrupted: they are looked for.
 static void note_progress(void *context, uint64_t done, uint64_t total)
 {
-    struct reading *reading = context;
+    struct serving_reading *reading = context;
     const struct timespec at_once = {0};
     if (sigtimedwait(&reading->signals, NULL, &at_once) > 0)
         reading->cancel = 1;
     hs_progress__update(&reading->progress, done, total);
 }
 
-static int add_trace(struct hs_rest *rest, const struct hs_serving *serving, struct reading *reading, const char *path)
+static int add_trace(struct hs_rest *rest, const struct hs_serving *serving, struct serving_reading *reading,
+                     const char *path)
 {
     struct hs_error error;
     char what[256];
@@ -72,7 +73,7 @@ static void show(const struct hs_serving *serving, const char *address)
     free(whole);
 }
 
-static int read_all(struct hs_rest *rest, const struct hs_serving *serving, struct reading *reading)
+static int read_all(struct hs_rest *rest, const struct hs_serving *serving, struct serving_reading *reading)
 {
     int result = 0;
     for (int i = 0; i < serving->count && !result && !reading->cancel; i++)
@@ -80,7 +81,7 @@ static int read_all(struct hs_rest *rest, const struct hs_serving *serving, stru
     return result;
 }
 
-static int serve(struct hs_rest *rest, const struct hs_serving *serving, struct reading *reading)
+static int serve(struct hs_rest *rest, const struct hs_serving *serving, struct serving_reading *reading)
 {
     struct hs_http_server *server;
     struct hs_error error;
@@ -112,7 +113,7 @@ static int serve(struct hs_rest *rest, const struct hs_serving *serving, struct 
 
 int hs_serving__run(const struct hs_serving *serving)
 {
-    struct reading reading = {.cancel = 0};
+    struct serving_reading reading = {.cancel = 0};
     block_signals(&reading.signals);
     struct hs_rest *rest = hs_rest__create(serving->symbols, HS_REST_SERVER);
     int failed = rest ? 0 : -ENOMEM;

@@ -13,15 +13,15 @@
 
 static const enum hs_shim kinds[] = {HS_SHIM_TRACE, HS_SHIM_PROF};
 
-struct place {
+struct shims_command_place {
     bool found;
     uint64_t bytes;
     char path[PATH_MAX];
 };
 
-static struct place look(const struct hs_abi *abi, enum hs_shim shim)
+static struct shims_command_place look(const struct hs_abi *abi, enum hs_shim shim)
 {
-    struct place place = {0};
+    struct shims_command_place place = {0};
     struct stat status;
     place.found = !hs_shim__find(abi, shim, place.path, sizeof(place.path), NULL) && !stat(place.path, &status);
     if (place.found)
@@ -35,7 +35,7 @@ static void list(void)
     printf("%-9s %-25s %-22s %8s  %s\n", "ABI", "MACHINE", "LIBRARY", "BYTES", "PATH");
     for (const struct hs_abi *abi = hs_abis; abi->name; abi++) {
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-            struct place place = look(abi, kinds[i]);
+            struct shims_command_place place = look(abi, kinds[i]);
             char bytes[24] = "-";
             if (place.found)
                 snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)place.bytes);
@@ -53,7 +53,7 @@ static void list_json(void)
     hs_json__open_array(&json, "shims");
     for (const struct hs_abi *abi = hs_abis; abi->name; abi++) {
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-            struct place place = look(abi, kinds[i]);
+            struct shims_command_place place = look(abi, kinds[i]);
             hs_json__open_object(&json, NULL);
             hs_json__string(&json, "abi", abi->name);
             hs_json__string(&json, "machine", abi->what);

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-static void tell_sizes(const char *from, const char *to, uint64_t left_out)
+static void report_sizes(const char *from, const char *to, uint64_t left_out)
 {
     struct stat before = {0}, after = {0};
     stat(from, &before);
@@ -29,7 +29,7 @@ static int write_stripped(const struct hs_arguments *arguments, const struct hs_
         hs_complain(arguments->command, "%s", error.message);
     status = hs_output__close(&output, arguments, !result);
     if (!result && !status)
-        tell_sizes(arguments->operands[0], path, strip.left_out);
+        report_sizes(arguments->operands[0], path, strip.left_out);
     return result ? HS_EXIT_FAILURE : status;
 }
 
@@ -53,7 +53,7 @@ static int strip(const struct hs_arguments *arguments)
         return HS_EXIT_FAILURE;
     }
     int status = HS_EXIT_FAILURE;
-    if (hs_store__summary(store)->has_sums)
+    if (hs_store__summary(store)->is_aggregate)
         hs_complain(arguments->command, "%s contains sums per stack, and no single blocks that could be left out",
                     arguments->operands[0]);
     else

@@ -109,7 +109,7 @@ static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct 
     const struct hs_summary *summary = hs_store__summary(opened->store);
     struct hs_progress progress;
     hs_progress__start(&progress, "adding up", false);
-    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .leaves_columns = true};
+    struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .drops_pages = true};
     int result = hs_query__totals(opened->store, filter, &control, &subject->totals, error);
     subject->peak = summary->peak;
     subject->peak_time = summary->peak_time;

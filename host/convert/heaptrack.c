@@ -30,24 +30,24 @@ struct pointer {
     uint32_t module;       // string
 };
 
-struct frame {
+struct heaptrack_frame {
     uint32_t function, file, line;
 };
 
-struct kind {
+struct convert_heaptrack_kind {
     uint64_t size;
     uint32_t trace;
     uint32_t youngest; // block + 1, 0: none is live
 };
 
-struct reading {
+struct heaptrack_reading {
     const char *path;
     struct hs_trace_file file;
     struct hs_strings *strings;
     const char **string;
     struct pointer *pointer;
-    struct frame *frame;
-    struct kind *kind;
+    struct heaptrack_frame *frame;
+    struct convert_heaptrack_kind *kind;
     uint32_t *older; // by block: the next older one of its kind + 1; of a spare block: the next spare one + 1
     size_t strings_count, strings_room, pointers, pointers_room, frames, frames_room, kinds, kinds_room;
     size_t blocks, blocks_room;
@@ -59,13 +59,13 @@ struct reading {
     struct hs_error *error;
 };
 
-static int wrong(struct reading *reading, const char *what)
+static int wrong(struct heaptrack_reading *reading, const char *what)
 {
     return hs_error__set(reading->error, EBADMSG, "%s: line %" PRIu64 " of the heaptrack file: %s", reading->path,
                          reading->line, what);
 }
 
-static int no_memory(const struct reading *reading)
+static int no_memory(const struct heaptrack_reading *reading)
 {
     return hs_error__set(reading->error, ENOMEM, "%s: out of memory", reading->path);
 }
@@ -90,12 +90,12 @@ static int numbers(const char *text, uint64_t *number, int most)
     return count;
 }
 
-static const char *text_of(const struct reading *reading, uint32_t index)
+static const char *text_of(const struct heaptrack_reading *reading, uint32_t index)
 {
     return index ? reading->string[index - 1] : "";
 }
 
-static int add_string(struct reading *reading, const char *text, size_t length)
+static int add_string(struct heaptrack_reading *reading, const char *text, size_t length)
 {
     if (reading->version >= 3) {
         char *rest;
@@ -115,7 +115,7 @@ static int add_string(struct reading *reading, const char *text, size_t length)
     return 0;
 }
 
-static int add_pointer(struct reading *reading, const char *text)
+static int add_pointer(struct heaptrack_reading *reading, const char *text)
 {
     static _Thread_local uint64_t number[NUMBERS_MAX];
     int count = numbers(text, number, NUMBERS_MAX);
@@ -128,8 +128,8 @@ static int add_pointer(struct reading *reading, const char *text)
         return wrong(reading, "a module is no string before it");
     for (int i = 2; i < count; i += 3, pointer.count++) {
         bool has_line = i + 2 < count;
-        struct frame frame = {(uint32_t)number[i], has_line ? (uint32_t)number[i + 1] : 0,
-                              has_line ? (uint32_t)number[i + 2] : 0};
+        struct heaptrack_frame frame = {(uint32_t)number[i], has_line ? (uint32_t)number[i + 1] : 0,
+                                        has_line ? (uint32_t)number[i + 2] : 0};
         if (number[i] > reading->strings_count || frame.file > reading->strings_count)
             return wrong(reading, "a name is no string before it");
         if (hs_grow((void **)&reading->frame, &reading->frames_room, reading->frames, sizeof(*reading->frame)))
@@ -140,7 +140,7 @@ static int add_pointer(struct reading *reading, const char *text)
     return 0;
 }
 
-static void write_names(struct reading *reading, uint32_t node, const struct pointer *pointer)
+static void write_names(struct heaptrack_reading *reading, uint32_t node, const struct pointer *pointer)
 {
     const char *module = text_of(reading, pointer->module);
     char address[32];
@@ -148,14 +148,14 @@ static void write_names(struct reading *reading, uint32_t node, const struct poi
     if (!pointer->count)
         hs_trace_file__name(&reading->file, node, address, "", 0, module);
     for (uint32_t i = 0; i < pointer->count; i++) {
-        const struct frame *frame = &reading->frame[pointer->first + i];
+        const struct heaptrack_frame *frame = &reading->frame[pointer->first + i];
         const char *function = text_of(reading, frame->function);
         hs_trace_file__name(&reading->file, node, *function ? function : address, text_of(reading, frame->file),
                             frame->line, module);
     }
 }
 
-static int add_trace(struct reading *reading, const char *text)
+static int add_trace(struct heaptrack_reading *reading, const char *text)
 {
     uint64_t number[2];
     if (numbers(text, number, 2) != 2)
@@ -170,27 +170,27 @@ static int add_trace(struct reading *reading, const char *text)
     return 0;
 }
 
-static int add_kind(struct reading *reading, const char *text)
+static int add_kind(struct heaptrack_reading *reading, const char *text)
 {
     uint64_t number[2];
     if (numbers(text, number, 2) != 2 || number[1] > reading->traces)
         return wrong(reading, "an allocation has a size and a trace before it");
     if (hs_grow((void **)&reading->kind, &reading->kinds_room, reading->kinds, sizeof(*reading->kind)))
         return no_memory(reading);
-    reading->kind[reading->kinds++] = (struct kind){.size = number[0], .trace = (uint32_t)number[1]};
+    reading->kind[reading->kinds++] = (struct convert_heaptrack_kind){.size = number[0], .trace = (uint32_t)number[1]};
     return 0;
 }
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-static uint64_t next_time(struct reading *reading)
+static uint64_t next_time(struct heaptrack_reading *reading)
 {
     uint64_t next = reading->last_time + 1;
     reading->last_time = reading->time > next ? reading->time : next;
     return reading->last_time;
 }
 
-static int take_block(struct reading *reading, uint32_t *block)
+static int take_block(struct heaptrack_reading *reading, uint32_t *block)
 {
     if (reading->spare) {
         *block = reading->spare - 1;
@@ -205,13 +205,13 @@ static int take_block(struct reading *reading, uint32_t *block)
     return 0;
 }
 
-static int add_event(struct reading *reading, const char *text, bool is_free)
+static int add_event(struct heaptrack_reading *reading, const char *text, bool is_free)
 {
     uint64_t index;
     uint32_t block = 0;
     if (numbers(text, &index, 1) != 1 || index >= reading->kinds)
         return wrong(reading, "an event is of no kind before it");
-    struct kind *kind = &reading->kind[index];
+    struct convert_heaptrack_kind *kind = &reading->kind[index];
     struct hs_event event = {.kind = is_free ? HS_EVENT_FREE : HS_EVENT_MALLOC, .time = next_time(reading)};
     if (is_free) {
         if (!kind->youngest)
@@ -234,7 +234,7 @@ static int add_event(struct reading *reading, const char *text, bool is_free)
     return reading->file.failed ? wrong(reading, hs_trace_file__problem(reading->file.failed)) : 0;
 }
 
-static int set_time(struct reading *reading, const char *text)
+static int set_time(struct heaptrack_reading *reading, const char *text)
 {
     uint64_t ms;
     if (numbers(text, &ms, 1) != 1 || ms > UINT64_MAX / 4000000)
@@ -245,7 +245,7 @@ static int set_time(struct reading *reading, const char *text)
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-static int set_version(struct reading *reading, const char *text)
+static int set_version(struct heaptrack_reading *reading, const char *text)
 {
     uint64_t number[2];
     if (numbers(text, number, 2) != 2 || number[1] < 1 || number[1] > 3)
@@ -254,7 +254,7 @@ static int set_version(struct reading *reading, const char *text)
     return 0;
 }
 
-static int set_command(struct reading *reading, char *text)
+static int set_command(struct heaptrack_reading *reading, char *text)
 {
     text[strcspn(text, "\n")] = '\0';
     hs_trace_file__info(&reading->file, "command", text);
@@ -265,7 +265,7 @@ static int set_command(struct reading *reading, char *text)
     return 0;
 }
 
-static int read_line(struct reading *reading, char *line, size_t length)
+static int read_line(struct heaptrack_reading *reading, char *line, size_t length)
 {
     char *rest = line + (length > 1 ? 2 : length);
     if (line[length - 1] == '\n')
@@ -295,7 +295,7 @@ static int read_line(struct reading *reading, char *line, size_t length)
     }
 }
 
-static uint64_t tables_size(const struct reading *reading)
+static uint64_t tables_size(const struct heaptrack_reading *reading)
 {
     return reading->strings_room * sizeof(*reading->string) + reading->pointers_room * sizeof(*reading->pointer) +
            reading->frames_room * sizeof(*reading->frame) + reading->kinds_room * sizeof(*reading->kind) +
@@ -303,7 +303,7 @@ static uint64_t tables_size(const struct reading *reading)
 }
 
 // Some bytes of a compressed file can be gigabytes of lines, all well formed.
-static int check_tables(struct reading *reading)
+static int check_tables(struct heaptrack_reading *reading)
 {
     if (tables_size(reading) <= reading->tables_max)
         return 0;
@@ -324,7 +324,7 @@ static size_t next_line(FILE *in, char *line)
     return length;
 }
 
-static int read_lines(struct reading *reading, FILE *in)
+static int read_lines(struct heaptrack_reading *reading, FILE *in)
 {
     char *line = malloc(LONGEST_LINE + 1);
     bool cut = false;
@@ -349,7 +349,7 @@ static int read_lines(struct reading *reading, FILE *in)
     return result;
 }
 
-static void free_reading(struct reading *reading)
+static void free_reading(struct heaptrack_reading *reading)
 {
     hs_trace_file__free(&reading->file);
     hs_strings__destroy(reading->strings);
@@ -371,7 +371,7 @@ static uint64_t new_identity(void)
 int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
     struct stat status = {0};
-    struct reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
+    struct heaptrack_reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
     stat(path, &status);
     reading.tables_max = TABLES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, TABLES_TIMES);
     struct hs_file_header header = {.byte_order = HS_BYTE_ORDER_LITTLE,

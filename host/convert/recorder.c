@@ -60,7 +60,7 @@ struct decoded_frame {
     uint32_t library, function, source, line;
 };
 
-struct reading {
+struct recorder_reading {
     const char *path;
     struct hs_trace_file file;
     struct hs_recorder_stream in;
@@ -80,28 +80,28 @@ struct reading {
     uint64_t start_us, last_us, ties, end_ns;
 };
 
-static uint64_t u64(struct reading *reading)
+static uint64_t u64(struct recorder_reading *reading)
 {
     return hs_recorder_stream__number(&reading->in, 8);
 }
 
-static uint32_t u32(struct reading *reading)
+static uint32_t u32(struct recorder_reading *reading)
 {
     return (uint32_t)hs_recorder_stream__number(&reading->in, 4);
 }
 
-static uint64_t varint(struct reading *reading)
+static uint64_t varint(struct recorder_reading *reading)
 {
     return hs_recorder_stream__varint(&reading->in);
 }
 
-static void skip(struct reading *reading, uint64_t length)
+static void skip(struct recorder_reading *reading, uint64_t length)
 {
     hs_recorder_stream__take(&reading->in, NULL, length);
 }
 
 // Of at most TEXT_MAX bytes, ended by a NUL; NULL when memory is exhausted.
-static char *take_text(struct reading *reading)
+static char *take_text(struct recorder_reading *reading)
 {
     uint32_t length = u32(reading);
     uint32_t kept = length < TEXT_MAX ? length : TEXT_MAX;
@@ -113,7 +113,7 @@ static char *take_text(struct reading *reading)
 }
 
 // Microseconds in the order of the file: events of one of them get a nanosecond each.
-static uint64_t time_of(struct reading *reading, uint64_t us)
+static uint64_t time_of(struct recorder_reading *reading, uint64_t us)
 {
     reading->ties = us == reading->last_us && reading->ties < 999 ? reading->ties + 1
                     : us == reading->last_us                      ? 999
@@ -126,7 +126,7 @@ static uint64_t time_of(struct reading *reading, uint64_t us)
     return ns;
 }
 
-static int stream_of(struct reading *reading, uint32_t tid, uint32_t *stream)
+static int stream_of(struct recorder_reading *reading, uint32_t tid, uint32_t *stream)
 {
     *stream = hs_id_map__find(&reading->streams, tid);
     if (*stream != UINT32_MAX)
@@ -143,14 +143,14 @@ static int stream_of(struct reading *reading, uint32_t tid, uint32_t *stream)
 
 // ---- stacks --------------------------------------------------------------------------------------------------------
 
-static uint32_t node_of(const struct reading *reading, uint64_t backtrace)
+static uint32_t node_of(const struct recorder_reading *reading, uint64_t backtrace)
 {
     uint32_t node = hs_id_map__find(&reading->backtraces, backtrace);
     return node == UINT32_MAX ? 0 : node;
 }
 
 // Takes addresses, innermost first, onto the inner end of a stack.
-static int take_frames(struct reading *reading, struct thread *stack, unsigned bytes)
+static int take_frames(struct recorder_reading *reading, struct thread *stack, unsigned bytes)
 {
     uint32_t count = u32(reading);
     if (count > FRAMES_MAX || stack->count + count > FRAMES_MAX) {
@@ -170,7 +170,7 @@ static int take_frames(struct reading *reading, struct thread *stack, unsigned b
     return 0;
 }
 
-static int keep_backtrace(struct reading *reading, uint64_t id, const struct thread *stack)
+static int keep_backtrace(struct recorder_reading *reading, uint64_t id, const struct thread *stack)
 {
     uint32_t node = 0;
     for (size_t i = 0; i < stack->count; i++) {
@@ -181,7 +181,7 @@ static int keep_backtrace(struct reading *reading, uint64_t id, const struct thr
     return reading->in.ended ? 0 : hs_id_map__set(&reading->backtraces, id, node);
 }
 
-static int read_backtrace(struct reading *reading, unsigned bytes)
+static int read_backtrace(struct recorder_reading *reading, unsigned bytes)
 {
     struct thread whole = {0};
     uint64_t id = u64(reading);
@@ -192,7 +192,7 @@ static int read_backtrace(struct reading *reading, unsigned bytes)
     return result;
 }
 
-static int read_partial(struct reading *reading, unsigned bytes)
+static int read_partial(struct recorder_reading *reading, unsigned bytes)
 {
     uint64_t id = u64(reading);
     uint32_t stream;
@@ -208,7 +208,7 @@ static int read_partial(struct reading *reading, unsigned bytes)
 
 // ---- names ---------------------------------------------------------------------------------------------------------
 
-static int read_string(struct reading *reading)
+static int read_string(struct recorder_reading *reading)
 {
     uint32_t id = u32(reading);
     char *text = take_text(reading);
@@ -223,13 +223,13 @@ static int read_string(struct reading *reading)
     return 0;
 }
 
-static const char *string_of(const struct reading *reading, uint32_t id)
+static const char *string_of(const struct recorder_reading *reading, uint32_t id)
 {
     uint32_t index = hs_id_map__find(&reading->string_of, id);
     return index < reading->strings ? reading->string[index] : "";
 }
 
-static int read_decoded_frame(struct reading *reading)
+static int read_decoded_frame(struct recorder_reading *reading)
 {
     struct decoded_frame frame = {0};
     u64(reading); // address
@@ -248,7 +248,7 @@ static int read_decoded_frame(struct reading *reading)
     return 0;
 }
 
-static int read_decoded_backtrace(struct reading *reading)
+static int read_decoded_backtrace(struct recorder_reading *reading)
 {
     struct thread numbers = {0};
     uint32_t node = 0;
@@ -271,13 +271,13 @@ static int read_decoded_backtrace(struct reading *reading)
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-struct image {
+struct recorder_image {
     const uint8_t *bytes;
     size_t length;
     bool wide, big;
 };
 
-static uint64_t image_number(const struct image *image, uint64_t at, unsigned size)
+static uint64_t image_number(const struct recorder_image *image, uint64_t at, unsigned size)
 {
     uint64_t number = 0;
     if (at > image->length || size > image->length - at)
@@ -288,7 +288,7 @@ static uint64_t image_number(const struct image *image, uint64_t at, unsigned si
 }
 
 // How far the byte at `offset` of the file is linked from its place in the file.
-static uint64_t link_distance(const struct image *image, uint64_t offset)
+static uint64_t link_distance(const struct recorder_image *image, uint64_t offset)
 {
     unsigned word = image->wide ? 8 : 4;
     uint64_t table = image_number(image, image->wide ? 32 : 28, word);
@@ -306,9 +306,9 @@ static uint64_t link_distance(const struct image *image, uint64_t offset)
 }
 
 // A module for each executable mapping of the file.
-static void add_modules(struct reading *reading, const char *path, const uint8_t *contents, size_t length)
+static void add_modules(struct recorder_reading *reading, const char *path, const uint8_t *contents, size_t length)
 {
-    struct image image = {contents, length, false, false};
+    struct recorder_image image = {contents, length, false, false};
     bool is_image = length > 64 && !memcmp(contents, ELFMAG, SELFMAG);
     image.wide = is_image && contents[EI_CLASS] == ELFCLASS64;
     image.big = is_image && contents[EI_DATA] == ELFDATA2MSB;
@@ -327,7 +327,7 @@ static void add_modules(struct reading *reading, const char *path, const uint8_t
     }
 }
 
-static int keep_file(struct reading *reading, const char *path, uint64_t length)
+static int keep_file(struct recorder_reading *reading, const char *path, uint64_t length)
 {
     uint64_t kept = length <= CONTENTS_MAX ? length : 4096;
     char *contents = malloc(kept + 1);
@@ -350,7 +350,7 @@ static int keep_file(struct reading *reading, const char *path, uint64_t length)
     return 0;
 }
 
-static int read_file(struct reading *reading, bool wide)
+static int read_file(struct recorder_reading *reading, bool wide)
 {
     time_of(reading, u64(reading));
     char *path = take_text(reading);
@@ -364,7 +364,7 @@ static int read_file(struct reading *reading, bool wide)
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-static int write_event(struct reading *reading, uint32_t tid, struct hs_event *event)
+static int write_event(struct recorder_reading *reading, uint32_t tid, struct hs_event *event)
 {
     uint32_t stream;
     int result = reading->in.ended ? -ENODATA : stream_of(reading, tid, &stream);
@@ -374,7 +374,7 @@ static int write_event(struct reading *reading, uint32_t tid, struct hs_event *e
     return reading->file.failed;
 }
 
-static int read_allocation(struct reading *reading, bool is_realloc)
+static int read_allocation(struct recorder_reading *reading, bool is_realloc)
 {
     struct hs_event event = {.kind = is_realloc ? HS_EVENT_REALLOC : HS_EVENT_MALLOC};
     event.time = time_of(reading, u64(reading));
@@ -392,7 +392,7 @@ static int read_allocation(struct reading *reading, bool is_realloc)
     return write_event(reading, tid, &event);
 }
 
-static int read_free(struct reading *reading)
+static int read_free(struct recorder_reading *reading)
 {
     struct hs_event event = {.kind = HS_EVENT_FREE};
     event.time = time_of(reading, u64(reading));
@@ -401,7 +401,7 @@ static int read_free(struct reading *reading)
     return write_event(reading, u32(reading), &event);
 }
 
-static int read_map(struct reading *reading)
+static int read_map(struct recorder_reading *reading)
 {
     struct hs_event event = {.kind = HS_EVENT_MMAP};
     event.time = time_of(reading, u64(reading));
@@ -417,7 +417,7 @@ static int read_map(struct reading *reading)
     return write_event(reading, tid, &event);
 }
 
-static int read_unmap(struct reading *reading)
+static int read_unmap(struct recorder_reading *reading)
 {
     struct hs_event event = {.kind = HS_EVENT_MUNMAP};
     event.time = time_of(reading, u64(reading));
@@ -427,7 +427,7 @@ static int read_unmap(struct reading *reading)
     return write_event(reading, u32(reading), &event);
 }
 
-static int read_mallopt(struct reading *reading)
+static int read_mallopt(struct recorder_reading *reading)
 {
     struct hs_event event = {.kind = HS_EVENT_MALLOPT};
     event.time = time_of(reading, u64(reading));
@@ -439,7 +439,7 @@ static int read_mallopt(struct reading *reading)
     return write_event(reading, tid, &event);
 }
 
-static int read_statistics(struct reading *reading)
+static int read_statistics(struct recorder_reading *reading)
 {
     uint32_t node = node_of(reading, u64(reading));
     skip(reading, 16); // when the first and the last were allocated
@@ -450,7 +450,7 @@ static int read_statistics(struct reading *reading)
     return reading->file.failed;
 }
 
-static int skip_removal(struct reading *reading)
+static int skip_removal(struct recorder_reading *reading)
 {
     u64(reading);
     varint(reading);
@@ -466,7 +466,7 @@ static int skip_removal(struct reading *reading)
     return 0;
 }
 
-static int skip_region(struct reading *reading)
+static int skip_region(struct recorder_reading *reading)
 {
     u64(reading);
     varint(reading);
@@ -478,7 +478,7 @@ static int skip_region(struct reading *reading)
     return 0;
 }
 
-static int skip_usage(struct reading *reading)
+static int skip_usage(struct recorder_reading *reading)
 {
     u64(reading);
     varint(reading);
@@ -488,7 +488,7 @@ static int skip_usage(struct reading *reading)
     return 0;
 }
 
-static int skip_new_map(struct reading *reading)
+static int skip_new_map(struct recorder_reading *reading)
 {
     varint(reading);
     u64(reading);
@@ -502,7 +502,7 @@ static int skip_new_map(struct reading *reading)
     return 0;
 }
 
-static int read_event(struct reading *reading, uint32_t tag)
+static int read_event(struct recorder_reading *reading, uint32_t tag)
 {
     switch (tag) {
     case TAG_ALLOC_EX:
@@ -584,7 +584,7 @@ static uint16_t machine_of(const char *arch)
 }
 
 // The command line has NULs between its words.
-static char *take_command(struct reading *reading)
+static char *take_command(struct recorder_reading *reading)
 {
     uint32_t length = u32(reading);
     uint32_t kept = length < TEXT_MAX ? length : TEXT_MAX;
@@ -597,7 +597,7 @@ static char *take_command(struct reading *reading)
     return text;
 }
 
-static int read_header(struct reading *reading, FILE *out)
+static int read_header(struct recorder_reading *reading, FILE *out)
 {
     struct hs_file_header header = {.clock_source = HS_CLOCK_MONOTONIC};
     header.trace_id[0] = u64(reading);
@@ -648,7 +648,7 @@ bool hs_convert__is_recorder(FILE *in)
     return is;
 }
 
-static void free_reading(struct reading *reading)
+static void free_reading(struct recorder_reading *reading)
 {
     hs_trace_file__free(&reading->file);
     hs_recorder_stream__free(&reading->in);
@@ -668,7 +668,7 @@ static void free_reading(struct reading *reading)
 
 int hs_convert__recorder(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
-    struct reading reading = {.path = path};
+    struct recorder_reading reading = {.path = path};
     int result = hs_recorder_stream__start(&reading.in, in);
     if (!result && u32(&reading) != TAG_HEADER)
         result = -EBADMSG;

@@ -24,12 +24,12 @@ void hs_recorder_stream__free(struct hs_recorder_stream *stream)
 
 // ---- LZ4 -----------------------------------------------------------------------------------------------------------
 
-struct block {
+struct recorder_stream_block {
     const uint8_t *at, *end;
 };
 
 // A length of four bits goes on in bytes as long as they are 255.
-static bool take_length(struct block *block, size_t *length)
+static bool take_length(struct recorder_stream_block *block, size_t *length)
 {
     if (*length < 15)
         return true;
@@ -45,7 +45,7 @@ static bool take_length(struct block *block, size_t *length)
 
 size_t hs_lz4_decode(const uint8_t *from, size_t length, uint8_t *to, size_t most)
 {
-    struct block block = {from, from + length};
+    struct recorder_stream_block block = {from, from + length};
     size_t done = 0;
     while (block.at < block.end) {
         uint8_t token = *block.at++;

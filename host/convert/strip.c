@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sums {
+struct strip_sums {
     uint64_t count, size, usable, lifetime;
 };
 
@@ -28,7 +28,7 @@ struct stripping {
     uint64_t last_time;
     uint64_t row; // the next one of the heap
     uint64_t shortest;
-    struct sums *sums; // by stack
+    struct strip_sums *sums; // by stack
     size_t stacks;
     double ticks; // per nanosecond
     bool has_faults;
@@ -200,7 +200,7 @@ static int add_up(void *context, const struct hs_store *store, uint64_t row)
         return 0;
     uint32_t stack = hs_row__stack(with->columns, row);
     uint64_t size = hs_row__size(with->columns, row);
-    struct sums *sums = &with->sums[stack < with->stacks ? stack : 0];
+    struct strip_sums *sums = &with->sums[stack < with->stacks ? stack : 0];
     sums->count++;
     sums->size += size;
     sums->usable += size + hs_row__slack(with->columns, row);
@@ -211,11 +211,11 @@ static int add_up(void *context, const struct hs_store *store, uint64_t row)
 static int write_sums(struct stripping *with, struct hs_strip *strip)
 {
     hs_store__nodes(with->store, &with->stacks);
-    const struct hs_query_control control = {.leaves_columns = true};
+    const struct hs_query_control control = {.drops_pages = true};
     with->sums = calloc(with->stacks + 1, sizeof(*with->sums));
     int result = with->sums ? hs_query__each(with->store, NULL, &control, add_up, with, NULL) : -ENOMEM;
     for (size_t i = 0; !result && i < with->stacks; i++) {
-        const struct sums *sums = &with->sums[i];
+        const struct strip_sums *sums = &with->sums[i];
         strip->left_out += sums->count;
         if (sums->count)
             hs_trace_file__culled(&with->file, (uint32_t)i, sums->count, sums->size, sums->usable,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct module {
+struct addresses_module {
     uint64_t start, end, offset;
     char path[PATH_MAX];      // as the process has it
     char file[PATH_MAX + 64]; // where it is from here
@@ -24,21 +24,21 @@ struct hs_addresses {
     pid_t pid;
     char *maps;
     struct hs_symbols *symbols;
-    struct module **modules; // executable mappings, by start
+    struct addresses_module **modules; // executable mappings, by start
     size_t count;
 };
 
 static int open_file(void *context)
 {
-    const struct module *module = context;
+    const struct addresses_module *module = context;
     int fd = open(module->file, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-static bool add_module(struct hs_addresses *self, const struct module *found)
+static bool add_module(struct hs_addresses *self, const struct addresses_module *found)
 {
-    struct module **more = realloc(self->modules, (self->count + 1) * sizeof(*more));
-    struct module *module = malloc(sizeof(*module));
+    struct addresses_module **more = realloc(self->modules, (self->count + 1) * sizeof(*more));
+    struct addresses_module *module = malloc(sizeof(*module));
     if (more)
         self->modules = more;
     if (!more || !module) {
@@ -55,7 +55,7 @@ static bool add_module(struct hs_addresses *self, const struct module *found)
 static bool parse_maps(struct hs_addresses *self)
 {
     static const char deleted[] = " (deleted)";
-    static struct module module;
+    static struct addresses_module module;
     for (const char *line = self->maps; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         char permissions[8];
         int at = 0;
@@ -112,7 +112,7 @@ const char *hs_addresses__maps(const struct hs_addresses *self)
     return self->maps;
 }
 
-static struct module *find(struct hs_addresses *self, uint64_t address)
+static struct addresses_module *find(struct hs_addresses *self, uint64_t address)
 {
     for (size_t i = 0; i < self->count; i++)
         if (address >= self->modules[i]->start && address < self->modules[i]->end)
@@ -121,7 +121,7 @@ static struct module *find(struct hs_addresses *self, uint64_t address)
 }
 
 // The build id says whether a file of the same name on this machine is the one that the process has.
-static int number_of(struct hs_addresses *self, struct module *module)
+static int number_of(struct hs_addresses *self, struct addresses_module *module)
 {
     if (module->number >= 0)
         return module->number;
@@ -144,7 +144,7 @@ static int number_of(struct hs_addresses *self, struct module *module)
 
 void hs_addresses__print(struct hs_addresses *self, FILE *out, uint64_t address)
 {
-    struct module *module = find(self, address);
+    struct addresses_module *module = find(self, address);
     if (!module)
         return;
     // What is asked for lies in the call already; the session takes one back from a return address.

@@ -15,24 +15,24 @@
 #define SHOWN_FRAMES 6
 #define ROUNDING     1000 // a part of so many
 
-struct change {
+struct compare_change {
     uint64_t before, after; // bytes
     uint64_t blocks_before, blocks_after;
 };
 
-struct text {
+struct compare_text {
     char text[64];
 };
 
 // ---- numbers -------------------------------------------------------------------------------------------------------
 
 // Where hs_dump_view__compare put them.
-static struct change change_of(const struct hs_total *total, enum hs_cost cost)
+static struct compare_change change_of(const struct hs_total *total, enum hs_cost cost)
 {
     if (cost == HS_COST_ALLOCATED)
-        return (struct change){total->temporary_bytes, total->allocated_bytes, total->temporary_count,
-                               total->allocated_count};
-    return (struct change){total->peak_bytes, total->live_bytes, total->peak_count, total->live_count};
+        return (struct compare_change){total->temporary_bytes, total->allocated_bytes, total->temporary_count,
+                                       total->allocated_count};
+    return (struct compare_change){total->peak_bytes, total->live_bytes, total->peak_count, total->live_count};
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -40,17 +40,17 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-static struct text signed_bytes(const struct change *change)
+static struct compare_text signed_bytes(const struct compare_change *change)
 {
-    struct text text;
+    struct compare_text text;
     const char *sign = change->after == change->before ? "" : change->after > change->before ? "+" : "-";
     snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__bytes(distance(change->after, change->before)).text);
     return text;
 }
 
-static struct text signed_blocks(const struct change *change)
+static struct compare_text signed_blocks(const struct compare_change *change)
 {
-    struct text text;
+    struct compare_text text;
     uint64_t blocks = distance(change->blocks_after, change->blocks_before);
     const char *sign = !blocks ? "" : change->blocks_after > change->blocks_before ? "+" : "-";
     snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__blocks(blocks).text);
@@ -59,7 +59,7 @@ static struct text signed_blocks(const struct change *change)
 
 // ---- call sites ----------------------------------------------------------------------------------------------------
 
-struct ranking {
+struct compare_ranking {
     const struct hs_sites *sites;
     enum hs_cost cost;
     bool rounded; // the dumps round differently
@@ -67,10 +67,10 @@ struct ranking {
 
 // Of a site. What rounding alone can make is no change: some formats hold estimates, others whole numbers that have
 // yet to be scaled.
-static struct change change_at(const struct ranking *ranking, size_t index)
+static struct compare_change change_at(const struct compare_ranking *ranking, size_t index)
 {
     const struct hs_site *site = &ranking->sites->site[index];
-    struct change change = change_of(&site->sum, ranking->cost);
+    struct compare_change change = change_of(&site->sum, ranking->cost);
     uint64_t rounding = ranking->rounded ? site->stack_count : 0;
     uint64_t scaled = ranking->rounded ? rounding + change.before / ROUNDING : 0;
     if (distance(change.before, change.after) <= scaled)
@@ -82,16 +82,16 @@ static struct change change_at(const struct ranking *ranking, size_t index)
 
 static bool comes_before(const void *context, uint32_t a, uint32_t b)
 {
-    const struct ranking *ranking = context;
-    struct change first = change_at(ranking, a);
-    struct change second = change_at(ranking, b);
+    const struct compare_ranking *ranking = context;
+    struct compare_change first = change_at(ranking, a);
+    struct compare_change second = change_at(ranking, b);
     uint64_t of_first = distance(first.before, first.after);
     uint64_t of_second = distance(second.before, second.after);
     return of_first != of_second ? of_first > of_second
                                  : ranking->sites->site[a].sum.stack < ranking->sites->site[b].sum.stack;
 }
 
-static bool is_wanted(const struct change *change, bool grown)
+static bool is_wanted(const struct compare_change *change, bool grown)
 {
     if (change->before != change->after)
         return grown == (change->after > change->before);
@@ -99,13 +99,14 @@ static bool is_wanted(const struct change *change, bool grown)
 }
 
 // The sites that grew, or those that shrank. *sum gets all of them.
-static int choose(struct hs_top *top, const struct ranking *ranking, bool grown, unsigned most, struct change *sum)
+static int choose(struct hs_top *top, const struct compare_ranking *ranking, bool grown, unsigned most,
+                  struct compare_change *sum)
 {
-    *sum = (struct change){0};
+    *sum = (struct compare_change){0};
     if (hs_top__start(top, most, ranking->sites->count, comes_before, ranking))
         return -ENOMEM;
     for (size_t i = 0; i < ranking->sites->count; i++) {
-        struct change change = change_at(ranking, i);
+        struct compare_change change = change_at(ranking, i);
         if (!is_wanted(&change, grown))
             continue;
         sum->before += change.before;
@@ -120,11 +121,11 @@ static int choose(struct hs_top *top, const struct ranking *ranking, bool grown,
 
 // ---- text ----------------------------------------------------------------------------------------------------------
 
-static void print_site(FILE *out, const struct ranking *ranking, uint32_t number, unsigned rank)
+static void print_site(FILE *out, const struct compare_ranking *ranking, uint32_t number, unsigned rank)
 {
     const struct hs_style *style = hs_style__for(out);
     const struct hs_site *site = &ranking->sites->site[number];
-    struct change change = change_at(ranking, number);
+    struct compare_change change = change_at(ranking, number);
     fprintf(out, "%s%4u. %s%s ", style->number, rank, signed_bytes(&change).text, style->plain);
     if (change.blocks_before || change.blocks_after)
         fprintf(out, " in %s;", signed_blocks(&change).text);
@@ -135,8 +136,8 @@ static void print_site(FILE *out, const struct ranking *ranking, uint32_t number
 // Both kinds of sites, chosen before anything is written.
 struct chosen {
     struct hs_top top[2]; // that grew, that shrank
-    struct change sum[2];
-    struct ranking ranking;
+    struct compare_change sum[2];
+    struct compare_ranking ranking;
 };
 
 static int choose_both(struct chosen *chosen, const struct hs_dump_view *view, const struct hs_sites *sites,
@@ -153,12 +154,13 @@ static void free_chosen(struct chosen *chosen)
     hs_top__free(&chosen->top[1]);
 }
 
-static struct change whole_change(const struct chosen *chosen)
+static struct compare_change whole_change(const struct chosen *chosen)
 {
-    const struct change *grown = &chosen->sum[0];
-    const struct change *shrunk = &chosen->sum[1];
-    return (struct change){grown->before + shrunk->before, grown->after + shrunk->after,
-                           grown->blocks_before + shrunk->blocks_before, grown->blocks_after + shrunk->blocks_after};
+    const struct compare_change *grown = &chosen->sum[0];
+    const struct compare_change *shrunk = &chosen->sum[1];
+    return (struct compare_change){grown->before + shrunk->before, grown->after + shrunk->after,
+                                   grown->blocks_before + shrunk->blocks_before,
+                                   grown->blocks_after + shrunk->blocks_after};
 }
 
 static void print_sites(FILE *out, const struct chosen *chosen, unsigned which)
@@ -194,7 +196,7 @@ static void print_dump(FILE *out, const char *title, const struct hs_dump *dump,
 static void print_chosen(FILE *out, const struct hs_dump_view *view, const struct chosen *chosen, const char *what)
 {
     const struct hs_style *style = hs_style__for(out);
-    struct change change = whole_change(chosen);
+    struct compare_change change = whole_change(chosen);
     fprintf(out, "%s%-13s%s ", style->heading, "difference", style->plain);
     if (!chosen->top[0].count && !chosen->top[1].count) {
         fputs("none\n", out);
@@ -212,7 +214,7 @@ int hs_compare__text(FILE *out, const struct hs_dump_view *view, const struct hs
     struct hs_sites sites;
     struct chosen chosen;
     const struct hs_totals *totals = &view->subject.totals;
-    struct change sum = change_of(&totals->sum, options->cost);
+    struct compare_change sum = change_of(&totals->sum, options->cost);
     const char *what = options->cost == HS_COST_ALLOCATED ? "allocated" : "in use";
     int result =
         hs_sites__build(&sites, view->subject.symbols, totals, options->full_stacks ? UINT32_MAX : SHOWN_FRAMES);
@@ -231,7 +233,7 @@ int hs_compare__text(FILE *out, const struct hs_dump_view *view, const struct hs
 
 // ---- JSON ----------------------------------------------------------------------------------------------------------
 
-static void write_change(struct hs_json *json, const struct change *change)
+static void write_change(struct hs_json *json, const struct compare_change *change)
 {
     hs_json__number(json, "bytes_before", change->before);
     hs_json__number(json, "bytes_after", change->after);
@@ -239,10 +241,10 @@ static void write_change(struct hs_json *json, const struct change *change)
     hs_json__number(json, "blocks_after", change->blocks_after);
 }
 
-static void write_site(struct hs_json *json, const struct ranking *ranking, uint32_t number)
+static void write_site(struct hs_json *json, const struct compare_ranking *ranking, uint32_t number)
 {
     const struct hs_site *site = &ranking->sites->site[number];
-    struct change change = change_at(ranking, number);
+    struct compare_change change = change_at(ranking, number);
     hs_json__open_object(json, NULL);
     write_change(json, &change);
     hs_json__open_array(json, "frames");
@@ -277,7 +279,7 @@ int hs_compare__json(FILE *out, const struct hs_dump_view *view, const struct hs
     if (result)
         return result;
     result = choose_both(&chosen, view, &sites, options);
-    struct change sum = change_of(&view->subject.totals.sum, options->cost);
+    struct compare_change sum = change_of(&view->subject.totals.sum, options->cost);
     hs_json__start(&json, out, true);
     hs_json__open_object(&json, NULL);
     hs_json__string(&json, "from", view->dumps[0]->name);
@@ -314,10 +316,10 @@ static void print_stack(FILE *out, const struct hs_site *site)
 int hs_compare__collapsed(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
 {
     struct hs_sites sites;
-    struct ranking ranking = {&sites, options->cost, view->dumps[0]->sampling != view->dumps[1]->sampling};
+    struct compare_ranking ranking = {&sites, options->cost, view->dumps[0]->sampling != view->dumps[1]->sampling};
     int result = hs_sites__build(&sites, view->subject.symbols, &view->subject.totals, UINT32_MAX);
     for (size_t i = 0; !result && i < sites.count; i++) {
-        struct change change = change_at(&ranking, i);
+        struct compare_change change = change_at(&ranking, i);
         if (change.before == change.after)
             continue;
         print_stack(out, &sites.site[i]);

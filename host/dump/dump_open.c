@@ -132,12 +132,12 @@ static enum content content_of(const char *text, size_t length)
 
 static int read_text(struct hs_dump_builder *builder, const char *text, size_t length, struct hs_error *error)
 {
-    struct hs_scan scan = {.name = builder->dump->name,
-                           .begin = text,
-                           .at = text + comments(text, length),
-                           .end = text + length,
-                           .builder = builder,
-                           .error = error};
+    struct hs_dump_scan scan = {.name = builder->dump->name,
+                                .begin = text,
+                                .at = text + comments(text, length),
+                                .end = text + length,
+                                .builder = builder,
+                                .error = error};
     enum content content = content_of(text, length);
     int result = 0;
     if (content == CONTENT_COLLAPSED)
@@ -206,7 +206,7 @@ static bool fits(const struct hs_dump_estimate *sum)
 }
 
 // What is added up later, of stacks or of threads, is in none of its numbers more than all of it.
-static bool has_sums(const struct hs_dump *dump)
+static bool is_aggregate(const struct hs_dump *dump)
 {
     struct hs_dump_estimate stacks = hs_dump__sum(dump), threads = {0};
     for (size_t i = 0; i < dump->share_count; i++)
@@ -223,7 +223,7 @@ static int parse(struct hs_dump *dump, const uint8_t *bytes, size_t length, size
     int result = read_contents(&builder, bytes, length, largest, error);
     if (!result && hs_dump_builder__finish(&builder))
         result = hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
-    if (!result && !has_sums(dump))
+    if (!result && !is_aggregate(dump))
         result = hs_error__set(error, EINVAL,
                                "%s: its blocks have 8 EiB or more in all, which no process has: the file is damaged",
                                dump->name);

@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
-struct known {
+struct machine_known {
     const char *name;
     struct hs_dump_machine machine;
 };
@@ -36,11 +36,12 @@ struct known {
         EM_MIPS, 8, HS_BYTE_ORDER_BIG                                                                                  \
     }
 
-static const struct known names[] = {{"x86_64", AMD64}, {"amd64", AMD64}, {"aarch64", AARCH64},   {"arm64", AARCH64},
-                                     {"armeb", ARMEB},  {"arm", ARM},     {"mips64el", MIPS64EL}, {"mips64", MIPS64}};
+static const struct machine_known names[] = {{"x86_64", AMD64},      {"amd64", AMD64},  {"aarch64", AARCH64},
+                                             {"arm64", AARCH64},     {"armeb", ARMEB},  {"arm", ARM},
+                                             {"mips64el", MIPS64EL}, {"mips64", MIPS64}};
 
 // Parts of the paths of loaders and of Debian's folders; a longer name before one that is part of it.
-static const struct known parts[] = {
+static const struct machine_known parts[] = {
     {"x86_64-linux", AMD64},    {"ld-linux-x86-64", AMD64},    {"ld-musl-x86_64", AMD64},
     {"aarch64-linux", AARCH64}, {"ld-linux-aarch64", AARCH64}, {"ld-musl-aarch64", AARCH64},
     {"arm-linux", ARM},         {"ld-linux-armhf", ARM},       {"ld-linux.so.3", ARM},

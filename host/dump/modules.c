@@ -12,7 +12,7 @@
 #define PAGE           4096u
 #define MOST_PARTS     64 // of a file: no real one is mapped in more
 
-struct group { // neighbouring mappings of one file
+struct modules_group { // neighbouring mappings of one file
     size_t first, behind;
     size_t code; // the first one with a location
     bool used;
@@ -25,21 +25,21 @@ struct use {
     uint64_t highest; // address
 };
 
-struct finding {
+struct modules_finding {
     struct hs_dump_modules *modules;
     const struct hs_dump *const *dumps;
     struct hs_strings *strings;
-    struct hs_id_map by_key; // of the first dump
-    struct hs_id_map seen;   // by name: how often the dump at hand had it
-    struct use *used;        // by mapping of the dump at hand
-    uint64_t reached;        // past the modules of the first dump that are where they were
-    struct group *groups;    // by module of the first dump
-    uint64_t next;           // free address for a module of the second dump
+    struct hs_id_map by_key;      // of the first dump
+    struct hs_id_map seen;        // by name: how often the dump at hand had it
+    struct use *used;             // by mapping of the dump at hand
+    uint64_t reached;             // past the modules of the first dump that are where they were
+    struct modules_group *groups; // by module of the first dump
+    uint64_t next;                // free address for a module of the second dump
 };
 
 // What a module is known by. Of those of one name, such as a file that is mapped twice, the first is that of the other
 // dump's first, and so on.
-static const char *key_of(struct finding *finding, const struct hs_dump_mapping *mapping)
+static const char *key_of(struct modules_finding *finding, const struct hs_dump_mapping *mapping)
 {
     char text[160];
     size_t used = 0;
@@ -57,7 +57,7 @@ static const char *key_of(struct finding *finding, const struct hs_dump_mapping 
     return hs_strings__add(finding->strings, text);
 }
 
-static int mark_used(struct finding *finding, const struct hs_dump *dump)
+static int mark_used(struct modules_finding *finding, const struct hs_dump *dump)
 {
     free(finding->used);
     finding->used = calloc(dump->mapping_count + 1, sizeof(*finding->used));
@@ -76,10 +76,10 @@ static int mark_used(struct finding *finding, const struct hs_dump *dump)
 }
 
 // A file that is mapped a second time begins anew with a smaller offset.
-static struct group next_group(const struct finding *finding, const struct hs_dump *dump, size_t first)
+static struct modules_group next_group(const struct modules_finding *finding, const struct hs_dump *dump, size_t first)
 {
     const struct hs_dump_mapping *mapping = dump->mapping;
-    struct group group = {first, first + 1, first, finding->used[first].used};
+    struct modules_group group = {first, first + 1, first, finding->used[first].used};
     bool nameless = !*mapping[first].path;
     for (; !nameless && group.behind < dump->mapping_count && group.behind - first < MOST_PARTS; group.behind++) {
         size_t i = group.behind;
@@ -94,7 +94,8 @@ static struct group next_group(const struct finding *finding, const struct hs_du
 }
 
 // A mapping without an end is taken to go on to the next one; where that is no sense, as far as it is used.
-static uint64_t end_of(const struct finding *finding, const struct hs_dump *dump, const struct group *group)
+static uint64_t end_of(const struct modules_finding *finding, const struct hs_dump *dump,
+                       const struct modules_group *group)
 {
     const struct hs_dump_mapping *last = &dump->mapping[group->behind - 1];
     const uint64_t highest = finding->used[group->behind - 1].highest;
@@ -113,7 +114,8 @@ static bool is_of_file(const struct hs_dump_mapping *mapping)
     return !mapping->start && !mapping->offset && (!mapping->end || mapping->end == UINT64_MAX);
 }
 
-static void add_module(struct finding *finding, const struct hs_dump *dump, const struct group *group, uint64_t shift)
+static void add_module(struct modules_finding *finding, const struct hs_dump *dump, const struct modules_group *group,
+                       uint64_t shift)
 {
     const struct use *use = &finding->used[group->code];
     struct hs_dump_modules *modules = finding->modules;
@@ -136,7 +138,8 @@ static void add_module(struct finding *finding, const struct hs_dump *dump, cons
     modules->count++;
 }
 
-static void shift_group(struct finding *finding, unsigned which, const struct group *group, uint64_t shift)
+static void shift_group(struct modules_finding *finding, unsigned which, const struct modules_group *group,
+                        uint64_t shift)
 {
     const struct hs_dump_mapping *mapping = finding->dumps[which]->mapping;
     for (size_t i = group->first; i < group->behind; i++)
@@ -144,7 +147,7 @@ static void shift_group(struct finding *finding, unsigned which, const struct gr
 }
 
 // Finds an address that nobody uses. False: senseless sizes stay where they are.
-static bool place(struct finding *finding, uint64_t start, uint64_t end, uint64_t *shift)
+static bool place(struct modules_finding *finding, uint64_t start, uint64_t end, uint64_t *shift)
 {
     uint64_t size = end - start;
     if (size >= SECOND_MODULES || finding->next + size + PAGE >= 2 * SECOND_MODULES)
@@ -154,7 +157,7 @@ static bool place(struct finding *finding, uint64_t start, uint64_t end, uint64_
     return true;
 }
 
-static int add_first(struct finding *finding, const struct group *group)
+static int add_first(struct modules_finding *finding, const struct modules_group *group)
 {
     const struct hs_dump *dump = finding->dumps[0];
     const char *key = key_of(finding, &dump->mapping[group->code]);
@@ -177,10 +180,10 @@ static int add_first(struct finding *finding, const struct group *group)
 
 // Parts of a file need not lie as far from each other in memory as in the file: what counts is the part of the first
 // dump's module that holds the same bytes, the one at the same place if there are several.
-static uint64_t shift_of(const struct finding *finding, uint32_t module, const struct hs_dump_mapping *of,
+static uint64_t shift_of(const struct modules_finding *finding, uint32_t module, const struct hs_dump_mapping *of,
                          size_t number)
 {
-    const struct group *group = &finding->groups[module];
+    const struct modules_group *group = &finding->groups[module];
     const struct hs_dump_mapping *mapping = finding->dumps[0]->mapping;
     const uint64_t *shift = finding->modules->shift[0];
     size_t best = group->first + number;
@@ -195,7 +198,7 @@ static uint64_t shift_of(const struct finding *finding, uint32_t module, const s
     return best < group->behind ? shift[best] : finding->modules->module[module].bias;
 }
 
-static int add_second(struct finding *finding, const struct group *group)
+static int add_second(struct modules_finding *finding, const struct modules_group *group)
 {
     const struct hs_dump *dump = finding->dumps[1];
     const char *key = key_of(finding, &dump->mapping[group->code]);
@@ -214,7 +217,7 @@ static int add_second(struct finding *finding, const struct group *group)
     return 0;
 }
 
-static int find_in(struct finding *finding, unsigned which)
+static int find_in(struct modules_finding *finding, unsigned which)
 {
     const struct hs_dump *dump = finding->dumps[which];
     finding->modules->shift[which] = calloc(dump->mapping_count + 1, sizeof(uint64_t));
@@ -223,7 +226,7 @@ static int find_in(struct finding *finding, unsigned which)
     int result = 0;
     hs_id_map__free(&finding->seen);
     for (size_t i = 0; !result && i < dump->mapping_count;) {
-        struct group group = next_group(finding, dump, i);
+        struct modules_group group = next_group(finding, dump, i);
         if (group.used)
             result = which ? add_second(finding, &group) : add_first(finding, &group);
         i = group.behind;
@@ -233,7 +236,7 @@ static int find_in(struct finding *finding, unsigned which)
 
 int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump *const *dumps, unsigned dump_count)
 {
-    struct finding finding = {.modules = modules, .dumps = dumps, .next = SECOND_MODULES};
+    struct modules_finding finding = {.modules = modules, .dumps = dumps, .next = SECOND_MODULES};
     size_t most = dumps[0]->mapping_count + (dump_count > 1 ? dumps[1]->mapping_count : 0);
     *modules = (struct hs_dump_modules){0};
     modules->module = calloc(most + 1, sizeof(*modules->module));

@@ -18,7 +18,7 @@ static bool split(struct hs_line *line, uint64_t *count)
     return true;
 }
 
-static int add_frames(struct hs_scan *scan, const struct hs_line *line)
+static int add_frames(struct hs_dump_scan *scan, const struct hs_line *line)
 {
     for (const char *end = line->end;;) {
         const char *semicolon = memrchr(line->at, ';', (size_t)(end - line->at));
@@ -32,28 +32,28 @@ static int add_frames(struct hs_scan *scan, const struct hs_line *line)
     }
 }
 
-int hs_dump_read__collapsed(struct hs_scan *scan)
+int hs_dump_read__collapsed(struct hs_dump_scan *scan)
 {
     struct hs_line line;
     scan->builder->dump->format = HS_DUMP_COLLAPSED;
-    while (hs_scan__line(scan, &line)) {
+    while (hs_dump_scan__line(scan, &line)) {
         struct hs_dump_counts counts = {0};
         if (line.at == line.end || *line.at == '#')
             continue;
         if (!split(&line, &counts.live_bytes))
-            return hs_scan__wrong(scan, line.at, "a stack should read 'outermost;...;innermost COUNT'");
+            return hs_dump_scan__wrong(scan, line.at, "a stack should read 'outermost;...;innermost COUNT'");
         if (add_frames(scan, &line) || hs_dump_builder__end_context(scan->builder, &counts))
-            return hs_scan__out_of_memory(scan);
+            return hs_dump_scan__out_of_memory(scan);
     }
-    return hs_scan__cut_line(scan) ? hs_scan__out_of_memory(scan) : 0;
+    return hs_dump_scan__cut_line(scan) ? hs_dump_scan__out_of_memory(scan) : 0;
 }
 
 bool hs_dump_recognise__collapsed(const char *text, size_t length)
 {
-    struct hs_scan scan = {.begin = text, .at = text, .end = text + length};
+    struct hs_dump_scan scan = {.begin = text, .at = text, .end = text + length};
     struct hs_line line;
     unsigned lines = 0;
-    while (lines < FIRST_LINES && hs_scan__line(&scan, &line)) {
+    while (lines < FIRST_LINES && hs_dump_scan__line(&scan, &line)) {
         uint64_t count;
         if (line.at == line.end || *line.at == '#')
             continue;

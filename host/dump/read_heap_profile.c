@@ -13,15 +13,15 @@
 // What "heap" and "growth" profiles are sampled with when they do not say.
 #define USUAL_PERIOD (128u << 10)
 
-struct reading {
-    struct hs_scan *scan;
+struct read_heap_profile_reading {
+    struct hs_dump_scan *scan;
     bool of_go;
 };
 
 // "heap_v2/524288", "heap/1048576", "heapprofile", "growthz/1", ...
-static int read_kind(struct reading *reading, struct hs_line *line)
+static int read_kind(struct read_heap_profile_reading *reading, struct hs_line *line)
 {
-    struct hs_scan *scan = reading->scan;
+    struct hs_dump_scan *scan = reading->scan;
     struct hs_dump *dump = scan->builder->dump;
     hs_line__skip_blanks(line);
     if (!hs_line__take(line, "@"))
@@ -31,7 +31,8 @@ static int read_kind(struct reading *reading, struct hs_line *line)
     struct hs_line kind = {line->at, slash ? slash : line->end};
     struct hs_line number = {slash ? slash + 1 : line->end, line->end};
     if (slash && (!hs_line__number(&number, &dump->period) || number.at < number.end))
-        return hs_scan__wrong(scan, line->at, "'@' should be followed by a kind and a period, such as heap_v2/524288");
+        return hs_dump_scan__wrong(scan, line->at,
+                                   "'@' should be followed by a kind and a period, such as heap_v2/524288");
     reading->of_go = (size_t)(kind.end - kind.at) == 4 && hs_line__begins(&kind, "heap");
     bool exact = hs_line__begins(&kind, "heapprofile") || !memmem(kind.at, (size_t)(kind.end - kind.at), "heap", 4);
     bool newer = memmem(kind.at, (size_t)(kind.end - kind.at), "_v2", 3) != NULL;
@@ -43,15 +44,16 @@ static int read_kind(struct reading *reading, struct hs_line *line)
     return 0;
 }
 
-static int read_head(struct reading *reading)
+static int read_head(struct read_heap_profile_reading *reading)
 {
-    struct hs_scan *scan = reading->scan;
+    struct hs_dump_scan *scan = reading->scan;
     struct hs_dump *dump = scan->builder->dump;
     struct hs_line line;
-    if (!hs_scan__line(scan, &line))
-        return hs_scan__wrong(scan, scan->at, "the file ends in its first line");
+    if (!hs_dump_scan__line(scan, &line))
+        return hs_dump_scan__wrong(scan, scan->at, "the file ends in its first line");
     if (!hs_line__take(&line, "heap profile:") || !hs_line__counts(&line, scan->builder, &dump->total))
-        return hs_scan__wrong(scan, line.at, "the first line should read 'heap profile: COUNT: BYTES [COUNT: BYTES]'");
+        return hs_dump_scan__wrong(scan, line.at,
+                                   "the first line should read 'heap profile: COUNT: BYTES [COUNT: BYTES]'");
     dump->has_total = true;
     dump->has_all = dump->total.all_blocks || dump->total.all_bytes;
     return read_kind(reading, &line);
@@ -97,43 +99,43 @@ static int read_comment(struct hs_dump_builder *builder, struct hs_line *line)
     return hs_line__begins(&rest, "0x") ? read_name(builder, *line) : hs_line__fact(line, builder);
 }
 
-static int read_context(const struct reading *reading, struct hs_line *line)
+static int read_context(const struct read_heap_profile_reading *reading, struct hs_line *line)
 {
-    struct hs_scan *scan = reading->scan;
+    struct hs_dump_scan *scan = reading->scan;
     struct hs_dump_counts counts;
     const char *start = line->at;
     bool good = hs_line__counts(line, scan->builder, &counts);
     hs_line__skip_blanks(line);
     if (!good || !hs_line__take(line, "@"))
-        return hs_scan__wrong(scan, start, "a stack should read 'COUNT: BYTES [COUNT: BYTES] @ 0x... 0x...'");
+        return hs_dump_scan__wrong(scan, start, "a stack should read 'COUNT: BYTES [COUNT: BYTES] @ 0x... 0x...'");
     int result = hs_line__stack(line, scan->builder, reading->of_go);
     if (result == -EINVAL)
-        return hs_scan__wrong(scan, start, "'@' should be followed by addresses such as 0x55d0c0ffee");
+        return hs_dump_scan__wrong(scan, start, "'@' should be followed by addresses such as 0x55d0c0ffee");
     if (!result)
         result = hs_dump_builder__end_context(scan->builder, &counts);
-    return result ? hs_scan__out_of_memory(scan) : 0;
+    return result ? hs_dump_scan__out_of_memory(scan) : 0;
 }
 
-int hs_dump_read__heap_profile(struct hs_scan *scan)
+int hs_dump_read__heap_profile(struct hs_dump_scan *scan)
 {
     scan->builder->dump->format = HS_DUMP_HEAP_PROFILE;
     scan->builder->dump->has_blocks = true;
-    struct reading reading = {.scan = scan};
+    struct read_heap_profile_reading reading = {.scan = scan};
     struct hs_line line;
     int result = read_head(&reading);
-    while (!result && hs_scan__line(scan, &line)) {
+    while (!result && hs_dump_scan__line(scan, &line)) {
         if (hs_line__begins(&line, "MAPPED_LIBRARIES:") || hs_line__begins(&line, "--- Memory map:"))
-            return hs_scan__mappings(scan);
+            return hs_dump_scan__mappings(scan);
         if (hs_line__begins(&line, "#"))
-            result = read_comment(scan->builder, &line) ? hs_scan__out_of_memory(scan) : 0;
+            result = read_comment(scan->builder, &line) ? hs_dump_scan__out_of_memory(scan) : 0;
         else if (line.at < line.end)
             result = read_context(&reading, &line);
     }
     bool named = scan->builder->dump->line_count;
     if (!result && !named &&
         hs_dump_builder__warn(scan->builder, "the file has no MAPPED_LIBRARIES: addresses cannot be named"))
-        result = hs_scan__out_of_memory(scan);
-    if (!result && hs_scan__cut_line(scan))
-        result = hs_scan__out_of_memory(scan);
+        result = hs_dump_scan__out_of_memory(scan);
+    if (!result && hs_dump_scan__cut_line(scan))
+        result = hs_dump_scan__out_of_memory(scan);
     return result;
 }

@@ -24,7 +24,7 @@ enum { // fields of Profile
 };
 
 // Two bytes of a file can be one: entries are small, and what nothing names is not kept.
-struct text {
+struct read_pprof_text {
     const char *at;
     uint32_t length;
     bool is_kept; // `at` is the copy, which ends with a NUL
@@ -34,9 +34,9 @@ struct function {
     const char *name, *file;
 };
 
-struct reading {
+struct read_pprof_reading {
     struct hs_dump_builder *builder;
-    struct text *strings;
+    struct read_pprof_text *strings;
     struct function *functions;
     size_t string_count, string_room, function_count, function_room;
     struct hs_id_map function_of, mapping_of, location_of;
@@ -62,16 +62,16 @@ static bool has_room(void **array, size_t count, size_t *room, size_t size)
 }
 
 // "" for a string that is not there.
-static const char *string(struct reading *reading, uint64_t index)
+static const char *string(struct read_pprof_reading *reading, uint64_t index)
 {
     if (index >= reading->string_count)
         return "";
-    struct text *text = &reading->strings[index];
+    struct read_pprof_text *text = &reading->strings[index];
     if (!text->is_kept) {
         const char *kept = hs_dump_builder__string(reading->builder, text->at, strnlen(text->at, text->length));
         if (!kept)
             return "";
-        *text = (struct text){.at = kept, .is_kept = true};
+        *text = (struct read_pprof_text){.at = kept, .is_kept = true};
     }
     return text->at;
 }
@@ -108,7 +108,7 @@ static uint64_t bytes_in(const char *unit)
     return 1;
 }
 
-static void read_type(struct reading *reading, struct hs_proto message)
+static void read_type(struct read_pprof_reading *reading, struct hs_proto message)
 {
     struct hs_dump_counts *counts = &reading->counts;
     const struct {
@@ -128,7 +128,7 @@ static void read_type(struct reading *reading, struct hs_proto message)
     reading->types++;
 }
 
-static int read_mapping(struct reading *reading, struct hs_proto message)
+static int read_mapping(struct read_pprof_reading *reading, struct hs_proto message)
 {
     struct hs_dump_mapping mapping = {.executable = true, .path = ""};
     struct hs_field field;
@@ -164,7 +164,7 @@ static int read_mapping(struct reading *reading, struct hs_proto message)
     return hs_dump_builder__add_mapping(reading->builder, &mapping);
 }
 
-static int read_function(struct reading *reading, struct hs_proto message)
+static int read_function(struct read_pprof_reading *reading, struct hs_proto message)
 {
     void *functions = reading->functions;
     if (!has_room(&functions, reading->function_count, &reading->function_room, sizeof(*reading->functions)) ||
@@ -180,7 +180,7 @@ static int read_function(struct reading *reading, struct hs_proto message)
     return 0;
 }
 
-static int read_line(struct reading *reading, uint32_t location, struct hs_proto message)
+static int read_line(struct read_pprof_reading *reading, uint32_t location, struct hs_proto message)
 {
     uint32_t function = hs_id_map__find(&reading->function_of, number_in(message, 1));
     struct hs_dump_line line = {.line = (uint32_t)number_in(message, 2), .function = ""};
@@ -191,7 +191,7 @@ static int read_line(struct reading *reading, uint32_t location, struct hs_proto
     return hs_dump_builder__add_line(reading->builder, location, &line);
 }
 
-static int read_location(struct reading *reading, struct hs_proto message)
+static int read_location(struct read_pprof_reading *reading, struct hs_proto message)
 {
     struct hs_dump_location location = {.mapping = hs_id_map__find(&reading->mapping_of, number_in(message, 2)),
                                         .address = number_in(message, 3)};
@@ -212,7 +212,7 @@ static int read_location(struct reading *reading, struct hs_proto message)
 
 // ---- samples -------------------------------------------------------------------------------------------------------
 
-static int add_location(struct reading *reading, uint64_t id)
+static int add_location(struct read_pprof_reading *reading, uint64_t id)
 {
     uint32_t location = hs_id_map__find(&reading->location_of, id);
     // A location that is not there still is a frame.
@@ -223,7 +223,7 @@ static int add_location(struct reading *reading, uint64_t id)
     return hs_dump_builder__add_frame(reading->builder, location);
 }
 
-static void add_value(struct reading *reading, unsigned index, uint64_t value)
+static void add_value(struct read_pprof_reading *reading, unsigned index, uint64_t value)
 {
     uint64_t *to = index < MOST_VALUES ? reading->dump_of_value[index] : NULL;
     if (to && (int64_t)value < 0)
@@ -233,7 +233,7 @@ static void add_value(struct reading *reading, unsigned index, uint64_t value)
 }
 
 // Numbers may be packed or not.
-static int read_numbers(struct reading *reading, const struct hs_field *field, unsigned *values)
+static int read_numbers(struct read_pprof_reading *reading, const struct hs_field *field, unsigned *values)
 {
     struct hs_proto packed = field->bytes;
     uint64_t number = field->value;
@@ -251,7 +251,7 @@ static int read_numbers(struct reading *reading, const struct hs_field *field, u
 }
 
 // A label "thread", text or number.
-static int read_label(struct reading *reading, struct hs_proto message, uint32_t *thread)
+static int read_label(struct read_pprof_reading *reading, struct hs_proto message, uint32_t *thread)
 {
     if (strcmp(string(reading, number_in(message, 1)), "thread") != 0)
         return 0;
@@ -272,7 +272,7 @@ static void add_counts(struct hs_dump_counts *to, const struct hs_dump_counts *c
     to->all_bytes += counts->all_bytes;
 }
 
-static int read_sample(struct reading *reading, struct hs_proto message)
+static int read_sample(struct read_pprof_reading *reading, struct hs_proto message)
 {
     struct hs_dump *dump = reading->builder->dump;
     struct hs_field field;
@@ -309,16 +309,16 @@ static void number_threads(struct hs_dump *dump)
         dump->thread[i].uid = *dump->thread[i].name ? i : dump->thread[i].uid;
 }
 
-static int read_comment(struct reading *reading, uint64_t index)
+static int read_comment(struct read_pprof_reading *reading, uint64_t index)
 {
     const char *text = string(reading, index);
     struct hs_line line = {text, text + strlen(text)};
     return hs_line__fact(&line, reading->builder);
 }
 
-typedef int (*part_reader)(struct reading *reading, const struct hs_field *field);
+typedef int (*part_reader)(struct read_pprof_reading *reading, const struct hs_field *field);
 
-static int collect(struct reading *reading, const struct hs_field *field)
+static int collect(struct read_pprof_reading *reading, const struct hs_field *field)
 {
     void *strings = reading->strings;
     if (field->number != PROFILE_STRING || field->wire != HS_WIRE_BYTES)
@@ -327,12 +327,12 @@ static int collect(struct reading *reading, const struct hs_field *field)
     reading->strings = strings;
     size_t length = (size_t)(field->bytes.end - field->bytes.at);
     if (fits)
-        reading->strings[reading->string_count++] = (struct text){
+        reading->strings[reading->string_count++] = (struct read_pprof_text){
             .at = (const char *)field->bytes.at, .length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX};
     return fits ? 0 : -ENOMEM;
 }
 
-static int read_tables(struct reading *reading, const struct hs_field *field)
+static int read_tables(struct read_pprof_reading *reading, const struct hs_field *field)
 {
     switch (field->number) {
     case PROFILE_SAMPLE_TYPE:
@@ -352,17 +352,17 @@ static int read_tables(struct reading *reading, const struct hs_field *field)
     }
 }
 
-static int read_locations(struct reading *reading, const struct hs_field *field)
+static int read_locations(struct read_pprof_reading *reading, const struct hs_field *field)
 {
     return field->number == PROFILE_LOCATION ? read_location(reading, field->bytes) : 0;
 }
 
-static int read_samples(struct reading *reading, const struct hs_field *field)
+static int read_samples(struct read_pprof_reading *reading, const struct hs_field *field)
 {
     return field->number == PROFILE_SAMPLE ? read_sample(reading, field->bytes) : 0;
 }
 
-static int each_part(struct reading *reading, struct hs_proto profile, part_reader read, bool *whole)
+static int each_part(struct read_pprof_reading *reading, struct hs_proto profile, part_reader read, bool *whole)
 {
     struct hs_field field;
     int result = 0;
@@ -373,7 +373,7 @@ static int each_part(struct reading *reading, struct hs_proto profile, part_read
 }
 
 // Without the table of strings the types have no names; two or four values have an usual order.
-static void guess_types(struct reading *reading)
+static void guess_types(struct read_pprof_reading *reading)
 {
     struct hs_dump_counts *counts = &reading->counts;
     uint64_t *const order[] = {&counts->all_blocks, &counts->all_bytes, &counts->live_blocks, &counts->live_bytes};
@@ -385,7 +385,7 @@ static void guess_types(struct reading *reading)
         reading->dump_of_value[i] = order[2 + i];
 }
 
-static bool has_values(const struct reading *reading, const uint64_t *of)
+static bool has_values(const struct read_pprof_reading *reading, const uint64_t *of)
 {
     for (unsigned i = 0; i < MOST_VALUES; i++) {
         if (reading->dump_of_value[i] == of)
@@ -394,7 +394,7 @@ static bool has_values(const struct reading *reading, const uint64_t *of)
     return false;
 }
 
-static int read_all(struct reading *reading, struct hs_proto profile, bool *whole)
+static int read_all(struct read_pprof_reading *reading, struct hs_proto profile, bool *whole)
 {
     int result = each_part(reading, profile, collect, whole);
     if (!result)
@@ -419,7 +419,7 @@ static int read_all(struct reading *reading, struct hs_proto profile, bool *whol
     return result;
 }
 
-static int warn(const struct reading *reading, bool whole)
+static int warn(const struct read_pprof_reading *reading, bool whole)
 {
     int result = 0;
     if (!whole)
@@ -434,7 +434,7 @@ static int warn(const struct reading *reading, bool whole)
 int hs_dump_read__pprof(struct hs_dump_builder *builder, const uint8_t *bytes, size_t length, bool cut,
                         struct hs_error *error)
 {
-    struct reading reading = {.builder = builder};
+    struct read_pprof_reading reading = {.builder = builder};
     bool whole = true;
     builder->dump->format = HS_DUMP_PPROF;
     builder->dump->sampling = HS_SAMPLING_NONE;

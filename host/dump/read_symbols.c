@@ -19,7 +19,7 @@ static const char *last_name(const char *at, const char *end)
 }
 
 // Callers stand before what they call.
-static int add_names(struct hs_scan *scan, uint32_t location, struct hs_line *line)
+static int add_names(struct hs_dump_scan *scan, uint32_t location, struct hs_line *line)
 {
     for (const char *end = line->end; end > line->at;) {
         const char *start = last_name(line->at, end);
@@ -31,12 +31,12 @@ static int add_names(struct hs_scan *scan, uint32_t location, struct hs_line *li
     return 0;
 }
 
-static int read_symbol(struct hs_scan *scan, struct hs_line *line)
+static int read_symbol(struct hs_dump_scan *scan, struct hs_line *line)
 {
     uint64_t address;
     const char *start = line->at;
     if (!hs_line__take(line, "0x") || !hs_line__hex(line, &address) || line->at == line->end || !hs_is_blank(*line->at))
-        return hs_scan__wrong(scan, start, "a symbol should read '0xADDRESS NAME'");
+        return hs_dump_scan__wrong(scan, start, "a symbol should read '0xADDRESS NAME'");
     hs_line__skip_blanks(line);
     uint32_t location = hs_dump_builder__at(scan->builder, address);
     // The first of two lines for one address counts.
@@ -44,24 +44,24 @@ static int read_symbol(struct hs_scan *scan, struct hs_line *line)
     // An address for its own name says nothing.
     if (known || hs_line__begins(line, "0x"))
         return 0;
-    return location == HS_DUMP_NONE || add_names(scan, location, line) ? hs_scan__out_of_memory(scan) : 0;
+    return location == HS_DUMP_NONE || add_names(scan, location, line) ? hs_dump_scan__out_of_memory(scan) : 0;
 }
 
-static int read_setting(struct hs_scan *scan, struct hs_line *line)
+static int read_setting(struct hs_dump_scan *scan, struct hs_line *line)
 {
     if (!hs_line__take(line, "binary="))
         return 0;
     const char *path = hs_dump_builder__string(scan->builder, line->at, (size_t)(line->end - line->at));
     scan->builder->dump->executable = path ? path : "";
-    return path ? 0 : hs_scan__out_of_memory(scan);
+    return path ? 0 : hs_dump_scan__out_of_memory(scan);
 }
 
-int hs_dump_read__symbols(struct hs_scan *scan)
+int hs_dump_read__symbols(struct hs_dump_scan *scan)
 {
     struct hs_line line;
     bool in_table = false;
     int result = 0;
-    while (!result && hs_scan__line(scan, &line)) {
+    while (!result && hs_dump_scan__line(scan, &line)) {
         if (hs_line__begins(&line, "--- heap"))
             return 0;
         if (hs_line__begins(&line, "---"))
@@ -71,5 +71,6 @@ int hs_dump_read__symbols(struct hs_scan *scan)
         else if (in_table)
             result = read_setting(scan, &line);
     }
-    return result ? result : hs_scan__wrong(scan, scan->at, "the file ends before '--- heap': it has no heap profile");
+    return result ? result
+                  : hs_dump_scan__wrong(scan, scan->at, "the file ends before '--- heap': it has no heap profile");
 }

@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct writer {
+struct dump_summary_writer {
     FILE *out;
     const struct hs_style *style;
 };
 
-static void row(const struct writer *to, const char *name, const char *text)
+static void row(const struct dump_summary_writer *to, const char *name, const char *text)
 {
     fprintf(to->out, "%s%-13s%s ", to->style->heading, name, to->style->plain);
     hs_text__print(to->out, text, strlen(text));
     putc('\n', to->out);
 }
 
-__attribute__((format(printf, 3, 4))) static void row_of(const struct writer *to, const char *name, const char *format,
-                                                         ...)
+__attribute__((format(printf, 3, 4))) static void row_of(const struct dump_summary_writer *to, const char *name,
+                                                         const char *format, ...)
 {
     char text[1024];
     va_list list;
@@ -67,7 +67,7 @@ static bool is_known(const char *key)
     return false;
 }
 
-static void write_fact(const struct writer *to, const struct hs_dump_fact *fact)
+static void write_fact(const struct dump_summary_writer *to, const struct hs_dump_fact *fact)
 {
     char *end;
     uint64_t bytes = strtoull(fact->value, &end, 10);
@@ -77,7 +77,7 @@ static void write_fact(const struct writer *to, const struct hs_dump_fact *fact)
         row(to, fact->key, fact->value);
 }
 
-static void write_numbers(const struct writer *to, const struct hs_subject *subject)
+static void write_numbers(const struct dump_summary_writer *to, const struct hs_subject *subject)
 {
     const struct hs_dump *dump = subject->context;
     const struct hs_total *sum = &subject->totals.sum;
@@ -100,7 +100,7 @@ static void write_numbers(const struct writer *to, const struct hs_subject *subj
 
 static void write_summary(FILE *out, const struct hs_subject *subject)
 {
-    struct writer to = {out, hs_style__for(out)};
+    struct dump_summary_writer to = {out, hs_style__for(out)};
     const struct hs_dump *dump = subject->context;
     const struct hs_summary *summary = hs_store__summary(subject->store);
     char text[400];

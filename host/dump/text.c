@@ -12,7 +12,7 @@ const signed char hs_hex_digits[256] = {NO, NO, NO, 0,       1,  2,       3,  4,
 
 // ---- messages ------------------------------------------------------------------------------------------------------
 
-static unsigned long long line_number(const struct hs_scan *scan, const char *at)
+static unsigned long long line_number(const struct hs_dump_scan *scan, const char *at)
 {
     unsigned long long number = scan->lines_before + 1;
     for (const char *from = scan->begin; from < at; from++)
@@ -20,7 +20,7 @@ static unsigned long long line_number(const struct hs_scan *scan, const char *at
     return number;
 }
 
-int hs_scan__wrong(struct hs_scan *scan, const char *at, const char *format, ...)
+int hs_dump_scan__wrong(struct hs_dump_scan *scan, const char *at, const char *format, ...)
 {
     char text[256];
     va_list list;
@@ -30,12 +30,12 @@ int hs_scan__wrong(struct hs_scan *scan, const char *at, const char *format, ...
     return hs_error__set(scan->error, EINVAL, "%s:%llu: %s", scan->name, line_number(scan, at), text);
 }
 
-int hs_scan__out_of_memory(struct hs_scan *scan)
+int hs_dump_scan__out_of_memory(struct hs_dump_scan *scan)
 {
     return hs_error__set(scan->error, ENOMEM, "%s: out of memory", scan->name);
 }
 
-int hs_scan__cut_line(struct hs_scan *scan)
+int hs_dump_scan__cut_line(struct hs_dump_scan *scan)
 {
     if (scan->at >= scan->end)
         return 0;
@@ -150,19 +150,19 @@ static bool is_wanted(const struct hs_line *line, const struct hs_dump_mapping *
     return mapping->start < mapping->end && (file || code_without_file);
 }
 
-int hs_scan__mappings(struct hs_scan *scan)
+int hs_dump_scan__mappings(struct hs_dump_scan *scan)
 {
     struct hs_line line;
-    while (hs_scan__line(scan, &line)) {
+    while (hs_dump_scan__line(scan, &line)) {
         struct hs_dump_mapping mapping;
         if (hs_line__begins(&line, "#") && hs_line__fact(&line, scan->builder))
-            return hs_scan__out_of_memory(scan);
+            return hs_dump_scan__out_of_memory(scan);
         if (line.at == line.end || hs_line__begins(&line, "#") || !parse_mapping(&line, &mapping) ||
             !is_wanted(&line, &mapping))
             continue;
         mapping.path = hs_dump_builder__string(scan->builder, line.at, path_length(&line));
         if (!mapping.path || hs_dump_builder__add_mapping(scan->builder, &mapping))
-            return hs_scan__out_of_memory(scan);
+            return hs_dump_scan__out_of_memory(scan);
     }
-    return hs_scan__cut_line(scan) ? hs_scan__out_of_memory(scan) : 0;
+    return hs_dump_scan__cut_line(scan) ? hs_dump_scan__out_of_memory(scan) : 0;
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-struct hs_scan {
+struct hs_dump_scan {
     const char *name; // of the file, for messages
     const char *begin, *at, *end;
     uint64_t lines_before; // of `begin` in its file
@@ -26,8 +26,8 @@ static inline bool hs_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-// False at the end. A last line without a line feed is not complete and is left out: hs_scan__cut_line says so.
-static inline bool hs_scan__line(struct hs_scan *scan, struct hs_line *line)
+// False at the end. A last line without a line feed is not complete and is left out: hs_dump_scan__cut_line says so.
+static inline bool hs_dump_scan__line(struct hs_dump_scan *scan, struct hs_line *line)
 {
     const char *feed = scan->at < scan->end ? memchr(scan->at, '\n', (size_t)(scan->end - scan->at)) : NULL;
     if (!feed)
@@ -98,11 +98,12 @@ static inline bool hs_line__hex(struct hs_line *line, uint64_t *number)
 bool hs_line__counts(struct hs_line *line, struct hs_dump_builder *builder, struct hs_dump_counts *counts);
 
 // -EINVAL with "NAME:LINE: ..." for the line that holds `at`.
-__attribute__((format(printf, 3, 4))) int hs_scan__wrong(struct hs_scan *scan, const char *at, const char *format, ...);
-int hs_scan__out_of_memory(struct hs_scan *scan);
+__attribute__((format(printf, 3, 4))) int hs_dump_scan__wrong(struct hs_dump_scan *scan, const char *at,
+                                                              const char *format, ...);
+int hs_dump_scan__out_of_memory(struct hs_dump_scan *scan);
 
 // Warns when the text ends without a line feed.
-int hs_scan__cut_line(struct hs_scan *scan);
+int hs_dump_scan__cut_line(struct hs_dump_scan *scan);
 
 // " 0x.. 0x..": the frames of a stack. All but the innermost are return addresses, and that one may be. Returns 0,
 // -ENOMEM or -EINVAL, both without a message.
@@ -112,15 +113,15 @@ int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder, bool i
 int hs_line__fact(struct hs_line *line, struct hs_dump_builder *builder);
 
 // What follows MAPPED_LIBRARIES, to the end.
-int hs_scan__mappings(struct hs_scan *scan);
+int hs_dump_scan__mappings(struct hs_dump_scan *scan);
 
 // ---- one reader per format ------------------------------------------------------------------------------------------
 // Each returns 0 or a negative errno with a message.
 
-int hs_dump_read__heap_v2(struct hs_scan *scan);
-int hs_dump_read__heap_profile(struct hs_scan *scan);
-int hs_dump_read__symbols(struct hs_scan *scan); // up to and with "--- heap"
-int hs_dump_read__collapsed(struct hs_scan *scan);
+int hs_dump_read__heap_v2(struct hs_dump_scan *scan);
+int hs_dump_read__heap_profile(struct hs_dump_scan *scan);
+int hs_dump_read__symbols(struct hs_dump_scan *scan); // up to and with "--- heap"
+int hs_dump_read__collapsed(struct hs_dump_scan *scan);
 int hs_dump_read__pprof(struct hs_dump_builder *builder, const uint8_t *bytes, size_t length, bool cut,
                         struct hs_error *error);
 

@@ -7,37 +7,37 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct sums {
+struct totals_sums {
     uint32_t stack;
     struct hs_dump_estimate of[2]; // by dump
 };
 
-struct adding {
-    struct sums *sums;
+struct totals_adding {
+    struct totals_sums *sums;
     size_t count;
     uint32_t *place; // by node, + 1
     struct hs_dump_estimate whole[2];
 };
 
-static int start(struct adding *adding, const struct hs_dump_view *view)
+static int start(struct totals_adding *adding, const struct hs_dump_view *view)
 {
     size_t nodes = 0;
     size_t contexts = 0;
     hs_store__nodes(view->store, &nodes);
     for (unsigned which = 0; which < view->dump_count; which++)
         contexts += view->dumps[which]->context_count;
-    *adding = (struct adding){.sums = calloc(contexts + 1, sizeof(struct sums)),
-                              .place = calloc(nodes + 1, sizeof(uint32_t))};
+    *adding = (struct totals_adding){.sums = calloc(contexts + 1, sizeof(struct totals_sums)),
+                                     .place = calloc(nodes + 1, sizeof(uint32_t))};
     return adding->sums && adding->place ? 0 : -ENOMEM;
 }
 
-static void finish(struct adding *adding)
+static void finish(struct totals_adding *adding)
 {
     free(adding->sums);
     free(adding->place);
 }
 
-static void add_counts(struct adding *adding, const struct hs_dump_view *view, unsigned which, size_t context,
+static void add_counts(struct totals_adding *adding, const struct hs_dump_view *view, unsigned which, size_t context,
                        const struct hs_dump_counts *counts)
 {
     uint32_t node = view->nodes[which][context];
@@ -111,7 +111,7 @@ static int compare_stacks(const void *left, const void *right)
     return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-static int make_totals(struct hs_dump_view *view, const struct adding *adding, bool compared)
+static int make_totals(struct hs_dump_view *view, const struct totals_adding *adding, bool compared)
 {
     const struct hs_dump *first = view->dumps[0];
     const struct hs_dump *last = view->dumps[view->dump_count - 1];
@@ -135,7 +135,7 @@ static int make_totals(struct hs_dump_view *view, const struct adding *adding, b
     return 0;
 }
 
-static void add_dump(struct adding *adding, const struct hs_dump_view *view, unsigned which,
+static void add_dump(struct totals_adding *adding, const struct hs_dump_view *view, unsigned which,
                      const struct hs_dump_choice *choice)
 {
     const struct hs_dump *dump = view->dumps[which];
@@ -154,7 +154,7 @@ static void add_dump(struct adding *adding, const struct hs_dump_view *view, uns
 
 int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice)
 {
-    struct adding adding;
+    struct totals_adding adding;
     int result = start(&adding, view);
     if (!result) {
         add_dump(&adding, view, 0, choice);
@@ -166,7 +166,7 @@ int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice 
 
 int hs_dump_view__compare(struct hs_dump_view *view)
 {
-    struct adding adding;
+    struct totals_adding adding;
     int result = start(&adding, view);
     if (!result) {
         add_dump(&adding, view, 0, NULL);

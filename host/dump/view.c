@@ -98,12 +98,12 @@ static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint
     return node;
 }
 
-struct path {
+struct view_path {
     uint32_t *location; // innermost first
     size_t count, room;
 };
 
-static int read_path(struct path *path, const struct hs_dump *dump, const struct hs_dump_context *context)
+static int read_path(struct view_path *path, const struct hs_dump *dump, const struct hs_dump_context *context)
 {
     struct hs_dump_walk walk = hs_dump__walk(dump, context);
     uint32_t location;
@@ -116,7 +116,8 @@ static int read_path(struct path *path, const struct hs_dump *dump, const struct
     return 0;
 }
 
-static int add_context(struct tree *tree, struct hs_dump_view *view, unsigned which, size_t context, struct path *path)
+static int add_context(struct tree *tree, struct hs_dump_view *view, unsigned which, size_t context,
+                       struct view_path *path)
 {
     const struct hs_dump *dump = view->dumps[which];
     uint32_t node = 0;
@@ -132,7 +133,7 @@ static int add_context(struct tree *tree, struct hs_dump_view *view, unsigned wh
 static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which)
 {
     const struct hs_dump *dump = view->dumps[which];
-    struct path path = {0};
+    struct view_path path = {0};
     view->nodes[which] = calloc(dump->context_count + 1, sizeof(uint32_t));
     int result = view->nodes[which] ? 0 : -ENOMEM;
     for (size_t i = 0; !result && i < dump->context_count; i++)

@@ -45,7 +45,7 @@ static const struct {
 // Bytes that are compressed at once.
 #define PART (64u << 10)
 
-struct writing {
+struct write_pprof_writing {
     FILE *out;
     const struct hs_dump *dump;
     z_stream stream;
@@ -62,7 +62,7 @@ struct writing {
 
 // ---- compression ---------------------------------------------------------------------------------------------------
 
-static void pack(struct writing *writing, struct hs_buffer *part, int flush)
+static void pack(struct write_pprof_writing *writing, struct hs_buffer *part, int flush)
 {
     uint8_t bytes[PART];
     z_stream *stream = &writing->stream;
@@ -85,7 +85,7 @@ static void pack(struct writing *writing, struct hs_buffer *part, int flush)
     part->count = 0;
 }
 
-static void end_message(struct writing *writing, uint32_t field, struct hs_buffer *message)
+static void end_message(struct write_pprof_writing *writing, uint32_t field, struct hs_buffer *message)
 {
     hs_buffer__put_message(&writing->profile, field, message);
     if (writing->profile.count >= PART)
@@ -107,7 +107,7 @@ static char *sound(const char *text, size_t length)
     return copy;
 }
 
-static uint64_t string(struct writing *writing, const char *text)
+static uint64_t string(struct write_pprof_writing *writing, const char *text)
 {
     const char *kept = hs_strings__add(writing->strings, text);
     uint32_t known = hs_id_map__find(&writing->string_of, (uintptr_t)kept);
@@ -122,7 +122,7 @@ static uint64_t string(struct writing *writing, const char *text)
     return writing->string_count++;
 }
 
-static void put_type(struct writing *writing, uint32_t field, const char *type, const char *unit)
+static void put_type(struct write_pprof_writing *writing, uint32_t field, const char *type, const char *unit)
 {
     struct hs_buffer *message = &writing->scratch[0];
     hs_buffer__put_field(message, 1, string(writing, type));
@@ -144,7 +144,7 @@ static unsigned end_of_values(const struct hs_dump *dump)
     return end;
 }
 
-static void put_sample(struct writing *writing, const struct hs_dump_context *context)
+static void put_sample(struct write_pprof_writing *writing, const struct hs_dump_context *context)
 {
     const struct hs_dump *dump = writing->dump;
     struct hs_dump_estimate estimate = hs_dump__estimate(dump, &context->counts);
@@ -165,7 +165,7 @@ static void put_sample(struct writing *writing, const struct hs_dump_context *co
 }
 
 // Only what a location lies in. Readers look for names themselves where a mapping says that it has none.
-static void put_mapping(struct writing *writing, uint32_t index, bool named)
+static void put_mapping(struct write_pprof_writing *writing, uint32_t index, bool named)
 {
     const struct hs_dump_mapping *mapping = &writing->dump->mapping[index];
     struct hs_buffer *message = &writing->scratch[0];
@@ -183,7 +183,7 @@ static void put_mapping(struct writing *writing, uint32_t index, bool named)
     end_message(writing, 3, message);
 }
 
-static uint64_t function(struct writing *writing, const struct hs_dump_line *line)
+static uint64_t function(struct write_pprof_writing *writing, const struct hs_dump_line *line)
 {
     uint64_t name = string(writing, line->function);
     uint64_t file = string(writing, line->file ? line->file : "");
@@ -202,7 +202,7 @@ static uint64_t function(struct writing *writing, const struct hs_dump_line *lin
     return known + 1;
 }
 
-static void put_location(struct writing *writing, uint32_t index)
+static void put_location(struct write_pprof_writing *writing, uint32_t index)
 {
     const struct hs_dump_location *location = &writing->dump->location[index];
     struct hs_buffer *message = &writing->scratch[0];
@@ -222,7 +222,7 @@ static void put_location(struct writing *writing, uint32_t index)
     end_message(writing, 4, message);
 }
 
-static void put_tables(struct writing *writing)
+static void put_tables(struct write_pprof_writing *writing)
 {
     enum { MAPPED = 1, NAMED = 2 };
     const struct hs_dump *dump = writing->dump;
@@ -242,7 +242,7 @@ static void put_tables(struct writing *writing)
     free(marks);
 }
 
-static void put_comments(struct writing *writing)
+static void put_comments(struct write_pprof_writing *writing)
 {
     char text[4096];
     for (size_t i = 0; i < writing->dump->fact_count; i++) {
@@ -251,14 +251,14 @@ static void put_comments(struct writing *writing)
     }
 }
 
-static void put_types(struct writing *writing)
+static void put_types(struct write_pprof_writing *writing)
 {
     const struct value_type *value = value_types[writing->dump->events].value;
     for (unsigned i = first_value(writing->dump); i < end_of_values(writing->dump); i++)
         put_type(writing, 1, value[i].type, value[i].unit);
 }
 
-static void put_profile(struct writing *writing)
+static void put_profile(struct write_pprof_writing *writing)
 {
     const struct hs_dump *dump = writing->dump;
     string(writing, "");
@@ -280,7 +280,7 @@ static void put_profile(struct writing *writing)
                          string(writing, dump->lacks_live ? "alloc_space" : value_types[dump->events].shown_first));
 }
 
-static int write_packed(struct writing *writing)
+static int write_packed(struct write_pprof_writing *writing)
 {
     if (deflateInit2(&writing->stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return -ENOMEM;
@@ -293,7 +293,7 @@ static int write_packed(struct writing *writing)
 
 int hs_dump_write__pprof(FILE *out, const struct hs_dump *dump)
 {
-    struct writing writing = {.out = out, .dump = dump};
+    struct write_pprof_writing writing = {.out = out, .dump = dump};
     writing.strings = hs_strings__create();
     writing.used = calloc(dump->location_count + 1, 1);
     int result = writing.strings && writing.used ? write_packed(&writing) : -ENOMEM;

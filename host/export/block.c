@@ -11,18 +11,18 @@ static const char *const kinds[] = {
     [HS_KIND_REALLOC] = "realloc", [HS_KIND_POOL] = "pool",     [HS_KIND_MMAP] = "mmap",
     [HS_KIND_MREMAP] = "mremap",   [HS_KIND_BRK] = "brk"};
 
-struct walk {
+struct block_walk {
     const struct hs_subject *subject;
     const struct hs_frame **site_of; // by stack
     size_t stacks;
     struct hs_touching *touching; // when it is asked for
-    hs_block_visitor visit;
+    hs_export_block_visitor visit;
     void *context;
 };
 
 // ---- where it was --------------------------------------------------------------------------------------------------
 
-static const struct hs_frame *site_of(struct walk *walk, uint32_t stack)
+static const struct hs_frame *site_of(struct block_walk *walk, uint32_t stack)
 {
     static const struct hs_frame no_stack = {.function = "[no stack]", .module = ""};
     if (!stack || stack >= walk->stacks)
@@ -41,19 +41,19 @@ static const struct hs_frame *site_of(struct walk *walk, uint32_t stack)
 
 static int visit_row(void *context, const struct hs_store *store, uint64_t row)
 {
-    struct walk *walk = context;
+    struct block_walk *walk = context;
     const struct hs_columns *columns = hs_store__columns(store);
     const struct hs_thread *thread = hs_store__thread(store, hs_row__stream(columns, row));
     uint8_t kind = hs_row__kind(columns, row);
-    struct hs_block block = {.time = hs_row__time(columns, row),
-                             .free_time = hs_row__free_time(columns, row),
-                             .address = hs_row__address(columns, row),
-                             .size = hs_row__size(columns, row),
-                             .tid = thread ? thread->tid : 0,
-                             .thread = thread ? thread->name : "",
-                             .kind = kind < HS_KIND_COUNT ? kinds[kind] : "",
-                             .temporary = hs_row__flags(columns, row) & HS_ROW_TEMPORARY,
-                             .stack = hs_row__stack(columns, row)};
+    struct hs_export_block block = {.time = hs_row__time(columns, row),
+                                    .free_time = hs_row__free_time(columns, row),
+                                    .address = hs_row__address(columns, row),
+                                    .size = hs_row__size(columns, row),
+                                    .tid = thread ? thread->tid : 0,
+                                    .thread = thread ? thread->name : "",
+                                    .kind = kind < HS_KIND_COUNT ? kinds[kind] : "",
+                                    .temporary = hs_row__flags(columns, row) & HS_ROW_TEMPORARY,
+                                    .stack = hs_row__stack(columns, row)};
     block.usable = block.size + hs_row__slack(columns, row);
     uint64_t end = block.free_time == HS_NEVER ? hs_store__summary(store)->end_time : block.free_time;
     block.lifetime = end > block.time ? end - block.time : 0;
@@ -62,7 +62,7 @@ static int visit_row(void *context, const struct hs_store *store, uint64_t row)
     return walk->visit(walk->context, &block);
 }
 
-static int visit_rows(struct walk *walk, const struct hs_query_control *control)
+static int visit_rows(struct block_walk *walk, const struct hs_query_control *control)
 {
     const struct hs_subject *subject = walk->subject;
     bool asks_touched = hs_events__are_touched(subject->events);
@@ -77,22 +77,23 @@ static int visit_rows(struct walk *walk, const struct hs_query_control *control)
 
 // ---- samples -------------------------------------------------------------------------------------------------------
 
-static int visit_sample(struct walk *walk, const struct hs_sample_threads *threads, const struct hs_sample *sample)
+static int visit_sample(struct block_walk *walk, const struct hs_sample_threads *threads,
+                        const struct hs_sample *sample)
 {
     const struct hs_thread *thread = hs_sample_threads__find(threads, sample->tid, sample->time);
-    const struct hs_block block = {.time = sample->time,
-                                   .free_time = HS_NEVER,
-                                   .address = sample->address,
-                                   .weight = sample->weight,
-                                   .tid = sample->tid,
-                                   .thread = thread ? thread->name : "",
-                                   .kind = "",
-                                   .stack = sample->stack,
-                                   .site = site_of(walk, sample->stack)};
+    const struct hs_export_block block = {.time = sample->time,
+                                          .free_time = HS_NEVER,
+                                          .address = sample->address,
+                                          .weight = sample->weight,
+                                          .tid = sample->tid,
+                                          .thread = thread ? thread->name : "",
+                                          .kind = "",
+                                          .stack = sample->stack,
+                                          .site = site_of(walk, sample->stack)};
     return walk->visit(walk->context, &block);
 }
 
-static int visit_samples(struct walk *walk)
+static int visit_samples(struct block_walk *walk)
 {
     const struct hs_subject *subject = walk->subject;
     struct hs_sample_threads threads;
@@ -108,10 +109,10 @@ static int visit_samples(struct walk *walk)
     return result;
 }
 
-int hs_blocks__each(const struct hs_subject *subject, const struct hs_query_control *control, hs_block_visitor visit,
-                    void *context)
+int hs_export_blocks__each(const struct hs_subject *subject, const struct hs_query_control *control,
+                           hs_export_block_visitor visit, void *context)
 {
-    struct walk walk = {.subject = subject, .visit = visit, .context = context};
+    struct block_walk walk = {.subject = subject, .visit = visit, .context = context};
     hs_store__nodes(subject->store, &walk.stacks);
     walk.site_of = calloc(walk.stacks + 1, sizeof(*walk.site_of));
     if (!walk.site_of)
@@ -124,9 +125,9 @@ int hs_blocks__each(const struct hs_subject *subject, const struct hs_query_cont
 // ---- columns -------------------------------------------------------------------------------------------------------
 
 #define ENTRY(id, name, type, events) [HS_COLUMN_##id] = {name, HS_COLUMN_OF_##type, events},
-const struct hs_column_kind hs_columns_of_blocks[HS_COLUMN_COUNT] = {HS_BLOCK_COLUMNS(ENTRY)};
+const struct hs_export_column_kind hs_columns_of_blocks[HS_COLUMN_COUNT] = {HS_BLOCK_COLUMNS(ENTRY)};
 
-uint64_t hs_block__number(const struct hs_block *block, enum hs_column column)
+uint64_t hs_export_block__number(const struct hs_export_block *block, enum hs_export_column column)
 {
     switch (column) {
     case HS_COLUMN_TIME:
@@ -160,7 +161,7 @@ uint64_t hs_block__number(const struct hs_block *block, enum hs_column column)
     }
 }
 
-const char *hs_block__text(const struct hs_block *block, enum hs_column column)
+const char *hs_export_block__text(const struct hs_export_block *block, enum hs_export_column column)
 {
     switch (column) {
     case HS_COLUMN_KIND:

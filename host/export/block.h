@@ -6,7 +6,7 @@
 
 #include "host/report/report.h"
 
-struct hs_block {
+struct hs_export_block {
     uint64_t time, free_time; // HS_NEVER: still there
     uint64_t lifetime;        // until the end where it was not freed
     uint64_t address, size, usable, touched;
@@ -21,13 +21,13 @@ struct hs_block {
 
 // Calls `visit` for everything that the subject's events and its filter ask for, in the order of time. A value other
 // than 0 stops and is returned.
-typedef int (*hs_block_visitor)(void *context, const struct hs_block *block);
-int hs_blocks__each(const struct hs_subject *subject, const struct hs_query_control *control, hs_block_visitor visit,
-                    void *context);
+typedef int (*hs_export_block_visitor)(void *context, const struct hs_export_block *block);
+int hs_export_blocks__each(const struct hs_subject *subject, const struct hs_query_control *control,
+                           hs_export_block_visitor visit, void *context);
 
 // ---- columns -------------------------------------------------------------------------------------------------------
 
-enum hs_column_type {
+enum hs_export_column_type {
     HS_COLUMN_OF_NUMBER,       // 64 bits
     HS_COLUMN_OF_NUMBER_OR_NO, // the same; HS_NEVER: there is none
     HS_COLUMN_OF_ADDRESS,      // 64 bits
@@ -65,25 +65,26 @@ enum hs_column_type {
     X(LINE, "line", SMALL_NUMBER, HS_COLUMNS_OF_ALL)                                                                   \
     X(MODULE, "module", TEXT, HS_COLUMNS_OF_ALL)
 
-enum hs_column {
+enum hs_export_column {
 #define HS_COLUMN_ID(id, ...) HS_COLUMN_##id,
     HS_BLOCK_COLUMNS(HS_COLUMN_ID)
 #undef HS_COLUMN_ID
         HS_COLUMN_COUNT
 };
 
-struct hs_column_kind {
+struct hs_export_column_kind {
     const char *name;
-    enum hs_column_type type;
+    enum hs_export_column_type type;
     unsigned events; // bit per enum hs_events
 };
-extern const struct hs_column_kind hs_columns_of_blocks[HS_COLUMN_COUNT];
+extern const struct hs_export_column_kind hs_columns_of_blocks[HS_COLUMN_COUNT];
 
-static inline bool hs_column__is_of(enum hs_column column, enum hs_events events)
+static inline bool hs_export_column__is_of(enum hs_export_column column, enum hs_events events)
 {
     return hs_columns_of_blocks[column].events >> events & 1;
 }
-uint64_t hs_block__number(const struct hs_block *block, enum hs_column column);  // of all but texts
-const char *hs_block__text(const struct hs_block *block, enum hs_column column); // of texts; never NULL
+uint64_t hs_export_block__number(const struct hs_export_block *block, enum hs_export_column column); // of all but texts
+const char *hs_export_block__text(const struct hs_export_block *block,
+                                  enum hs_export_column column); // of texts; never NULL
 
 #endif

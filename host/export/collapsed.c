@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct folding {
+struct collapsed_folding {
     FILE *out;
     bool blocks;
     char *path; // of the node at hand
@@ -20,7 +20,7 @@ struct folding {
     bool failed;
 };
 
-static bool reserve(struct folding *folding, size_t length, unsigned depth)
+static bool reserve(struct collapsed_folding *folding, size_t length, unsigned depth)
 {
     if (length > folding->capacity) {
         char *path = realloc(folding->path, length * 2);
@@ -60,7 +60,7 @@ static size_t append_name(char *to, const char *name)
 
 static bool fold(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
 {
-    struct folding *folding = context;
+    struct collapsed_folding *folding = context;
     const char *function = tree->node[index].frame->function;
     size_t start = depth ? folding->ends[depth - 1] : 0;
     if (folding->failed || !reserve(folding, start + strlen(function) + 2, depth)) {
@@ -87,7 +87,7 @@ int hs_export__collapsed(FILE *out, const struct hs_subject *subject, const stru
     int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
     if (result)
         return result;
-    struct folding folding = {.out = out, .blocks = options->blocks};
+    struct collapsed_folding folding = {.out = out, .blocks = options->blocks};
     hs_call_tree__walk(&tree, fold, &folding);
     free(folding.path);
     free(folding.ends);

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct writing {
+struct csv_writing {
     FILE *out;
     enum hs_events events;
 };
@@ -42,15 +42,15 @@ static void write_number(FILE *out, uint64_t number)
     fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), out);
 }
 
-static void write_value(FILE *out, const struct hs_block *block, enum hs_column column)
+static void write_value(FILE *out, const struct hs_export_block *block, enum hs_export_column column)
 {
-    uint64_t number = hs_block__number(block, column);
+    uint64_t number = hs_export_block__number(block, column);
     switch (hs_columns_of_blocks[column].type) {
     case HS_COLUMN_OF_TEXT:
         if (column == HS_COLUMN_KIND) // a word of ours
-            fputs_unlocked(hs_block__text(block, column), out);
+            fputs_unlocked(hs_export_block__text(block, column), out);
         else
-            write_text(out, hs_block__text(block, column));
+            write_text(out, hs_export_block__text(block, column));
         break;
     case HS_COLUMN_OF_ADDRESS:
         fprintf(out, "0x%" PRIx64, number);
@@ -65,15 +65,15 @@ static void write_value(FILE *out, const struct hs_block *block, enum hs_column 
     }
 }
 
-static int write_block(void *context, const struct hs_block *block)
+static int write_block(void *context, const struct hs_export_block *block)
 {
-    const struct writing *writing = context;
+    const struct csv_writing *writing = context;
     for (int column = 0; column < HS_COLUMN_COUNT; column++) {
-        if (!hs_column__is_of((enum hs_column)column, writing->events))
+        if (!hs_export_column__is_of((enum hs_export_column)column, writing->events))
             continue;
         if (column)
             putc_unlocked(',', writing->out);
-        write_value(writing->out, block, (enum hs_column)column);
+        write_value(writing->out, block, (enum hs_export_column)column);
     }
     putc_unlocked('\n', writing->out);
     return 0;
@@ -81,11 +81,11 @@ static int write_block(void *context, const struct hs_block *block)
 
 int hs_export__csv(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {out, subject->events};
+    struct csv_writing writing = {out, subject->events};
     for (int column = 0; column < HS_COLUMN_COUNT; column++) {
-        if (hs_column__is_of((enum hs_column)column, subject->events))
+        if (hs_export_column__is_of((enum hs_export_column)column, subject->events))
             fprintf(out, "%s%s", column ? "," : "", hs_columns_of_blocks[column].name);
     }
     putc('\n', out);
-    return hs_blocks__each(subject, options->control, write_block, &writing);
+    return hs_export_blocks__each(subject, options->control, write_block, &writing);
 }

@@ -18,21 +18,22 @@
 enum { COLUMN_TIME, COLUMN_WEIGHT, COLUMN_STACK, COLUMN_ADDRESS, COLUMN_THREAD, COLUMNS };
 static const char *const column_names[COLUMNS] = {"time", "weight", "stack", "memoryAddress", "threadId"};
 
-struct texts {
+struct firefox_texts {
     const char **text;
     size_t count, room;
     struct hs_id_map known; // by address
     bool failed;
 };
 
-struct writing {
+struct firefox_writing {
     struct hs_json json;
     const struct hs_subject *subject;
     const struct hs_columns *columns;
     struct hs_stack_table table;
-    struct texts texts, sources, resources; // sources and resources are numbers of texts, kept as their addresses
-    uint32_t *function;                     // by frame
-    uint32_t *frame_of;                     // by function: the first frame of it
+    struct firefox_texts texts, sources,
+        resources;      // sources and resources are numbers of texts, kept as their addresses
+    uint32_t *function; // by frame
+    uint32_t *frame_of; // by function: the first frame of it
     size_t functions;
     uint32_t *stack_of; // by node: number in the stack table + 1
     FILE *column[COLUMNS];
@@ -48,7 +49,7 @@ struct writing {
 
 // ---- texts ---------------------------------------------------------------------------------------------------------
 
-static uint32_t text_number(struct texts *texts, const char *text)
+static uint32_t text_number(struct firefox_texts *texts, const char *text)
 {
     uint32_t known = hs_id_map__find(&texts->known, (uintptr_t)text);
     if (known != UINT32_MAX)
@@ -67,7 +68,7 @@ static uint32_t text_number(struct texts *texts, const char *text)
     return (uint32_t)texts->count++;
 }
 
-static void free_texts(struct texts *texts)
+static void free_texts(struct firefox_texts *texts)
 {
     free((void *)(uintptr_t)texts->text);
     hs_id_map__free(&texts->known);
@@ -76,7 +77,7 @@ static void free_texts(struct texts *texts)
 // ---- tables --------------------------------------------------------------------------------------------------------
 
 // The viewer joins frames of one function, whatever their lines are.
-static int make_functions(struct writing *writing)
+static int make_functions(struct firefox_writing *writing)
 {
     struct hs_id_map known = {0};
     int result = 0;
@@ -100,9 +101,9 @@ static int make_functions(struct writing *writing)
     return result;
 }
 
-typedef void (*put_value)(struct writing *writing, size_t i);
+typedef void (*put_value)(struct firefox_writing *writing, size_t i);
 
-static void put_column(struct writing *writing, const char *name, size_t count, put_value put)
+static void put_column(struct firefox_writing *writing, const char *name, size_t count, put_value put)
 {
     hs_json__open_array(&writing->json, name);
     for (size_t i = 0; i < count; i++)
@@ -110,41 +111,41 @@ static void put_column(struct writing *writing, const char *name, size_t count, 
     hs_json__close_array(&writing->json);
 }
 
-static void put_null(struct writing *writing, size_t i)
+static void put_null(struct firefox_writing *writing, size_t i)
 {
     (void)i;
     hs_json__null(&writing->json, NULL);
 }
 
-static void put_zero(struct writing *writing, size_t i)
+static void put_zero(struct firefox_writing *writing, size_t i)
 {
     (void)i;
     hs_json__number(&writing->json, NULL, 0);
 }
 
-static void put_minus_one(struct writing *writing, size_t i)
+static void put_minus_one(struct firefox_writing *writing, size_t i)
 {
     (void)i;
     hs_json__signed(&writing->json, NULL, -1);
 }
 
-static void put_false(struct writing *writing, size_t i)
+static void put_false(struct firefox_writing *writing, size_t i)
 {
     (void)i;
     hs_json__boolean(&writing->json, NULL, false);
 }
 
-static void put_function(struct writing *writing, size_t i)
+static void put_function(struct firefox_writing *writing, size_t i)
 {
     hs_json__number(&writing->json, NULL, writing->function[i]);
 }
 
-static void put_inlined(struct writing *writing, size_t i)
+static void put_inlined(struct firefox_writing *writing, size_t i)
 {
     hs_json__number(&writing->json, NULL, writing->table.frame[i]->inlined);
 }
 
-static void put_line(struct writing *writing, size_t i)
+static void put_line(struct firefox_writing *writing, size_t i)
 {
     if (writing->table.frame[i]->line)
         hs_json__number(&writing->json, NULL, writing->table.frame[i]->line);
@@ -152,13 +153,13 @@ static void put_line(struct writing *writing, size_t i)
         hs_json__null(&writing->json, NULL);
 }
 
-static void put_function_name(struct writing *writing, size_t i)
+static void put_function_name(struct firefox_writing *writing, size_t i)
 {
     const struct hs_frame *frame = writing->table.frame[writing->frame_of[i]];
     hs_json__number(&writing->json, NULL, text_number(&writing->texts, frame->function));
 }
 
-static void put_function_source(struct writing *writing, size_t i)
+static void put_function_source(struct firefox_writing *writing, size_t i)
 {
     const struct hs_frame *frame = writing->table.frame[writing->frame_of[i]];
     if (frame->file)
@@ -167,7 +168,7 @@ static void put_function_source(struct writing *writing, size_t i)
         hs_json__null(&writing->json, NULL);
 }
 
-static void put_function_resource(struct writing *writing, size_t i)
+static void put_function_resource(struct firefox_writing *writing, size_t i)
 {
     const struct hs_frame *frame = writing->table.frame[writing->frame_of[i]];
     if (*frame->module)
@@ -176,31 +177,31 @@ static void put_function_resource(struct writing *writing, size_t i)
         hs_json__signed(&writing->json, NULL, -1);
 }
 
-static void put_resource_name(struct writing *writing, size_t i)
+static void put_resource_name(struct firefox_writing *writing, size_t i)
 {
     const char *slash = strrchr(writing->resources.text[i], '/');
     const char *name = slash ? slash + 1 : writing->resources.text[i];
     hs_json__number(&writing->json, NULL, text_number(&writing->texts, name));
 }
 
-static void put_resource_type(struct writing *writing, size_t i)
+static void put_resource_type(struct firefox_writing *writing, size_t i)
 {
     (void)i;
     hs_json__number(&writing->json, NULL, 1); // a library
 }
 
-static void put_source_name(struct writing *writing, size_t i)
+static void put_source_name(struct firefox_writing *writing, size_t i)
 {
     hs_json__number(&writing->json, NULL, text_number(&writing->texts, writing->sources.text[i]));
 }
 
-static void open_table(struct writing *writing, const char *name, size_t length)
+static void open_table(struct firefox_writing *writing, const char *name, size_t length)
 {
     hs_json__open_object(&writing->json, name);
     hs_json__number(&writing->json, "length", length);
 }
 
-static void write_frames(struct writing *writing)
+static void write_frames(struct firefox_writing *writing)
 {
     size_t count = writing->table.frame_count;
     open_table(writing, "frameTable", count);
@@ -216,7 +217,7 @@ static void write_frames(struct writing *writing)
     hs_json__close_object(&writing->json);
 }
 
-static void write_functions(struct writing *writing)
+static void write_functions(struct firefox_writing *writing)
 {
     size_t count = writing->functions;
     open_table(writing, "funcTable", count);
@@ -242,7 +243,7 @@ static void write_functions(struct writing *writing)
     hs_json__close_object(&writing->json);
 }
 
-static void write_no_symbols(struct writing *writing)
+static void write_no_symbols(struct firefox_writing *writing)
 {
     static const char *const columns[] = {"libIndex", "address", "name", "functionSize"};
     open_table(writing, "nativeSymbols", 0);
@@ -269,7 +270,7 @@ static void add_stack(struct stack_columns *to, uint32_t frame, uint32_t prefix)
     to->count++;
 }
 
-static void mark_nodes(struct writing *writing)
+static void mark_nodes(struct firefox_writing *writing)
 {
     const struct hs_totals *totals = &writing->subject->totals;
     for (size_t i = 0; i < totals->count; i++) {
@@ -280,7 +281,7 @@ static void mark_nodes(struct writing *writing)
     }
 }
 
-static void add_node(struct writing *writing, struct stack_columns *to, uint32_t node)
+static void add_node(struct firefox_writing *writing, struct stack_columns *to, uint32_t node)
 {
     uint32_t count;
     const uint32_t *frame = hs_stack_table__node(&writing->table, node, &count);
@@ -294,7 +295,7 @@ static void add_node(struct writing *writing, struct stack_columns *to, uint32_t
 }
 
 // Copies a temporary file into the array that is written next, and closes it.
-static void put_file(struct writing *writing, const char *name, FILE *file)
+static void put_file(struct firefox_writing *writing, const char *name, FILE *file)
 {
     char buffer[65536];
     size_t got;
@@ -305,7 +306,7 @@ static void put_file(struct writing *writing, const char *name, FILE *file)
     hs_json__close_array(&writing->json);
 }
 
-static int write_stacks(struct writing *writing)
+static int write_stacks(struct firefox_writing *writing)
 {
     struct stack_columns to = {tmpfile(), tmpfile(), 0};
     writing->stack_of = calloc(writing->table.node_count + 1, sizeof(*writing->stack_of));
@@ -329,7 +330,7 @@ static int write_stacks(struct writing *writing)
     return result;
 }
 
-static int write_shared(struct writing *writing)
+static int write_shared(struct firefox_writing *writing)
 {
     hs_json__open_object(&writing->json, "shared");
     int result = write_stacks(writing);
@@ -355,7 +356,7 @@ static void put_time(FILE *out, const char *separator, uint64_t ns)
 
 static int add_event(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
-    struct writing *writing = context;
+    struct firefox_writing *writing = context;
     uint64_t size = writing->touching ? hs_touching__bytes(writing->touching, event->row)
                                       : hs_row__size(writing->columns, event->row);
     if (writing->touching && !size)
@@ -383,7 +384,7 @@ static int add_event(void *context, const struct hs_store *store, struct hs_row_
     return 0;
 }
 
-static int write_allocations(struct writing *writing, const struct hs_query_control *control)
+static int write_allocations(struct firefox_writing *writing, const struct hs_query_control *control)
 {
     int result = 0;
     for (int i = 0; i < COLUMNS; i++) {
@@ -408,7 +409,7 @@ static int write_allocations(struct writing *writing, const struct hs_query_cont
     return result;
 }
 
-static void write_empty_table(struct writing *writing, const char *name, const char *const *columns)
+static void write_empty_table(struct firefox_writing *writing, const char *name, const char *const *columns)
 {
     open_table(writing, name, 0);
     for (; *columns; columns++)
@@ -416,7 +417,7 @@ static void write_empty_table(struct writing *writing, const char *name, const c
     hs_json__close_object(&writing->json);
 }
 
-static void open_thread(struct writing *writing, uint32_t tid, const char *name, bool is_main)
+static void open_thread(struct firefox_writing *writing, uint32_t tid, const char *name, bool is_main)
 {
     struct hs_json *json = &writing->json;
     char pid[16];
@@ -436,7 +437,7 @@ static void open_thread(struct writing *writing, uint32_t tid, const char *name,
     hs_json__number(json, "tid", tid);
 }
 
-static void close_thread(struct writing *writing)
+static void close_thread(struct firefox_writing *writing)
 {
     static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
     write_empty_table(writing, "markers", markers);
@@ -444,7 +445,7 @@ static void close_thread(struct writing *writing)
 
 #define MAIN_THREAD "GeckoMain" // the one that is shown first
 
-static int write_thread_of_blocks(struct writing *writing, const struct hs_query_control *control)
+static int write_thread_of_blocks(struct firefox_writing *writing, const struct hs_query_control *control)
 {
     struct hs_json *json = &writing->json;
     open_thread(writing, hs_store__summary(writing->subject->store)->pid, MAIN_THREAD, true);
@@ -475,7 +476,7 @@ static int compare_by_thread(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int collect_samples(struct writing *writing)
+static int collect_samples(struct firefox_writing *writing)
 {
     const struct hs_subject *subject = writing->subject;
     int result = hs_query__samples(subject->store, subject->events, subject->filter, &writing->samples, NULL);
@@ -488,7 +489,7 @@ static int collect_samples(struct writing *writing)
     return 0;
 }
 
-static void put_sample_stack(struct writing *writing, const struct hs_sample *sample)
+static void put_sample_stack(struct firefox_writing *writing, const struct hs_sample *sample)
 {
     uint32_t number = sample->stack < writing->table.node_count ? writing->stack_of[sample->stack] : 0;
     if (number)
@@ -497,13 +498,13 @@ static void put_sample_stack(struct writing *writing, const struct hs_sample *sa
         hs_json__null(&writing->json, NULL);
 }
 
-static void put_sample_time(struct writing *writing, const struct hs_sample *sample)
+static void put_sample_time(struct firefox_writing *writing, const struct hs_sample *sample)
 {
     hs_json__real(&writing->json, NULL, (double)sample->time / 1e6);
 }
 
 // Milliseconds, or page faults.
-static void put_sample_weight(struct writing *writing, const struct hs_sample *sample)
+static void put_sample_weight(struct firefox_writing *writing, const struct hs_sample *sample)
 {
     if (hs_events__are_times(writing->subject->events))
         hs_json__real(&writing->json, NULL, (double)sample->weight / 1e6);
@@ -511,13 +512,13 @@ static void put_sample_weight(struct writing *writing, const struct hs_sample *s
         hs_json__number(&writing->json, NULL, sample->weight);
 }
 
-static void put_sample_cpu(struct writing *writing, const struct hs_sample *sample)
+static void put_sample_cpu(struct firefox_writing *writing, const struct hs_sample *sample)
 {
     hs_json__number(&writing->json, NULL, sample->weight);
 }
 
-static void put_samples(struct writing *writing, const char *name, size_t first, size_t end,
-                        void (*put)(struct writing *writing, const struct hs_sample *sample))
+static void put_samples(struct firefox_writing *writing, const char *name, size_t first, size_t end,
+                        void (*put)(struct firefox_writing *writing, const struct hs_sample *sample))
 {
     hs_json__open_array(&writing->json, name);
     for (size_t i = first; i < end; i++)
@@ -525,7 +526,7 @@ static void put_samples(struct writing *writing, const char *name, size_t first,
     hs_json__close_array(&writing->json);
 }
 
-static void write_thread_of_samples(struct writing *writing, size_t first, size_t end)
+static void write_thread_of_samples(struct firefox_writing *writing, size_t first, size_t end)
 {
     struct hs_json *json = &writing->json;
     const struct hs_sample *last = writing->samples.sample[end - 1];
@@ -547,7 +548,7 @@ static void write_thread_of_samples(struct writing *writing, size_t first, size_
     hs_json__close_object(json);
 }
 
-static int write_threads(struct writing *writing, const struct hs_query_control *control)
+static int write_threads(struct firefox_writing *writing, const struct hs_query_control *control)
 {
     size_t first = 0;
     if (!hs_events__are_samples(writing->subject->events))
@@ -564,7 +565,7 @@ static int write_threads(struct writing *writing, const struct hs_query_control 
 // ---- over time -----------------------------------------------------------------------------------------------------
 
 // Beside samples: what the filter asks for of the heap.
-static int count_heap(struct writing *writing, const struct hs_query_control *control)
+static int count_heap(struct firefox_writing *writing, const struct hs_query_control *control)
 {
     struct hs_timeline timeline;
     const struct hs_subject *subject = writing->subject;
@@ -583,7 +584,7 @@ static int count_heap(struct writing *writing, const struct hs_query_control *co
     return 0;
 }
 
-static void write_counter(struct writing *writing)
+static void write_counter(struct firefox_writing *writing)
 {
     struct hs_json *json = &writing->json;
     char pid[16];
@@ -613,7 +614,7 @@ static void write_counter(struct writing *writing)
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-static void write_meta(struct writing *writing)
+static void write_meta(struct firefox_writing *writing)
 {
     struct hs_json *json = &writing->json;
     uint64_t start = hs_store__realtime_ns(writing->subject->store, 0);
@@ -651,7 +652,7 @@ static void write_meta(struct writing *writing)
     hs_json__close_object(json);
 }
 
-static int write_profile(struct writing *writing, const struct hs_export_options *options)
+static int write_profile(struct firefox_writing *writing, const struct hs_export_options *options)
 {
     struct hs_json *json = &writing->json;
     hs_json__open_object(json, NULL);
@@ -672,7 +673,7 @@ static int write_profile(struct writing *writing, const struct hs_export_options
 
 int hs_export__firefox(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing *writing = calloc(1, sizeof(*writing));
+    struct firefox_writing *writing = calloc(1, sizeof(*writing));
     if (!writing)
         return -ENOMEM;
     writing->subject = subject;

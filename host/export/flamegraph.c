@@ -22,7 +22,7 @@
 #define DEEPEST       4000
 #define LETTER_PIXELS 7
 
-struct drawing {
+struct flamegraph_drawing {
     FILE *out;
     const struct hs_subject *subject;
     const struct hs_export_options *options;
@@ -79,7 +79,7 @@ static void write_xml_text(FILE *out, const char *text)
     write_xml(out, text, strlen(text));
 }
 
-static uint64_t value_of(const struct drawing *drawing, const struct hs_tree_node *node)
+static uint64_t value_of(const struct flamegraph_drawing *drawing, const struct hs_tree_node *node)
 {
     return drawing->options->blocks ? node->blocks : node->bytes;
 }
@@ -113,7 +113,7 @@ static void write_colour(FILE *out, const char *function, enum hs_origin origin)
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-static void write_title(const struct drawing *drawing, const char *name, const struct hs_tree_node *node)
+static void write_title(const struct flamegraph_drawing *drawing, const char *name, const struct hs_tree_node *node)
 {
     FILE *out = drawing->out;
     fputs("<title>", out);
@@ -128,7 +128,8 @@ static void write_title(const struct drawing *drawing, const char *name, const s
             hs_subject__events(drawing->subject)->count(node->blocks).text);
 }
 
-static void write_label(const struct drawing *drawing, const char *name, double x, double width, unsigned row)
+static void write_label(const struct flamegraph_drawing *drawing, const char *name, double x, double width,
+                        unsigned row)
 {
     size_t length = strlen(name);
     double room = (width / 100 * PICTURE_WIDTH - 6) / LETTER_PIXELS;
@@ -143,8 +144,8 @@ static void write_label(const struct drawing *drawing, const char *name, double 
     fputs("</text>", drawing->out);
 }
 
-static void write_box(const struct drawing *drawing, const struct hs_tree_node *node, const char *name, uint64_t left,
-                      unsigned row, enum hs_origin origin)
+static void write_box(const struct flamegraph_drawing *drawing, const struct hs_tree_node *node, const char *name,
+                      uint64_t left, unsigned row, enum hs_origin origin)
 {
     FILE *out = drawing->out;
     double x = 100.0 * (double)left / (double)drawing->whole;
@@ -163,7 +164,7 @@ static void write_box(const struct drawing *drawing, const struct hs_tree_node *
 
 static bool draw_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
 {
-    struct drawing *drawing = context;
+    struct flamegraph_drawing *drawing = context;
     const struct hs_tree_node *node = &tree->node[index];
     uint64_t value = value_of(drawing, node);
     uint64_t left = drawing->left[depth];
@@ -204,7 +205,7 @@ static void write_style(FILE *out)
           out);
 }
 
-static void write_heading(const struct drawing *drawing, const struct hs_call_tree *tree)
+static void write_heading(const struct flamegraph_drawing *drawing, const struct hs_call_tree *tree)
 {
     FILE *out = drawing->out;
     const char *program = base_name(drawing->executable);
@@ -252,7 +253,7 @@ static void write_legend(FILE *out)
     fputs("</g>\n", out);
 }
 
-static void write_page(struct drawing *drawing, const struct hs_call_tree *tree)
+static void write_page(struct flamegraph_drawing *drawing, const struct hs_call_tree *tree)
 {
     FILE *out = drawing->out;
     fprintf(out,
@@ -277,13 +278,13 @@ int hs_export__flamegraph(FILE *out, const struct hs_subject *subject, const str
     int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
     if (result)
         return result;
-    struct drawing drawing = {.out = out,
-                              .subject = subject,
-                              .options = options,
-                              .executable = hs_program_name(subject->store),
-                              .whole = options->blocks ? tree.node[0].blocks : tree.node[0].bytes,
-                              .left = calloc(DEEPEST + 1, sizeof(uint64_t)),
-                              .measuring = true};
+    struct flamegraph_drawing drawing = {.out = out,
+                                         .subject = subject,
+                                         .options = options,
+                                         .executable = hs_program_name(subject->store),
+                                         .whole = options->blocks ? tree.node[0].blocks : tree.node[0].bytes,
+                                         .left = calloc(DEEPEST + 1, sizeof(uint64_t)),
+                                         .measuring = true};
     drawing.least = (uint64_t)((double)drawing.whole * LEAST_PIXELS / PICTURE_WIDTH);
     if (!drawing.whole)
         drawing.whole = 1;

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-struct writing {
+struct heapprofile_writing {
     FILE *out;
     const struct hs_subject *subject;
     bool blocks;
@@ -25,7 +25,8 @@ static void write_string(FILE *out, const char *text)
     hs_json__string(&json, NULL, text);
 }
 
-static void open_node(const struct writing *writing, uint32_t id, const char *function, const char *url, uint64_t self)
+static void open_node(const struct heapprofile_writing *writing, uint32_t id, const char *function, const char *url,
+                      uint64_t self)
 {
     fprintf(writing->out, "{\"id\":%" PRIu32 ",\"callFrame\":{\"functionName\":", id + 1);
     write_string(writing->out, function);
@@ -34,7 +35,7 @@ static void open_node(const struct writing *writing, uint32_t id, const char *fu
     fprintf(writing->out, ",\"lineNumber\":-1,\"columnNumber\":-1},\"selfSize\":%" PRIu64 ",\"children\":[", self);
 }
 
-static uint64_t self_of(const struct writing *writing, const struct hs_call_tree *tree, uint32_t index)
+static uint64_t self_of(const struct heapprofile_writing *writing, const struct hs_call_tree *tree, uint32_t index)
 {
     const struct hs_tree_self self = hs_call_tree__self(tree, index);
     return writing->blocks ? self.blocks : self.bytes;
@@ -42,7 +43,7 @@ static uint64_t self_of(const struct writing *writing, const struct hs_call_tree
 
 static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
 {
-    struct writing *writing = context;
+    struct heapprofile_writing *writing = context;
     const struct hs_frame *frame = tree->node[index].frame;
     depth++;
     while (writing->depth >= depth) {
@@ -58,7 +59,7 @@ static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t 
     return true;
 }
 
-static void write_samples(const struct writing *writing, const struct hs_call_tree *tree)
+static void write_samples(const struct heapprofile_writing *writing, const struct hs_call_tree *tree)
 {
     const char *separator = "";
     fputs(",\"samples\":[", writing->out);
@@ -79,7 +80,7 @@ int hs_export__heapprofile(FILE *out, const struct hs_subject *subject, const st
     int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
     if (result)
         return result;
-    struct writing writing = {.out = out, .subject = subject, .blocks = options->blocks, .first = true};
+    struct heapprofile_writing writing = {.out = out, .subject = subject, .blocks = options->blocks, .first = true};
     fputs("{\"head\":", out);
     open_node(&writing, 0, "(root)", "", 0);
     hs_call_tree__walk(&tree, write_node, &writing);

@@ -14,13 +14,13 @@
 #define KINDS_MAX ((size_t)8 << 20) // pairs of size and stack that are remembered
 
 // Kinds are found by size and stack; a forgotten kind is written again.
-struct kind {
+struct export_heaptrack_kind {
     uint64_t size;
     uint32_t trace;
     uint32_t index; // 0: free
 };
 
-struct writing {
+struct heaptrack_writing {
     FILE *out;
     const struct hs_columns *columns;
     struct hs_trace_symbols *symbols;
@@ -30,7 +30,7 @@ struct writing {
     uint32_t *trace; // by node
     uint32_t trace_count;
     uint32_t unknown; // trace of rows without a stack
-    struct kind *kind;
+    struct export_heaptrack_kind *kind;
     size_t slots, kinds;
     uint32_t next_kind;
     uint64_t time_ms;
@@ -51,7 +51,7 @@ static void put_hex(FILE *out, char before, uint64_t value)
 // ---- tables --------------------------------------------------------------------------------------------------------
 
 // The texts of frames live as long as the session, so that an address is a text. A line ends where the text does.
-static int string_of(struct writing *writing, const char *text, uint32_t *index)
+static int string_of(struct heaptrack_writing *writing, const char *text, uint32_t *index)
 {
     *index = 0;
     if (!text || !*text)
@@ -72,13 +72,13 @@ static int string_of(struct writing *writing, const char *text, uint32_t *index)
     return hs_id_map__set(&writing->strings, (uintptr_t)text, *index);
 }
 
-struct texts {
+struct heaptrack_texts {
     uint32_t function, file;
 };
 
-static int write_pointer(struct writing *writing, const struct hs_frames *frames)
+static int write_pointer(struct heaptrack_writing *writing, const struct hs_frames *frames)
 {
-    struct texts *texts = calloc(frames->count, sizeof(*texts));
+    struct heaptrack_texts *texts = calloc(frames->count, sizeof(*texts));
     uint32_t module;
     int result = texts ? string_of(writing, frames->frame[frames->count - 1].module, &module) : -ENOMEM;
     for (uint32_t i = 0; !result && i < frames->count; i++) {
@@ -105,7 +105,8 @@ static int write_pointer(struct writing *writing, const struct hs_frames *frames
 }
 
 // The pointers have the numbers of the trace nodes.
-static int write_node(struct writing *writing, const struct hs_frames *frames, uint32_t parent, uint32_t *trace)
+static int write_node(struct heaptrack_writing *writing, const struct hs_frames *frames, uint32_t parent,
+                      uint32_t *trace)
 {
     int result = write_pointer(writing, frames);
     *trace = ++writing->trace_count;
@@ -116,7 +117,7 @@ static int write_node(struct writing *writing, const struct hs_frames *frames, u
     return result;
 }
 
-static void mark_nodes(struct writing *writing, const struct hs_subject *subject)
+static void mark_nodes(struct heaptrack_writing *writing, const struct hs_subject *subject)
 {
     for (size_t i = 0; i < subject->totals.count; i++) {
         uint32_t node = subject->totals.total[i].stack;
@@ -127,7 +128,7 @@ static void mark_nodes(struct writing *writing, const struct hs_subject *subject
 }
 
 // Callers have smaller numbers than what they call.
-static int write_nodes(struct writing *writing)
+static int write_nodes(struct heaptrack_writing *writing)
 {
     static const struct hs_frame no_stack = {.function = "[no stack]", .module = ""};
     static const struct hs_frames unknown = {&no_stack, 1};
@@ -144,7 +145,7 @@ static int write_nodes(struct writing *writing)
 
 // ---- kinds of allocations ------------------------------------------------------------------------------------------
 
-static struct kind *slot_of(const struct writing *writing, uint64_t size, uint32_t trace)
+static struct export_heaptrack_kind *slot_of(const struct heaptrack_writing *writing, uint64_t size, uint32_t trace)
 {
     uint64_t hash = (size * 0x9e3779b97f4a7c15u ^ trace) * 0xbf58476d1ce4e5b9u;
     size_t i = (size_t)(hash >> 24) & (writing->slots - 1);
@@ -153,9 +154,9 @@ static struct kind *slot_of(const struct writing *writing, uint64_t size, uint32
     return &writing->kind[i];
 }
 
-static int grow_kinds(struct writing *writing)
+static int grow_kinds(struct heaptrack_writing *writing)
 {
-    struct kind *old = writing->kind;
+    struct export_heaptrack_kind *old = writing->kind;
     size_t slots = writing->slots;
     writing->slots = slots ? 2 * slots : 1024;
     writing->kind = calloc(writing->slots, sizeof(*writing->kind));
@@ -172,7 +173,7 @@ static int grow_kinds(struct writing *writing)
     return 0;
 }
 
-static void write_kind(struct writing *writing, uint64_t size, uint32_t trace)
+static void write_kind(struct heaptrack_writing *writing, uint64_t size, uint32_t trace)
 {
     putc_unlocked('a', writing->out);
     put_hex(writing->out, ' ', size);
@@ -181,7 +182,7 @@ static void write_kind(struct writing *writing, uint64_t size, uint32_t trace)
     writing->next_kind++;
 }
 
-static int kind_of(struct writing *writing, uint64_t size, uint32_t trace, uint32_t *index)
+static int kind_of(struct heaptrack_writing *writing, uint64_t size, uint32_t trace, uint32_t *index)
 {
     if (writing->kinds == KINDS_MAX) {
         memset(writing->kind, 0, writing->slots * sizeof(*writing->kind));
@@ -189,9 +190,9 @@ static int kind_of(struct writing *writing, uint64_t size, uint32_t trace, uint3
     }
     if (writing->kinds * 2 >= writing->slots && grow_kinds(writing))
         return -ENOMEM;
-    struct kind *kind = slot_of(writing, size, trace);
+    struct export_heaptrack_kind *kind = slot_of(writing, size, trace);
     if (!kind->index) {
-        *kind = (struct kind){size, trace, writing->next_kind};
+        *kind = (struct export_heaptrack_kind){size, trace, writing->next_kind};
         writing->kinds++;
         write_kind(writing, size, trace);
     }
@@ -201,7 +202,7 @@ static int kind_of(struct writing *writing, uint64_t size, uint32_t trace, uint3
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-static void write_time(struct writing *writing, uint64_t ns)
+static void write_time(struct heaptrack_writing *writing, uint64_t ns)
 {
     if (ns / 1000000 == writing->time_ms)
         return;
@@ -213,7 +214,7 @@ static void write_time(struct writing *writing, uint64_t ns)
 
 static int write_event(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
-    struct writing *writing = context;
+    struct heaptrack_writing *writing = context;
     (void)store;
     int result = 0;
     write_time(writing, event->time);
@@ -239,7 +240,8 @@ static void write_head(FILE *out, const struct hs_subject *subject)
 
 int hs_export__heaptrack(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {.out = out, .columns = hs_store__columns(subject->store), .symbols = subject->symbols};
+    struct heaptrack_writing writing = {
+        .out = out, .columns = hs_store__columns(subject->store), .symbols = subject->symbols};
     hs_store__nodes(subject->store, &writing.node_count);
     writing.trace = calloc(writing.node_count + 1, sizeof(*writing.trace));
     int result = writing.trace ? 0 : -ENOMEM;

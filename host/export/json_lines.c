@@ -39,19 +39,19 @@ static void write_stack(FILE *out, struct hs_trace_symbols *symbols, uint32_t st
     hs_json__close_object(&json);
 }
 
-struct writing {
+struct json_lines_writing {
     FILE *out;
     enum hs_events events;
 };
 
-static void write_value(struct hs_json *json, const struct hs_block *block, enum hs_column column)
+static void write_value(struct hs_json *json, const struct hs_export_block *block, enum hs_export_column column)
 {
-    const struct hs_column_kind *kind = &hs_columns_of_blocks[column];
-    uint64_t number = hs_block__number(block, column);
+    const struct hs_export_column_kind *kind = &hs_columns_of_blocks[column];
+    uint64_t number = hs_export_block__number(block, column);
     char address[32];
     switch (kind->type) {
     case HS_COLUMN_OF_TEXT:
-        hs_json__string(json, kind->name, hs_block__text(block, column));
+        hs_json__string(json, kind->name, hs_export_block__text(block, column));
         break;
     case HS_COLUMN_OF_ADDRESS:
         snprintf(address, sizeof(address), "0x%" PRIx64, number);
@@ -70,16 +70,16 @@ static void write_value(struct hs_json *json, const struct hs_block *block, enum
 }
 
 // The line of the stack has its frames.
-static int write_block(void *context, const struct hs_block *block)
+static int write_block(void *context, const struct hs_export_block *block)
 {
-    const struct writing *writing = context;
+    const struct json_lines_writing *writing = context;
     struct hs_json json;
     hs_json__start(&json, writing->out, false);
     hs_json__open_object(&json, NULL);
     hs_json__string(&json, "type", hs_events__are_samples(writing->events) ? "sample" : "block");
     for (int column = 0; column <= HS_COLUMN_STACK; column++) {
-        if (hs_column__is_of((enum hs_column)column, writing->events))
-            write_value(&json, block, (enum hs_column)column);
+        if (hs_export_column__is_of((enum hs_export_column)column, writing->events))
+            write_value(&json, block, (enum hs_export_column)column);
     }
     hs_json__close_object(&json);
     return 0;
@@ -87,8 +87,8 @@ static int write_block(void *context, const struct hs_block *block)
 
 int hs_export__json_lines(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {out, subject->events};
+    struct json_lines_writing writing = {out, subject->events};
     for (size_t i = 0; i < subject->totals.count; i++)
         write_stack(out, subject->symbols, subject->totals.total[i].stack);
-    return hs_blocks__each(subject, options->control, write_block, &writing);
+    return hs_export_blocks__each(subject, options->control, write_block, &writing);
 }

@@ -15,7 +15,7 @@
 #define DEEPEST       30
 #define LEAST_PERCENT 1
 
-struct writing {
+struct massif_writing {
     FILE *out;
     const struct hs_columns *columns;
     const struct hs_stack_table *table;
@@ -32,21 +32,21 @@ struct writing {
 
 // ---- the tree ------------------------------------------------------------------------------------------------------
 
-struct part {
+struct massif_part {
     size_t first, end; // groups
     uint64_t bytes;
 };
 
 static int compare_parts(const void *left, const void *right)
 {
-    const struct part *a = left, *b = right;
+    const struct massif_part *a = left, *b = right;
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes ? -1 : 1;
     return (a->first > b->first) - (a->first < b->first);
 }
 
 // The group's frame at `depth`; UINT32_MAX: it ends before.
-static uint32_t frame_of(const struct writing *writing, size_t group, uint32_t depth)
+static uint32_t frame_of(const struct massif_writing *writing, size_t group, uint32_t depth)
 {
     uint32_t frame[DEEPEST];
     size_t count = hs_stack_table__stack(writing->table, writing->groups->group[group].stack, frame, DEEPEST);
@@ -55,24 +55,26 @@ static uint32_t frame_of(const struct writing *writing, size_t group, uint32_t d
 
 // Splits a run of groups, which share what is further in, by their frame at `depth`. A group that ends before it is the
 // first of them, and belongs to none of the parts.
-static size_t split(const struct writing *writing, size_t first, size_t end, uint32_t depth, struct part *part)
+static size_t split(const struct massif_writing *writing, size_t first, size_t end, uint32_t depth,
+                    struct massif_part *part)
 {
     size_t count = 0;
     if (first < end && frame_of(writing, first, depth) == UINT32_MAX)
         first++;
     for (size_t i = first; i < end; i++) {
         if (i == first || writing->groups->group[i].shared <= depth)
-            part[count++] = (struct part){.first = i};
+            part[count++] = (struct massif_part){.first = i};
         part[count - 1].end = i + 1;
         part[count - 1].bytes += writing->bytes[i];
     }
     return count;
 }
 
-static int write_level(const struct writing *writing, const struct part *of, uint32_t depth, const char *name)
+static int write_level(const struct massif_writing *writing, const struct massif_part *of, uint32_t depth,
+                       const char *name)
 {
     uint64_t least = writing->live * LEAST_PERCENT / 100;
-    struct part *part = calloc(of->end - of->first + 1, sizeof(*part));
+    struct massif_part *part = calloc(of->end - of->first + 1, sizeof(*part));
     if (!part)
         return -ENOMEM;
     size_t count = depth < DEEPEST ? split(writing, of->first, of->end, depth, part) : 0;
@@ -80,7 +82,7 @@ static int write_level(const struct writing *writing, const struct part *of, uin
     size_t shown = 0;
     while (shown < count && part[shown].bytes && part[shown].bytes >= least)
         shown++;
-    struct part rest = {0};
+    struct massif_part rest = {0};
     size_t hidden = 0;
     for (size_t i = shown; i < count && part[i].bytes; i++, hidden++)
         rest.bytes += part[i].bytes;
@@ -103,7 +105,7 @@ static int write_level(const struct writing *writing, const struct part *of, uin
 
 // ---- snapshots -----------------------------------------------------------------------------------------------------
 
-static int write_snapshot(struct writing *writing, uint64_t time, bool tree, bool peak)
+static int write_snapshot(struct massif_writing *writing, uint64_t time, bool tree, bool peak)
 {
     fprintf(writing->out,
             "#-----------\nsnapshot=%u\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
@@ -112,19 +114,19 @@ static int write_snapshot(struct writing *writing, uint64_t time, bool tree, boo
             peak   ? "peak"
             : tree ? "detailed"
                    : "empty");
-    struct part all = {0, writing->groups->count, writing->live};
+    struct massif_part all = {0, writing->groups->count, writing->live};
     return tree ? write_level(writing, &all, 0, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.") : 0;
 }
 
 // Whole steps come to a little less than the end, which the last one is of.
-static uint64_t time_of_next(const struct writing *writing)
+static uint64_t time_of_next(const struct massif_writing *writing)
 {
     return writing->regular + 1 < SNAPSHOTS ? writing->duration / (SNAPSHOTS - 1) * writing->regular
                                             : writing->duration;
 }
 
 // The snapshots up to `time`, without it.
-static int write_until(struct writing *writing, uint64_t time)
+static int write_until(struct massif_writing *writing, uint64_t time)
 {
     int result = 0;
     while (!result && writing->regular < SNAPSHOTS) {
@@ -138,7 +140,7 @@ static int write_until(struct writing *writing, uint64_t time)
     return result;
 }
 
-static void apply(struct writing *writing, const struct hs_row_event *event)
+static void apply(struct massif_writing *writing, const struct hs_row_event *event)
 {
     uint64_t size = hs_row__size(writing->columns, event->row);
     uint64_t extra = hs_row__slack(writing->columns, event->row);
@@ -152,7 +154,7 @@ static void apply(struct writing *writing, const struct hs_row_event *event)
 
 static int find_peak(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
-    struct writing *writing = context;
+    struct massif_writing *writing = context;
     (void)store;
     apply(writing, event);
     if (writing->live > writing->peak) {
@@ -164,7 +166,7 @@ static int find_peak(void *context, const struct hs_store *store, struct hs_row_
 
 static int write_event(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
-    struct writing *writing = context;
+    struct massif_writing *writing = context;
     (void)store;
     int result = write_until(writing, event->time);
     apply(writing, event);
@@ -173,7 +175,8 @@ static int write_event(void *context, const struct hs_store *store, struct hs_ro
     return result;
 }
 
-static int write_all(struct writing *writing, const struct hs_subject *subject, const struct hs_query_control *control)
+static int write_all(struct massif_writing *writing, const struct hs_subject *subject,
+                     const struct hs_query_control *control)
 {
     char command[4096];
     hs_command_line(subject->store, command, sizeof(command));
@@ -195,12 +198,12 @@ int hs_export__massif(FILE *out, const struct hs_subject *subject, const struct 
     if (result)
         return result;
     result = hs_stack_groups__build(&groups, &table, subject, DEEPEST);
-    struct writing writing = {.out = out,
-                              .columns = hs_store__columns(subject->store),
-                              .table = &table,
-                              .groups = &groups,
-                              .bytes = calloc(groups.count + 1, sizeof(uint64_t)),
-                              .duration = hs_store__summary(subject->store)->end_time};
+    struct massif_writing writing = {.out = out,
+                                     .columns = hs_store__columns(subject->store),
+                                     .table = &table,
+                                     .groups = &groups,
+                                     .bytes = calloc(groups.count + 1, sizeof(uint64_t)),
+                                     .duration = hs_store__summary(subject->store)->end_time};
     if (!result)
         result = writing.bytes ? write_all(&writing, subject, options->control) : -ENOMEM;
     free(writing.bytes);

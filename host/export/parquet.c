@@ -36,7 +36,7 @@ static const struct {
              [HS_COLUMN_OF_BOOLEAN] = {TYPE_BOOLEAN, CONVERTED_NONE},
              [HS_COLUMN_OF_TEXT] = {TYPE_TEXT, CONVERTED_UTF8}};
 
-static enum hs_column_type kind_of(unsigned column)
+static enum hs_export_column_type kind_of(unsigned column)
 {
     return column == COLUMN_BACKTRACE ? HS_COLUMN_OF_TEXT : hs_columns_of_blocks[column].type;
 }
@@ -62,17 +62,17 @@ struct dictionary {
     uint32_t count;
 };
 
-struct column {
+struct parquet_column {
     uint64_t *value; // GROUP_ROWS; of texts: numbers in the dictionary
     struct dictionary dictionary;
 };
 
-struct writing {
+struct parquet_writing {
     FILE *out;
     struct hs_trace_symbols *symbols;
     enum hs_events events;
     unsigned columns; // that these events have
-    struct column column[COLUMNS];
+    struct parquet_column column[COLUMNS];
     uint32_t rows; // in the group in progress
     uint64_t all_rows, offset;
     struct hs_buffer plain, packed, header;
@@ -154,7 +154,7 @@ static uint32_t text_number(struct dictionary *dictionary, const char *text)
     return known != UINT32_MAX ? known : add_text(dictionary, (uintptr_t)text, text, strlen(text));
 }
 
-static void append_name(struct writing *writing, const char *name)
+static void append_name(struct parquet_writing *writing, const char *name)
 {
     if (writing->text.count)
         hs_buffer__put(&writing->text, ";", 1);
@@ -162,7 +162,7 @@ static void append_name(struct writing *writing, const char *name)
 }
 
 // The whole stack, outermost first, as in collapsed stacks.
-static void set_text(struct writing *writing, uint32_t stack)
+static void set_text(struct parquet_writing *writing, uint32_t stack)
 {
     writing->nodes.count = 0;
     for (; stack; stack = hs_trace_symbols__parent(writing->symbols, stack))
@@ -177,7 +177,7 @@ static void set_text(struct writing *writing, uint32_t stack)
     }
 }
 
-static uint32_t stack_number(struct writing *writing, uint32_t stack)
+static uint32_t stack_number(struct parquet_writing *writing, uint32_t stack)
 {
     struct dictionary *dictionary = &writing->column[COLUMN_BACKTRACE].dictionary;
     uint32_t known = hs_id_map__find(&dictionary->known, stack);
@@ -203,7 +203,7 @@ static void put_bits(struct hs_buffer *to, const uint64_t *value, uint32_t count
     }
 }
 
-static bool pack(struct writing *writing)
+static bool pack(struct parquet_writing *writing)
 {
     z_stream stream = {.next_in = writing->plain.bytes, .avail_in = (uInt)writing->plain.count};
     writing->packed.count = 0;
@@ -221,7 +221,7 @@ static bool pack(struct writing *writing)
     return done;
 }
 
-static void write_bytes(struct writing *writing, const struct hs_buffer *bytes)
+static void write_bytes(struct parquet_writing *writing, const struct hs_buffer *bytes)
 {
     fwrite(bytes->bytes, 1, bytes->count, writing->out);
     writing->offset += bytes->count;
@@ -233,7 +233,8 @@ struct sizes {
 };
 
 // Writes what is in `plain` as a page.
-static void write_page(struct writing *writing, unsigned type, unsigned encoding, uint32_t values, struct sizes *sizes)
+static void write_page(struct parquet_writing *writing, unsigned type, unsigned encoding, uint32_t values,
+                       struct sizes *sizes)
 {
     struct thrift page = {&writing->header, 0};
     if (!pack(writing)) {
@@ -260,7 +261,7 @@ static void write_page(struct writing *writing, unsigned type, unsigned encoding
     write_bytes(writing, &writing->packed);
 }
 
-static void put_presence(struct writing *writing, const struct column *column)
+static void put_presence(struct parquet_writing *writing, const struct parquet_column *column)
 {
     static uint64_t present[GROUP_ROWS];
     for (uint32_t i = 0; i < writing->rows; i++)
@@ -273,9 +274,9 @@ static void put_presence(struct writing *writing, const struct column *column)
         memcpy(writing->plain.bytes + start, &(uint32_t){htole32(length)}, 4);
 }
 
-static void put_values(struct writing *writing, unsigned index)
+static void put_values(struct parquet_writing *writing, unsigned index)
 {
-    const struct column *column = &writing->column[index];
+    const struct parquet_column *column = &writing->column[index];
     size_t size = type_of(index) == TYPE_INT32 ? 4 : 8;
     if (is_optional(index))
         put_presence(writing, column);
@@ -285,7 +286,7 @@ static void put_values(struct writing *writing, unsigned index)
     }
 }
 
-static void put_booleans(struct writing *writing, unsigned index)
+static void put_booleans(struct parquet_writing *writing, unsigned index)
 {
     for (uint32_t i = 0; i < writing->rows; i += 8) {
         uint8_t byte = 0;
@@ -295,7 +296,7 @@ static void put_booleans(struct writing *writing, unsigned index)
     }
 }
 
-static void put_numbers(struct writing *writing, unsigned index)
+static void put_numbers(struct parquet_writing *writing, unsigned index)
 {
     uint32_t count = writing->column[index].dictionary.count;
     unsigned width = count > 1 ? 32 - (unsigned)__builtin_clz(count - 1) : 1;
@@ -303,7 +304,7 @@ static void put_numbers(struct writing *writing, unsigned index)
     put_bits(&writing->plain, writing->column[index].value, writing->rows, width);
 }
 
-static void write_dictionary(struct writing *writing, struct dictionary *dictionary, struct sizes *sizes)
+static void write_dictionary(struct parquet_writing *writing, struct dictionary *dictionary, struct sizes *sizes)
 {
     writing->plain.count = 0;
     hs_buffer__put(&writing->plain, dictionary->texts.bytes, dictionary->texts.count);
@@ -318,7 +319,7 @@ static void forget(struct dictionary *dictionary)
     dictionary->count = 0;
 }
 
-static void describe_column(struct writing *writing, unsigned index, uint64_t start, uint64_t data,
+static void describe_column(struct parquet_writing *writing, unsigned index, uint64_t start, uint64_t data,
                             const struct sizes *sizes)
 {
     struct hs_buffer *to = &writing->groups;
@@ -344,7 +345,7 @@ static void describe_column(struct writing *writing, unsigned index, uint64_t st
     end_struct(to);
 }
 
-static uint64_t write_column(struct writing *writing, unsigned index)
+static uint64_t write_column(struct parquet_writing *writing, unsigned index)
 {
     struct sizes sizes = {0};
     uint64_t start = writing->offset;
@@ -365,12 +366,12 @@ static uint64_t write_column(struct writing *writing, unsigned index)
     return sizes.plain;
 }
 
-static bool has_column(const struct writing *writing, unsigned column)
+static bool has_column(const struct parquet_writing *writing, unsigned column)
 {
-    return column == COLUMN_BACKTRACE || hs_column__is_of((enum hs_column)column, writing->events);
+    return column == COLUMN_BACKTRACE || hs_export_column__is_of((enum hs_export_column)column, writing->events);
 }
 
-static int write_group(struct writing *writing)
+static int write_group(struct parquet_writing *writing)
 {
     if (!writing->rows)
         return 0;
@@ -390,20 +391,21 @@ static int write_group(struct writing *writing)
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-static int add_block(void *context, const struct hs_block *block)
+static int add_block(void *context, const struct hs_export_block *block)
 {
-    struct writing *writing = context;
+    struct parquet_writing *writing = context;
     uint32_t at = writing->rows++;
     for (unsigned i = 0; i < HS_COLUMN_COUNT; i++) {
-        struct column *column = &writing->column[i];
+        struct parquet_column *column = &writing->column[i];
         if (!has_column(writing, i))
             continue;
         if (type_of(i) == TYPE_TEXT)
-            column->value[at] = text_number(&column->dictionary, hs_block__text(block, (enum hs_column)i));
+            column->value[at] =
+                text_number(&column->dictionary, hs_export_block__text(block, (enum hs_export_column)i));
         else
-            column->value[at] = hs_block__number(block, (enum hs_column)i);
+            column->value[at] = hs_export_block__number(block, (enum hs_export_column)i);
     }
-    struct column *backtrace = &writing->column[COLUMN_BACKTRACE];
+    struct parquet_column *backtrace = &writing->column[COLUMN_BACKTRACE];
     backtrace->value[at] = stack_number(writing, block->stack);
     bool full = writing->rows == GROUP_ROWS || backtrace->dictionary.texts.count > DICTIONARY_MOST;
     return full ? write_group(writing) : 0;
@@ -411,7 +413,7 @@ static int add_block(void *context, const struct hs_block *block)
 
 // ---- the end of the file -------------------------------------------------------------------------------------------
 
-static void describe_schema(const struct writing *writing, struct thrift *file)
+static void describe_schema(const struct parquet_writing *writing, struct thrift *file)
 {
     struct hs_buffer *to = file->to;
     put_list(file, 2, THRIFT_STRUCT, writing->columns + 1);
@@ -434,7 +436,7 @@ static void describe_schema(const struct writing *writing, struct thrift *file)
     }
 }
 
-static void write_footer(struct writing *writing)
+static void write_footer(struct parquet_writing *writing)
 {
     struct hs_buffer *to = &writing->header;
     struct thrift file = {to, 0};
@@ -453,7 +455,7 @@ static void write_footer(struct writing *writing)
     write_bytes(writing, to);
 }
 
-static void free_writing(struct writing *writing)
+static void free_writing(struct parquet_writing *writing)
 {
     for (unsigned i = 0; i < COLUMNS; i++) {
         free(writing->column[i].value);
@@ -471,7 +473,7 @@ static void free_writing(struct writing *writing)
 
 int hs_export__parquet(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing *writing = calloc(1, sizeof(*writing));
+    struct parquet_writing *writing = calloc(1, sizeof(*writing));
     if (!writing)
         return -ENOMEM;
     writing->out = out;
@@ -486,7 +488,7 @@ int hs_export__parquet(FILE *out, const struct hs_subject *subject, const struct
     fputs("PAR1", out);
     writing->offset = 4;
     if (!result)
-        result = hs_blocks__each(subject, options->control, add_block, writing);
+        result = hs_export_blocks__each(subject, options->control, add_block, writing);
     if (!result)
         result = write_group(writing);
     if (!result)

@@ -50,7 +50,7 @@ enum { CALL_PID = 2, CALL_TID = 3, CALL_STACK = 4, CALL_MODE = 5, MODE_USER = 2 
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_VALUE = 30, TYPE_COUNTER = 4 };
 enum { UUID_PROCESS = 1, UUID_COUNTERS = 2, SEQUENCE = 1 }; // counters have numbers from UUID_COUNTERS on
 
-struct writing {
+struct perfetto_writing {
     FILE *out;
     const struct hs_subject *subject;
     struct hs_stack_table table;
@@ -68,7 +68,7 @@ static void put_text(struct hs_buffer *to, uint32_t field, const char *text)
     hs_buffer__put_bytes_field(to, field, text, strlen(text));
 }
 
-static void write_packet(struct writing *writing, uint64_t time)
+static void write_packet(struct perfetto_writing *writing, uint64_t time)
 {
     struct hs_buffer head = {0};
     hs_buffer__put_field(&writing->packet, PACKET_TIMESTAMP, time);
@@ -84,7 +84,7 @@ static void write_packet(struct writing *writing, uint64_t time)
 
 // ---- tables --------------------------------------------------------------------------------------------------------
 
-static void write_tables(struct writing *writing)
+static void write_tables(struct perfetto_writing *writing)
 {
     if (!writing->tables.count)
         return;
@@ -94,14 +94,14 @@ static void write_tables(struct writing *writing)
     write_packet(writing, writing->time);
 }
 
-static void end_entry(struct writing *writing, uint32_t field)
+static void end_entry(struct perfetto_writing *writing, uint32_t field)
 {
     hs_buffer__put_message(&writing->tables, field, &writing->entry);
     if (writing->tables.count > PACKET_BYTES)
         write_tables(writing);
 }
 
-static uint32_t string_of(struct writing *writing, struct hs_id_map *known, uint32_t *count, uint32_t field,
+static uint32_t string_of(struct perfetto_writing *writing, struct hs_id_map *known, uint32_t *count, uint32_t field,
                           const char *text)
 {
     uint32_t number = hs_id_map__find(known, (uintptr_t)text);
@@ -115,7 +115,7 @@ static uint32_t string_of(struct writing *writing, struct hs_id_map *known, uint
     return number;
 }
 
-static uint32_t mapping_of(struct writing *writing, const char *module)
+static uint32_t mapping_of(struct perfetto_writing *writing, const char *module)
 {
     uint32_t before = writing->module_count;
     uint32_t number = string_of(writing, &writing->modules, &writing->module_count, INTERNED_PATHS, module);
@@ -128,14 +128,14 @@ static uint32_t mapping_of(struct writing *writing, const char *module)
 }
 
 // Where the address lies in its file; inlined frames of one address differ in their names.
-static uint64_t address_in_file(const struct writing *writing, const struct hs_frame *frame)
+static uint64_t address_in_file(const struct perfetto_writing *writing, const struct hs_frame *frame)
 {
     const struct hs_store *store = writing->subject->store;
     const struct hs_module *module = hs_store__module_at(store, frame->address, hs_store__summary(store)->end_time);
     return module && frame->address >= module->bias ? frame->address - module->bias : frame->address;
 }
 
-static void put_frame(struct writing *writing, size_t index)
+static void put_frame(struct perfetto_writing *writing, size_t index)
 {
     const struct hs_frame *frame = writing->table.frame[index];
     uint32_t name =
@@ -149,7 +149,7 @@ static void put_frame(struct writing *writing, size_t index)
     end_entry(writing, INTERNED_FRAMES);
 }
 
-static int put_stacks(struct writing *writing)
+static int put_stacks(struct perfetto_writing *writing)
 {
     struct hs_frame_numbers frames = {0};
     for (size_t i = 0; i < writing->subject->totals.count; i++) {
@@ -169,7 +169,7 @@ static int put_stacks(struct writing *writing)
 
 // ---- samples -------------------------------------------------------------------------------------------------------
 
-static void write_profile(struct writing *writing, const char *heap, uint64_t time, bool more)
+static void write_profile(struct perfetto_writing *writing, const char *heap, uint64_t time, bool more)
 {
     const struct hs_summary *summary = hs_store__summary(writing->subject->store);
     hs_buffer__put_field(&writing->part, PROCESS_PID, summary->pid ? summary->pid : 1);
@@ -188,7 +188,7 @@ static void write_profile(struct writing *writing, const char *heap, uint64_t ti
     write_packet(writing, time);
 }
 
-static void put_sample(struct writing *writing, const struct hs_total *total, bool at_peak)
+static void put_sample(struct perfetto_writing *writing, const struct hs_total *total, bool at_peak)
 {
     bool has_all = hs_subject__knows(writing->subject, HS_COST_ALLOCATED);
     uint64_t allocated = at_peak ? total->peak_bytes : has_all ? total->allocated_bytes : total->live_bytes;
@@ -203,7 +203,7 @@ static void put_sample(struct writing *writing, const struct hs_total *total, bo
     hs_buffer__put_message(&writing->samples, PROCESS_SAMPLE, &writing->entry);
 }
 
-static void write_samples(struct writing *writing, const char *heap, uint64_t time, bool at_peak)
+static void write_samples(struct perfetto_writing *writing, const char *heap, uint64_t time, bool at_peak)
 {
     for (size_t i = 0; i < writing->subject->totals.count; i++) {
         put_sample(writing, &writing->subject->totals.total[i], at_peak);
@@ -215,7 +215,7 @@ static void write_samples(struct writing *writing, const char *heap, uint64_t ti
 
 // ---- over time -----------------------------------------------------------------------------------------------------
 
-static void put_clock(struct writing *writing, unsigned id, uint64_t time)
+static void put_clock(struct perfetto_writing *writing, unsigned id, uint64_t time)
 {
     hs_buffer__put_field(&writing->entry, CLOCK_ID, id);
     hs_buffer__put_field(&writing->entry, CLOCK_TIME, time);
@@ -223,7 +223,7 @@ static void put_clock(struct writing *writing, unsigned id, uint64_t time)
 }
 
 // How the clocks stood at the start: without it the times of heap profiles mean nothing.
-static void write_clocks(struct writing *writing)
+static void write_clocks(struct perfetto_writing *writing)
 {
     const struct hs_store *store = writing->subject->store;
     uint64_t monotonic = hs_store__monotonic_ns(store, 0);
@@ -235,22 +235,22 @@ static void write_clocks(struct writing *writing)
     write_packet(writing, monotonic);
 }
 
-struct counting {
+struct perfetto_counting {
     struct hs_timeline heap;
     struct hs_usage usage;
 };
 
-static uint64_t heap_at(const struct counting *counting, size_t i)
+static uint64_t heap_at(const struct perfetto_counting *counting, size_t i)
 {
     return counting->heap.point[i].live_bytes_end;
 }
 
-static uint64_t cpu_at(const struct counting *counting, size_t i)
+static uint64_t cpu_at(const struct perfetto_counting *counting, size_t i)
 {
     return counting->usage.point[i].cpu_ns;
 }
 
-static uint64_t resident_at(const struct counting *counting, size_t i)
+static uint64_t resident_at(const struct perfetto_counting *counting, size_t i)
 {
     return counting->usage.point[i].resident_bytes_end;
 }
@@ -259,13 +259,13 @@ static const struct counter {
     const char *name;
     unsigned unit;
     enum hs_events events; // without which there is none
-    uint64_t (*at)(const struct counting *counting, size_t i);
+    uint64_t (*at)(const struct perfetto_counting *counting, size_t i);
 } counters[] = {{"heap", UNIT_BYTES, HS_EVENTS_HEAP, heap_at},
                 {"CPU time", UNIT_NS, HS_EVENTS_CPU, cpu_at},
                 {"resident by page faults", UNIT_BYTES, HS_EVENTS_TOUCHED, resident_at}};
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-static void write_process(struct writing *writing)
+static void write_process(struct perfetto_writing *writing)
 {
     const struct hs_store *store = writing->subject->store;
     uint32_t pid = hs_store__summary(store)->pid;
@@ -277,7 +277,7 @@ static void write_process(struct writing *writing)
     write_packet(writing, hs_store__monotonic_ns(store, 0));
 }
 
-static void write_track(struct writing *writing, uint64_t uuid, const struct counter *counter)
+static void write_track(struct perfetto_writing *writing, uint64_t uuid, const struct counter *counter)
 {
     hs_buffer__put_field(&writing->part, TRACK_UUID, uuid);
     hs_buffer__put_field(&writing->part, TRACK_PARENT, UUID_PROCESS);
@@ -288,8 +288,8 @@ static void write_track(struct writing *writing, uint64_t uuid, const struct cou
     write_packet(writing, hs_store__monotonic_ns(writing->subject->store, 0));
 }
 
-static void write_counter(struct writing *writing, uint64_t uuid, const struct counter *counter,
-                          const struct counting *counting)
+static void write_counter(struct perfetto_writing *writing, uint64_t uuid, const struct counter *counter,
+                          const struct perfetto_counting *counting)
 {
     const struct hs_store *store = writing->subject->store;
     uint64_t end = hs_store__summary(store)->end_time;
@@ -306,22 +306,22 @@ static void write_counter(struct writing *writing, uint64_t uuid, const struct c
     }
 }
 
-static int write_counters(struct writing *writing, const struct hs_query_control *control)
+static int write_counters(struct perfetto_writing *writing, const struct hs_query_control *control)
 {
     const struct hs_subject *subject = writing->subject;
     const struct hs_filter *of_samples = subject->not_of_samples ? NULL : subject->filter;
-    struct counting counting = {0};
+    struct perfetto_counting counting = {0};
     // Sums say how the whole heap went, and nothing of a part of it.
-    bool has_sums = hs_store__summary(subject->store)->has_sums;
+    bool is_aggregate = hs_store__summary(subject->store)->is_aggregate;
     uint64_t end = hs_store__summary(subject->store)->end_time;
-    int result = hs_query__timeline(subject->store, has_sums ? NULL : subject->filter, 0, end, COUNTER_POINTS, control,
-                                    &counting.heap, NULL);
+    int result = hs_query__timeline(subject->store, is_aggregate ? NULL : subject->filter, 0, end, COUNTER_POINTS,
+                                    control, &counting.heap, NULL);
     if (!result)
         result = hs_query__usage(subject->store, of_samples, counting.heap.from, counting.heap.width,
                                  counting.heap.count, control, &counting.usage, NULL);
     write_process(writing);
     for (size_t i = 0; !result && i < COUNTERS; i++) {
-        bool known = counters[i].events != HS_EVENTS_HEAP || !has_sums || !subject->restriction;
+        bool known = counters[i].events != HS_EVENTS_HEAP || !is_aggregate || !subject->restriction;
         if (known && hs_events__are_in(counters[i].events, subject->store))
             write_counter(writing, UUID_COUNTERS + i, &counters[i], &counting);
     }
@@ -332,7 +332,7 @@ static int write_counters(struct writing *writing, const struct hs_query_control
 
 // ---- single samples ------------------------------------------------------------------------------------------------
 
-static int write_calls(struct writing *writing)
+static int write_calls(struct perfetto_writing *writing)
 {
     const struct hs_subject *subject = writing->subject;
     uint32_t pid = hs_store__summary(subject->store)->pid;
@@ -353,7 +353,7 @@ static int write_calls(struct writing *writing)
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-static int write_all(struct writing *writing, const struct hs_query_control *control)
+static int write_all(struct perfetto_writing *writing, const struct hs_query_control *control)
 {
     const struct hs_subject *subject = writing->subject;
     const struct hs_summary *summary = hs_store__summary(subject->store);
@@ -368,7 +368,7 @@ static int write_all(struct writing *writing, const struct hs_query_control *con
         result = put_stacks(writing);
     write_tables(writing);
     if (hs_subject__knows(subject, HS_COST_PEAK))
-        write_samples(writing, summary->has_sums ? "at the highest tick" : "at the peak",
+        write_samples(writing, summary->is_aggregate ? "at the highest tick" : "at the peak",
                       hs_store__monotonic_ns(subject->store, summary->peak_time), true);
     if (!hs_events__are_samples(subject->events))
         write_samples(writing, subject->events == HS_EVENTS_HEAP ? "malloc" : hs_subject__events(subject)->words,
@@ -380,7 +380,7 @@ static int write_all(struct writing *writing, const struct hs_query_control *con
 
 int hs_export__perfetto(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {.out = out, .subject = subject};
+    struct perfetto_writing writing = {.out = out, .subject = subject};
     int result = hs_stack_table__build(&writing.table, subject);
     if (!result)
         result = write_all(&writing, options->control);

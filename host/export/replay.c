@@ -17,7 +17,7 @@
 
 enum { RECORD_ALLOCATE = 1, RECORD_FREE = 2, RECORD_REALLOCATE = 3, RECORD_CALL = 4, RECORD_RETURN = 5 };
 
-struct frame {
+struct replay_frame {
     uint64_t pc, uses;
     uint32_t rank;
 };
@@ -28,21 +28,21 @@ struct moving {
     uint32_t slot;
 };
 
-struct path {
+struct replay_path {
     uint32_t *node; // outermost first
     size_t count, room;
 };
 
-struct writing {
+struct replay_writing {
     FILE *out; // NULL: only counts slots
     const struct hs_subject *subject;
     const struct hs_columns *columns;
     const struct hs_node *nodes;
     size_t node_count;
     struct hs_id_map frame_of; // by pc
-    struct frame *frame;
+    struct replay_frame *frame;
     size_t frames;
-    struct path now, next;
+    struct replay_path now, next;
     uint32_t *spare; // slots
     size_t spares, spare_room;
     uint32_t slots;
@@ -52,7 +52,7 @@ struct writing {
 
 // ---- frames --------------------------------------------------------------------------------------------------------
 
-static int count_uses(struct writing *writing, uint64_t *uses)
+static int count_uses(struct replay_writing *writing, uint64_t *uses)
 {
     const struct hs_totals *totals = &writing->subject->totals;
     for (size_t i = 0; i < totals->count; i++) {
@@ -78,13 +78,13 @@ static int count_uses(struct writing *writing, uint64_t *uses)
 
 static int compare_frames(const void *left, const void *right)
 {
-    const struct frame *a = left, *b = right;
+    const struct replay_frame *a = left, *b = right;
     if (a->uses != b->uses)
         return a->uses > b->uses ? -1 : 1;
     return (a->pc > b->pc) - (a->pc < b->pc);
 }
 
-static int rank_frames(struct writing *writing)
+static int rank_frames(struct replay_writing *writing)
 {
     uint64_t *uses = calloc(writing->node_count + 1, sizeof(*uses));
     writing->frame = calloc(writing->node_count + 1, sizeof(*writing->frame));
@@ -100,13 +100,14 @@ static int rank_frames(struct writing *writing)
 
 // ---- records -------------------------------------------------------------------------------------------------------
 
-static void put(const struct writing *writing, uint64_t number)
+static void put(const struct replay_writing *writing, uint64_t number)
 {
     uint64_t stored = htole64(number);
     fwrite_unlocked(&stored, sizeof(stored), 1, writing->out);
 }
 
-static void put_record(const struct writing *writing, uint64_t kind, uint64_t first, uint64_t time, uint64_t size)
+static void put_record(const struct replay_writing *writing, uint64_t kind, uint64_t first, uint64_t time,
+                       uint64_t size)
 {
     put(writing, kind);
     put(writing, first);
@@ -114,7 +115,7 @@ static void put_record(const struct writing *writing, uint64_t kind, uint64_t fi
     put(writing, size);
 }
 
-static int set_path(struct writing *writing, struct path *path, uint32_t stack)
+static int set_path(struct replay_writing *writing, struct replay_path *path, uint32_t stack)
 {
     size_t count = 0;
     for (uint32_t node = stack; node; node = hs_trace_symbols__parent(writing->subject->symbols, node))
@@ -133,7 +134,7 @@ static int set_path(struct writing *writing, struct path *path, uint32_t stack)
 }
 
 // Returns from and calls what leads from the stack at hand to another one.
-static int move_to(struct writing *writing, uint32_t stack)
+static int move_to(struct replay_writing *writing, uint32_t stack)
 {
     size_t common = 0;
     if (!stack || stack >= writing->node_count)
@@ -150,7 +151,7 @@ static int move_to(struct writing *writing, uint32_t stack)
         uint32_t frame = hs_id_map__find(&writing->frame_of, writing->nodes[writing->next.node[i]].pc);
         put_record(writing, RECORD_CALL, frame, 0, 0);
     }
-    struct path before = writing->now;
+    struct replay_path before = writing->now;
     writing->now = writing->next;
     writing->next = before;
     return 0;
@@ -158,12 +159,12 @@ static int move_to(struct writing *writing, uint32_t stack)
 
 // ---- slots ---------------------------------------------------------------------------------------------------------
 
-static uint32_t take_slot(struct writing *writing)
+static uint32_t take_slot(struct replay_writing *writing)
 {
     return writing->spares ? writing->spare[--writing->spares] : writing->slots++;
 }
 
-static int give_slot(struct writing *writing, uint32_t slot)
+static int give_slot(struct replay_writing *writing, uint32_t slot)
 {
     if (hs_grow((void **)&writing->spare, &writing->spare_room, writing->spares, sizeof(*writing->spare)))
         return -ENOMEM;
@@ -171,7 +172,7 @@ static int give_slot(struct writing *writing, uint32_t slot)
     return 0;
 }
 
-static int start_move(struct writing *writing, uint32_t row, uint32_t slot)
+static int start_move(struct replay_writing *writing, uint32_t row, uint32_t slot)
 {
     if (hs_grow((void **)&writing->moving, &writing->moving_room, writing->movings, sizeof(*writing->moving)))
         return -ENOMEM;
@@ -179,7 +180,7 @@ static int start_move(struct writing *writing, uint32_t row, uint32_t slot)
     return 0;
 }
 
-static bool end_move(struct writing *writing, uint64_t row, uint32_t *slot)
+static bool end_move(struct replay_writing *writing, uint64_t row, uint32_t *slot)
 {
     for (size_t i = writing->movings; i-- > 0;) {
         if (writing->moving[i].row != row)
@@ -192,14 +193,14 @@ static bool end_move(struct writing *writing, uint64_t row, uint32_t *slot)
 }
 
 // The row that continues a block, when it is among those that are written; 0: none.
-static uint32_t next_of(const struct writing *writing, const struct hs_store *store, uint64_t row)
+static uint32_t next_of(const struct replay_writing *writing, const struct hs_store *store, uint64_t row)
 {
     const struct hs_filter *filter = writing->subject->filter;
     uint32_t next = hs_row__next(writing->columns, row);
     return next && (!filter || hs_filter__matches(filter, store, next)) ? next : 0;
 }
 
-static int end_block(struct writing *writing, const struct hs_store *store, const struct hs_row_event *event)
+static int end_block(struct replay_writing *writing, const struct hs_store *store, const struct hs_row_event *event)
 {
     uint32_t next = next_of(writing, store, event->row);
     if (next)
@@ -213,7 +214,7 @@ static int end_block(struct writing *writing, const struct hs_store *store, cons
     return give_slot(writing, event->tag);
 }
 
-static int start_block(struct writing *writing, struct hs_row_event *event)
+static int start_block(struct replay_writing *writing, struct hs_row_event *event)
 {
     bool moved = end_move(writing, event->row, &event->tag);
     if (!moved)
@@ -228,11 +229,11 @@ static int start_block(struct writing *writing, struct hs_row_event *event)
 
 static int visit(void *context, const struct hs_store *store, struct hs_row_event *event)
 {
-    struct writing *writing = context;
+    struct replay_writing *writing = context;
     return event->is_free ? end_block(writing, store, event) : start_block(writing, event);
 }
 
-static int run(struct writing *writing, FILE *out, const struct hs_query_control *control)
+static int run(struct replay_writing *writing, FILE *out, const struct hs_query_control *control)
 {
     writing->out = out;
     writing->spares = 0;
@@ -243,7 +244,7 @@ static int run(struct writing *writing, FILE *out, const struct hs_query_control
 
 int hs_export__replay(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
 {
-    struct writing writing = {.subject = subject, .columns = hs_store__columns(subject->store)};
+    struct replay_writing writing = {.subject = subject, .columns = hs_store__columns(subject->store)};
     writing.nodes = hs_store__nodes(subject->store, &writing.node_count);
     int result = rank_frames(&writing);
     if (!result)

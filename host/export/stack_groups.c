@@ -8,25 +8,25 @@
 #include <stdlib.h>
 
 // A stack on its way into the order: a cursor that moves outwards as far as others read the same.
-struct entry {
+struct stack_groups_entry {
     uint32_t total; // place in the totals
     uint32_t node, place;
     uint32_t frame; // number of the frame there + 1; 0: the stack has ended
 };
 
 // Entries that read the same up to their cursors, which are at that depth.
-struct run {
+struct stack_groups_run {
     size_t first, count;
     uint32_t depth;
 };
 
-struct sorting {
+struct stack_groups_sorting {
     const struct hs_stack_table *table;
-    struct entry *entry;
+    struct stack_groups_entry *entry;
     uint32_t *shared; // by place in the order: frames in common with the entry before; SAME: all
     uint32_t most;
     uint64_t random;
-    struct run *run; // to be sorted
+    struct stack_groups_run *run; // to be sorted
     size_t runs, room;
 };
 
@@ -42,7 +42,7 @@ static uint32_t frame_at(const struct hs_stack_table *table, uint32_t node, uint
 }
 
 // Reads the frame at the cursor, which may be behind the last one of its node.
-static void read_frame(const struct hs_stack_table *table, struct entry *entry)
+static void read_frame(const struct hs_stack_table *table, struct stack_groups_entry *entry)
 {
     entry->frame = frame_at(table, entry->node, entry->place);
     while (!entry->frame && (entry->node = hs_trace_symbols__parent(table->symbols, entry->node))) {
@@ -52,9 +52,9 @@ static void read_frame(const struct hs_stack_table *table, struct entry *entry)
 }
 
 // Returns whether they may still differ: entries that meet at one node have the rest in common.
-static bool move_run_outwards(const struct sorting *sorting, const struct run *run)
+static bool move_run_outwards(const struct stack_groups_sorting *sorting, const struct stack_groups_run *run)
 {
-    struct entry *entry = sorting->entry + run->first;
+    struct stack_groups_entry *entry = sorting->entry + run->first;
     bool differ = false;
     if (!entry->frame)
         return false;
@@ -73,14 +73,14 @@ static uint32_t middle_of(uint32_t a, uint32_t b, uint32_t c)
     return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-static void exchange(struct entry *a, struct entry *b)
+static void exchange(struct stack_groups_entry *a, struct stack_groups_entry *b)
 {
-    struct entry kept = *a;
+    struct stack_groups_entry kept = *a;
     *a = *b;
     *b = kept;
 }
 
-static uint32_t some_frame(struct sorting *sorting, const struct run *run)
+static uint32_t some_frame(struct stack_groups_sorting *sorting, const struct stack_groups_run *run)
 {
     sorting->random = sorting->random * 6364136223846793005u + 1442695040888963407u;
     return sorting->entry[run->first + (sorting->random >> 32) % run->count].frame;
@@ -88,10 +88,10 @@ static uint32_t some_frame(struct sorting *sorting, const struct run *run)
 
 // Parts a run into those before a frame of it, with it, and behind it; sets how many are in the first two. Which frame
 // is left to chance: no order of the stacks makes it slow.
-static void part(struct sorting *sorting, const struct run *run, size_t *before, size_t *with)
+static void part(struct stack_groups_sorting *sorting, const struct stack_groups_run *run, size_t *before, size_t *with)
 {
     const uint32_t frame = middle_of(some_frame(sorting, run), some_frame(sorting, run), some_frame(sorting, run));
-    struct entry *entry = sorting->entry + run->first;
+    struct stack_groups_entry *entry = sorting->entry + run->first;
     size_t low = 0, high = run->count;
     for (size_t i = 0; i < high;) {
         if (entry[i].frame < frame)
@@ -105,7 +105,7 @@ static void part(struct sorting *sorting, const struct run *run, size_t *before,
     *with = high - low;
 }
 
-static int push(struct sorting *sorting, struct run run)
+static int push(struct stack_groups_sorting *sorting, struct stack_groups_run run)
 {
     if (run.count < 2 || run.depth >= sorting->most)
         return 0;
@@ -116,17 +116,17 @@ static int push(struct sorting *sorting, struct run run)
 }
 
 // Quicksort by the frames at the run's depth; those with the same one go on with the next frame.
-static int sort_run(struct sorting *sorting, struct run run)
+static int sort_run(struct stack_groups_sorting *sorting, struct stack_groups_run run)
 {
     size_t before, with;
     part(sorting, &run, &before, &with);
-    struct run equal = {run.first + before, with, run.depth};
-    struct run behind = {equal.first + with, run.count - before - with, run.depth};
+    struct stack_groups_run equal = {run.first + before, with, run.depth};
+    struct stack_groups_run behind = {equal.first + with, run.count - before - with, run.depth};
     if (before)
         sorting->shared[equal.first] = run.depth;
     if (behind.count)
         sorting->shared[behind.first] = run.depth;
-    int result = push(sorting, (struct run){run.first, before, run.depth});
+    int result = push(sorting, (struct stack_groups_run){run.first, before, run.depth});
     if (!result)
         result = push(sorting, behind);
     equal.depth++;
@@ -135,9 +135,9 @@ static int sort_run(struct sorting *sorting, struct run run)
     return result;
 }
 
-static int sort(struct sorting *sorting, size_t count)
+static int sort(struct stack_groups_sorting *sorting, size_t count)
 {
-    int result = push(sorting, (struct run){.count = count});
+    int result = push(sorting, (struct stack_groups_run){.count = count});
     while (!result && sorting->runs)
         result = sort_run(sorting, sorting->run[--sorting->runs]);
     free(sorting->run);
@@ -146,18 +146,19 @@ static int sort(struct sorting *sorting, size_t count)
 
 // ---- groups --------------------------------------------------------------------------------------------------------
 
-static void start(const struct sorting *sorting, const struct hs_subject *subject)
+static void start(const struct stack_groups_sorting *sorting, const struct hs_subject *subject)
 {
     for (size_t i = 0; i < subject->totals.count; i++) {
-        struct entry *entry = &sorting->entry[i];
-        *entry = (struct entry){.total = (uint32_t)i, .node = subject->totals.total[i].stack};
+        struct stack_groups_entry *entry = &sorting->entry[i];
+        *entry = (struct stack_groups_entry){.total = (uint32_t)i, .node = subject->totals.total[i].stack};
         sorting->shared[i] = SAME;
         read_frame(sorting->table, entry);
     }
     sorting->shared[0] = 0;
 }
 
-static int make_groups(struct hs_stack_groups *groups, const struct sorting *sorting, const struct hs_subject *subject)
+static int make_groups(struct hs_stack_groups *groups, const struct stack_groups_sorting *sorting,
+                       const struct hs_subject *subject)
 {
     const size_t count = subject->totals.count;
     size_t groups_there = 0;
@@ -178,7 +179,8 @@ static int make_groups(struct hs_stack_groups *groups, const struct sorting *sor
     return 0;
 }
 
-static int sort_and_group(struct hs_stack_groups *groups, struct sorting *sorting, const struct hs_subject *subject)
+static int sort_and_group(struct hs_stack_groups *groups, struct stack_groups_sorting *sorting,
+                          const struct hs_subject *subject)
 {
     const size_t count = subject->totals.count;
     sorting->entry = malloc((count + 1) * sizeof(*sorting->entry));
@@ -193,7 +195,7 @@ static int sort_and_group(struct hs_stack_groups *groups, struct sorting *sortin
 int hs_stack_groups__build(struct hs_stack_groups *groups, const struct hs_stack_table *table,
                            const struct hs_subject *subject, uint32_t most)
 {
-    struct sorting sorting = {.table = table, .most = most};
+    struct stack_groups_sorting sorting = {.table = table, .most = most};
     *groups = (struct hs_stack_groups){.stack_count = table->node_count ? table->node_count : 1};
     groups->totals = calloc(subject->totals.count + 1, sizeof(*groups->totals));
     groups->of_stack = calloc(groups->stack_count, sizeof(*groups->of_stack));

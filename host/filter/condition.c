@@ -12,7 +12,7 @@
 
 enum relation { ABOVE, AT_LEAST, BELOW, AT_MOST, EQUAL, UNEQUAL };
 
-struct side {
+struct condition_side {
     bool is_total;
     enum hs_condition_total total;
     struct hs_filter_parameters filter;
@@ -22,7 +22,7 @@ struct side {
 
 struct comparison {
     enum relation relation;
-    struct side side[2];
+    struct condition_side side[2];
     size_t first, end; // of the text
 };
 
@@ -89,7 +89,7 @@ static int take_filters(struct hs_reader *reader, struct hs_filter_parameters *f
 
 // ---- comparisons ---------------------------------------------------------------------------------------------------
 
-static int find_total(struct hs_reader *reader, struct side *side, const char *word, const char *start)
+static int find_total(struct hs_reader *reader, struct condition_side *side, const char *word, const char *start)
 {
     for (int total = 0; total < HS_CONDITION_TOTAL_COUNT; total++) {
         if (strcmp(word, totals[total].name) != 0)
@@ -122,7 +122,7 @@ static void take_unit(struct hs_reader *reader, char *number, size_t size)
     }
 }
 
-static int take_side(struct hs_reader *reader, struct side *side)
+static int take_side(struct hs_reader *reader, struct condition_side *side)
 {
     char word[32];
     hs_filter_parameters__init(&side->filter, HS_TIME_UNIT_START);
@@ -157,7 +157,7 @@ static int take_relation(struct hs_reader *reader, enum relation *relation)
 }
 
 // A number is what the other side is.
-static int read_number(struct hs_reader *reader, struct side *side, const struct side *other)
+static int read_number(struct hs_reader *reader, struct condition_side *side, const struct condition_side *other)
 {
     if (side->is_total)
         return 0;
@@ -267,7 +267,7 @@ int hs_condition__evaluate(struct hs_condition *condition, hs_condition_ask ask,
 {
     for (uint32_t i = 0; i < condition->count; i++) {
         for (int k = 0; k < 2; k++) {
-            struct side *side = &condition->comparison[i].side[k];
+            struct condition_side *side = &condition->comparison[i].side[k];
             int result = side->is_total ? ask(context, side->total, &side->filter, &side->value, error) : 0;
             if (result)
                 return result;
@@ -285,7 +285,7 @@ static size_t find_reasons(const struct hs_condition *condition, uint32_t number
     const bool holds = condition->holds[number];
     if (node->join == HS_LOGIC_PART) {
         const struct comparison *comparison = &condition->comparison[node->left];
-        const struct side *side = comparison->side[0].is_total ? &comparison->side[0] : &comparison->side[1];
+        const struct condition_side *side = comparison->side[0].is_total ? &comparison->side[0] : &comparison->side[1];
         if (count < most)
             reasons[count++] = (struct hs_comparison){.text = condition->text + comparison->first,
                                                       .length = comparison->end - comparison->first,

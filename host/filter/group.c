@@ -100,7 +100,7 @@ static bool group_matches(const struct conditions *conditions, const struct hs_g
            within(group->usage_max_time, conditions->peak_time) && leaks_match(conditions, total);
 }
 
-struct asking {
+struct group_asking {
     const struct hs_stack_question *question;
     struct conditions conditions;
     uint64_t *matches; // a bit for each stack
@@ -108,7 +108,7 @@ struct asking {
 
 static int ask_group(void *context, const struct hs_group *group)
 {
-    const struct asking *asking = context;
+    const struct group_asking *asking = context;
     const uint32_t stack = group->total.stack;
     if (stack < asking->question->stacks && group_matches(&asking->conditions, group))
         asking->matches[stack / 64] |= (uint64_t)1 << (stack % 64);
@@ -118,7 +118,7 @@ static int ask_group(void *context, const struct hs_group *group)
 int hs_stack_question__ask_groups(struct hs_stack_question *question, hs_time_of time_of, const void *context,
                                   struct hs_error *error)
 {
-    struct asking asking = {.question = question};
+    struct group_asking asking = {.question = question};
     if (!asks_groups(question))
         return 0;
     int result = hs_stack_question__begin(question, error);

@@ -98,14 +98,14 @@ int hs_reader__take_value(struct hs_reader *reader, char *value, size_t size)
 
 // ---- and, or, not --------------------------------------------------------------------------------------------------
 
-struct reading {
+struct logic_reading {
     struct hs_logic *logic;
     struct hs_reader *reader;
     hs_logic_taker take;
     void *context;
 };
 
-static int add_node(struct reading *reading, struct hs_logic_node node, uint32_t *number)
+static int add_node(struct logic_reading *reading, struct hs_logic_node node, uint32_t *number)
 {
     if (reading->logic->count == HS_LOGIC_NODES)
         return hs_reader__complain(reading->reader, "too many parts");
@@ -114,7 +114,7 @@ static int add_node(struct reading *reading, struct hs_logic_node node, uint32_t
     return 0;
 }
 
-static int take_part(struct reading *reading, uint32_t *number)
+static int take_part(struct logic_reading *reading, uint32_t *number)
 {
     struct hs_logic_node node = {.join = HS_LOGIC_PART};
     if (reading->logic->count == HS_LOGIC_NODES)
@@ -123,18 +123,18 @@ static int take_part(struct reading *reading, uint32_t *number)
     return result ? result : add_node(reading, node, number);
 }
 
-static int take_logic(struct reading *reading, uint32_t *number);
+static int take_logic(struct logic_reading *reading, uint32_t *number);
 
-static int take_factor(struct reading *reading, uint32_t *number);
+static int take_factor(struct logic_reading *reading, uint32_t *number);
 
-static int take_negation(struct reading *reading, uint32_t *number)
+static int take_negation(struct logic_reading *reading, uint32_t *number)
 {
     struct hs_logic_node node = {.join = HS_LOGIC_NOT};
     int result = take_factor(reading, &node.left);
     return result ? result : add_node(reading, node, number);
 }
 
-static int take_factor(struct reading *reading, uint32_t *number)
+static int take_factor(struct logic_reading *reading, uint32_t *number)
 {
     int result;
     if (reading->reader->depth++ >= HS_READER_DEEPEST)
@@ -152,8 +152,8 @@ static int take_factor(struct reading *reading, uint32_t *number)
     return result;
 }
 
-static int take_list(struct reading *reading, const char *keyword, enum hs_logic_join join,
-                     int (*take)(struct reading *, uint32_t *), uint32_t *number)
+static int take_list(struct logic_reading *reading, const char *keyword, enum hs_logic_join join,
+                     int (*take)(struct logic_reading *, uint32_t *), uint32_t *number)
 {
     int result = take(reading, number);
     while (!result && hs_reader__take_keyword(reading->reader, keyword)) {
@@ -165,19 +165,19 @@ static int take_list(struct reading *reading, const char *keyword, enum hs_logic
     return result;
 }
 
-static int take_term(struct reading *reading, uint32_t *number)
+static int take_term(struct logic_reading *reading, uint32_t *number)
 {
     return take_list(reading, "and", HS_LOGIC_AND, take_factor, number);
 }
 
-static int take_logic(struct reading *reading, uint32_t *number)
+static int take_logic(struct logic_reading *reading, uint32_t *number)
 {
     return take_list(reading, "or", HS_LOGIC_OR, take_term, number);
 }
 
 int hs_logic__read(struct hs_logic *logic, struct hs_reader *reader, hs_logic_taker take, void *context)
 {
-    struct reading reading = {logic, reader, take, context};
+    struct logic_reading reading = {logic, reader, take, context};
     uint32_t root;
     logic->count = 0;
     return take_logic(&reading, &root);

@@ -30,7 +30,7 @@ struct hs_pattern {
     pcre2_code *code;
 };
 
-struct search {
+struct pattern_search {
     const struct hs_pattern *pattern;
     const char *const *names;
     size_t count;
@@ -140,7 +140,7 @@ static bool ran_out(int result)
 }
 
 // Returns 0 or a negative errno.
-static int match_name(struct search *search, const struct matcher *matcher, size_t i)
+static int match_name(struct pattern_search *search, const struct matcher *matcher, size_t i)
 {
     const char *name = search->names[i];
     const pcre2_code *code = search->pattern->code;
@@ -167,7 +167,7 @@ static uint64_t processor_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static int match_batch(struct search *search, const struct matcher *matcher, size_t first)
+static int match_batch(struct pattern_search *search, const struct matcher *matcher, size_t first)
 {
     size_t end = first + BATCH < search->count ? first + BATCH : search->count;
     const uint64_t began = processor_ns();
@@ -184,7 +184,7 @@ static int match_batch(struct search *search, const struct matcher *matcher, siz
 
 static void *match_names(void *argument)
 {
-    struct search *search = argument;
+    struct pattern_search *search = argument;
     struct matcher matcher;
     int result = create_matcher(&matcher, search->pattern) ? 0 : -ENOMEM;
     bool created = !result;
@@ -212,12 +212,12 @@ static unsigned choose_workers(const struct hs_query_control *control, size_t na
 int hs_pattern__match_all(const struct hs_pattern *pattern, const char *const *names, size_t count, uint8_t *matches,
                           const struct hs_query_control *control, struct hs_error *error)
 {
-    struct search search = {.pattern = pattern,
-                            .names = names,
-                            .count = count,
-                            .matches = matches,
-                            .cancel = control ? control->cancel : NULL,
-                            .next = 1};
+    struct pattern_search search = {.pattern = pattern,
+                                    .names = names,
+                                    .count = count,
+                                    .matches = matches,
+                                    .cancel = control ? control->cancel : NULL,
+                                    .next = 1};
     pthread_t threads[WORKERS_MAX];
     unsigned started = 0;
     for (unsigned i = 1; i < choose_workers(control, count); i++)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct unit {
+struct quantity_unit {
     const char *name;
     uint64_t factor;
 };
@@ -74,7 +74,7 @@ static bool scale(struct hs_decimal number, uint64_t factor, uint64_t *product)
     return exact <= UINT64_MAX;
 }
 
-static const struct unit *unit_of(const struct unit *units, const char *name, size_t length)
+static const struct quantity_unit *unit_of(const struct quantity_unit *units, const char *name, size_t length)
 {
     for (; units->name; units++) {
         if (strlen(units->name) == length && !strncasecmp(units->name, name, length))
@@ -91,41 +91,41 @@ static void skip_spaces(const char **text)
 
 bool hs_quantity__size(const char *text, uint64_t *bytes)
 {
-    static const struct unit units[] = {{"", 1},
-                                        {"B", 1},
-                                        {"K", 1024},
-                                        {"KB", 1024},
-                                        {"KiB", 1024},
-                                        {"M", 1048576},
-                                        {"MB", 1048576},
-                                        {"MiB", 1048576},
-                                        {"G", 1073741824},
-                                        {"GB", 1073741824},
-                                        {"GiB", 1073741824},
-                                        {"T", 1099511627776},
-                                        {"TB", 1099511627776},
-                                        {"TiB", 1099511627776},
-                                        {NULL, 0}};
+    static const struct quantity_unit units[] = {{"", 1},
+                                                 {"B", 1},
+                                                 {"K", 1024},
+                                                 {"KB", 1024},
+                                                 {"KiB", 1024},
+                                                 {"M", 1048576},
+                                                 {"MB", 1048576},
+                                                 {"MiB", 1048576},
+                                                 {"G", 1073741824},
+                                                 {"GB", 1073741824},
+                                                 {"GiB", 1073741824},
+                                                 {"T", 1099511627776},
+                                                 {"TB", 1099511627776},
+                                                 {"TiB", 1099511627776},
+                                                 {NULL, 0}};
     struct hs_decimal number;
     if (!decimal(&text, &number))
         return false;
     skip_spaces(&text);
-    const struct unit *unit = unit_of(units, text, strlen(text));
+    const struct quantity_unit *unit = unit_of(units, text, strlen(text));
     return unit && (unit->factor > 1 || !number.nano) && scale(number, unit->factor, bytes);
 }
 
 bool hs_quantity__interval(const char *text, uint64_t *nanoseconds)
 {
-    static const struct unit units[] = {{"", HS_NANO},
-                                        {"h", 3600ull * HS_NANO},
-                                        {"m", 60ull * HS_NANO},
-                                        {"min", 60ull * HS_NANO},
-                                        {"s", HS_NANO},
-                                        {"ms", HS_NANO / 1000},
-                                        {"us", HS_NANO / 1000000},
-                                        {"ns", 1},
-                                        {"d", 86400ull * HS_NANO},
-                                        {NULL, 0}};
+    static const struct quantity_unit units[] = {{"", HS_NANO},
+                                                 {"h", 3600ull * HS_NANO},
+                                                 {"m", 60ull * HS_NANO},
+                                                 {"min", 60ull * HS_NANO},
+                                                 {"s", HS_NANO},
+                                                 {"ms", HS_NANO / 1000},
+                                                 {"us", HS_NANO / 1000000},
+                                                 {"ns", 1},
+                                                 {"d", 86400ull * HS_NANO},
+                                                 {NULL, 0}};
     *nanoseconds = 0;
     for (skip_spaces(&text); *text; skip_spaces(&text)) {
         struct hs_decimal number;
@@ -136,7 +136,7 @@ bool hs_quantity__interval(const char *text, uint64_t *nanoseconds)
         size_t length = 0;
         while (isalpha((unsigned char)text[length]))
             length++;
-        const struct unit *unit = unit_of(units, text, length);
+        const struct quantity_unit *unit = unit_of(units, text, length);
         text += length;
         if (!unit || (!length && *text) || !scale(number, unit->factor, &part) ||
             __builtin_add_overflow(*nanoseconds, part, nanoseconds))

@@ -2,7 +2,7 @@
 #include "host/filter/scope.h"
 
 #include "host/query/scan.h"
-#include "host/query/totals_table.h"
+#include "host/query/stack_totals_column.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, c
                                     struct hs_error *error)
 {
     int result = 0;
-    if (usage && hs_store__summary(scope->store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (usage && hs_store__summary(scope->store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     if (hs_store__totals(scope->store))
         return 0;
     pthread_mutex_lock(&scope->mutex);
@@ -72,7 +72,7 @@ static bool find_total(const struct hs_filter_scope *scope, uint32_t stack, stru
 {
     const struct hs_packed *table = hs_store__totals(scope->store);
     if (table)
-        return hs_totals_table__find(table, stack, total);
+        return hs_stack_totals_column__find(table, stack, total);
     const struct hs_total *found =
         scope->groups.count ? bsearch(&stack, scope->groups.total, scope->groups.count, sizeof(*found), compare_stack)
                             : NULL;
@@ -83,7 +83,7 @@ static bool find_total(const struct hs_filter_scope *scope, uint32_t stack, stru
 
 static void add_usage(const struct hs_filter_scope *scope, struct hs_group *group)
 {
-    if (hs_store__summary(scope->store)->has_sums)
+    if (hs_store__summary(scope->store)->is_aggregate)
         return;
     const struct hs_stack_peak peak = hs_query__stack_peak(scope->store, group->total.stack);
     group->usage_max = peak.bytes;
@@ -120,7 +120,7 @@ int hs_filter_scope__each_group(const struct hs_filter_scope *scope, hs_group_vi
     const struct hs_set all = {0};
     int result = 0;
     if (table)
-        return hs_totals_table__each_total(table, &all, visit_total, &grouping);
+        return hs_stack_totals_column__each_total(table, &all, visit_total, &grouping);
     for (size_t i = 0; i < scope->groups.count && !result; i++)
         result = visit_total(&grouping, &scope->groups.total[i]);
     return result;

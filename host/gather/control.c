@@ -26,7 +26,7 @@ enum { REQUEST_NUMBER = 1 };
 
 struct asker {
     int socket;
-    struct hs_link link;
+    struct hs_gather_link link;
     const struct hs_shared_key *key;
     const char *where;
     struct hs_error *error;
@@ -82,8 +82,8 @@ static int send_all(struct asker *asker, const uint8_t *bytes, size_t length)
 
 static int ping(struct asker *asker)
 {
-    uint8_t frame[HS_LINK_SMALL];
-    return send_all(asker, frame, hs_link__empty(&asker->link, HS_WIRE_PING, frame));
+    uint8_t frame[HS_GATHER_LINK_SMALL];
+    return send_all(asker, frame, hs_gather_link__empty(&asker->link, HS_WIRE_PING, frame));
 }
 
 // `pings`: says every second that it is still there.
@@ -117,18 +117,18 @@ static int refuse(struct asker *asker, enum hs_refusal refusal)
 static int prove(struct asker *asker)
 {
     asker->deadline = hs_clock__now() + PROVEN_WITHIN;
-    hs_link__begin(&asker->link, asker->key);
+    hs_gather_link__begin(&asker->link, asker->key);
     if (send_all(asker, asker->link.hello, HS_WIRE_HELLO_SIZE) ||
         receive(asker, asker->frame, HS_WIRE_HELLO_SIZE, false))
         return -ECONNRESET;
-    enum hs_refusal refusal = hs_link__take_hello(&asker->link, asker->key, asker->frame);
+    enum hs_refusal refusal = hs_gather_link__take_hello(&asker->link, asker->key, asker->frame);
     if (refusal)
         return refuse(asker, refusal);
-    uint8_t frame[HS_LINK_SMALL];
-    if (send_all(asker, frame, hs_link__empty(&asker->link, HS_WIRE_AUTH, frame)) ||
-        receive(asker, asker->frame, hs_link__auth_size(&asker->link), false))
+    uint8_t frame[HS_GATHER_LINK_SMALL];
+    if (send_all(asker, frame, hs_gather_link__empty(&asker->link, HS_WIRE_AUTH, frame)) ||
+        receive(asker, asker->frame, hs_gather_link__auth_size(&asker->link), false))
         return -ECONNRESET;
-    refusal = hs_link__take_auth(&asker->link, asker->frame);
+    refusal = hs_gather_link__take_auth(&asker->link, asker->frame);
     return refusal ? refuse(asker, refusal) : 0;
 }
 
@@ -146,7 +146,7 @@ static int send_request(struct asker *asker, const char *request)
                     hs_wire__seal(&asker->link.from_host, HS_WIRE_REQUEST, asker->frame, length + 4));
 }
 
-static int receive_frame(struct asker *asker, struct hs_link_frame *frame)
+static int receive_frame(struct asker *asker, struct hs_gather_link_frame *frame)
 {
     enum hs_refusal refusal = HS_REFUSAL_NONE;
     int failed = receive(asker, asker->frame, HS_WIRE_LENGTH_SIZE, true);
@@ -158,11 +158,11 @@ static int receive_frame(struct asker *asker, struct hs_link_frame *frame)
     failed = receive(asker, asker->frame + HS_WIRE_LENGTH_SIZE, size - HS_WIRE_LENGTH_SIZE, true);
     if (failed)
         return failed;
-    hs_link__next(&asker->link, asker->frame, size, frame, &refusal);
+    hs_gather_link__next(&asker->link, asker->frame, size, frame, &refusal);
     return refusal ? refuse(asker, refusal) : 0;
 }
 
-static int take_part(struct asker *asker, struct hs_control_answer *answer, const struct hs_link_frame *frame)
+static int take_part(struct asker *asker, struct hs_control_answer *answer, const struct hs_gather_link_frame *frame)
 {
     size_t length = frame->length - 4;
     if (length > MOST_BODY - answer->body_length)
@@ -177,7 +177,7 @@ static int take_part(struct asker *asker, struct hs_control_answer *answer, cons
     return 0;
 }
 
-static int take_other(struct asker *asker, struct hs_control_answer *answer, const struct hs_link_frame *frame)
+static int take_other(struct asker *asker, struct hs_control_answer *answer, const struct hs_gather_link_frame *frame)
 {
     if (frame->kind == HS_WIRE_STREAM && frame->length >= HS_WIRE_STREAM_MIN)
         hs_device__read(&answer->device, frame->payload + HS_WIRE_STREAM_MIN, frame->payload + frame->length);
@@ -188,7 +188,7 @@ static int take_other(struct asker *asker, struct hs_control_answer *answer, con
 
 static int receive_answer(struct asker *asker, struct hs_control_answer *answer)
 {
-    struct hs_link_frame frame;
+    struct hs_gather_link_frame frame;
     asker->deadline = hs_clock__now() + ANSWER_WITHIN;
     do {
         int failed = receive_frame(asker, &frame);

@@ -35,7 +35,7 @@ struct stranger {
     struct stranger *next, **link; // oldest first
     int socket;
     enum stage stage;
-    struct hs_link link_state;
+    struct hs_gather_link link_state;
     struct hs_address peer;
     struct hs_target *target; // NULL: accepted
     uint64_t began;
@@ -125,7 +125,7 @@ static bool say_hello(struct hs_door *door, struct stranger *stranger)
 {
     int on = 1;
     setsockopt(stranger->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    hs_link__begin(&stranger->link_state, door->options.key);
+    hs_gather_link__begin(&stranger->link_state, door->options.key);
     stranger->stage = HELLO;
     return send(stranger->socket, stranger->link_state.hello, HS_WIRE_HELLO_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            HS_WIRE_HELLO_SIZE;
@@ -133,11 +133,11 @@ static bool say_hello(struct hs_door *door, struct stranger *stranger)
 
 static enum hs_refusal take_hello(struct hs_door *door, struct stranger *stranger)
 {
-    uint8_t frame[HS_LINK_SMALL];
-    enum hs_refusal refusal = hs_link__take_hello(&stranger->link_state, door->options.key, stranger->bytes);
+    uint8_t frame[HS_GATHER_LINK_SMALL];
+    enum hs_refusal refusal = hs_gather_link__take_hello(&stranger->link_state, door->options.key, stranger->bytes);
     if (refusal)
         return refusal;
-    size_t size = hs_link__empty(&stranger->link_state, HS_WIRE_AUTH, frame);
+    size_t size = hs_gather_link__empty(&stranger->link_state, HS_WIRE_AUTH, frame);
     stranger->stage = AUTH;
     stranger->have = 0;
     if (send(stranger->socket, frame, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size)
@@ -158,7 +158,8 @@ static void let_in(struct hs_door *door, struct stranger *stranger)
 static void listen_to(struct hs_door *door, struct stranger *stranger)
 {
     for (;;) {
-        size_t wanted = stranger->stage == HELLO ? HS_WIRE_HELLO_SIZE : hs_link__auth_size(&stranger->link_state);
+        size_t wanted =
+            stranger->stage == HELLO ? HS_WIRE_HELLO_SIZE : hs_gather_link__auth_size(&stranger->link_state);
         ssize_t got = recv(stranger->socket, stranger->bytes + stranger->have, wanted - stranger->have, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -173,7 +174,7 @@ static void listen_to(struct hs_door *door, struct stranger *stranger)
             continue;
         bool is_hello = stranger->stage == HELLO;
         enum hs_refusal refusal =
-            is_hello ? take_hello(door, stranger) : hs_link__take_auth(&stranger->link_state, stranger->bytes);
+            is_hello ? take_hello(door, stranger) : hs_gather_link__take_auth(&stranger->link_state, stranger->bytes);
         if (refusal) {
             send_away(door, stranger, refusal);
             return;

@@ -8,23 +8,23 @@
 #include "host/gather/refusal.h"
 #include "host/gather/shared_key.h"
 
-struct hs_link {
+struct hs_gather_link {
     struct hs_wire_direction from_device, from_host;
     uint8_t hello[HS_WIRE_HELLO_SIZE]; // ours
 };
 
 // Makes the host's hello, which is to be sent.
-void hs_link__begin(struct hs_link *link, const struct hs_shared_key *key);
+void hs_gather_link__begin(struct hs_gather_link *link, const struct hs_shared_key *key);
 
 // Takes the device's hello.
-enum hs_refusal hs_link__take_hello(struct hs_link *link, const struct hs_shared_key *key,
-                                    const uint8_t hello[HS_WIRE_HELLO_SIZE]);
+enum hs_refusal hs_gather_link__take_hello(struct hs_gather_link *link, const struct hs_shared_key *key,
+                                           const uint8_t hello[HS_WIRE_HELLO_SIZE]);
 
 // How many bytes the device's AUTH has, and whether these are it.
-size_t hs_link__auth_size(const struct hs_link *link);
-enum hs_refusal hs_link__take_auth(struct hs_link *link, uint8_t *frame);
+size_t hs_gather_link__auth_size(const struct hs_gather_link *link);
+enum hs_refusal hs_gather_link__take_auth(struct hs_gather_link *link, uint8_t *frame);
 
-struct hs_link_frame {
+struct hs_gather_link_frame {
     enum hs_wire_kind kind;
     uint8_t *payload;
     size_t length;
@@ -32,14 +32,15 @@ struct hs_link_frame {
 
 // Opens the frame at the beginning of `bytes` in place. Returns its size; 0 when more bytes are needed, or with
 // *refusal when it is none.
-size_t hs_link__next(struct hs_link *link, uint8_t *bytes, size_t length, struct hs_link_frame *frame,
-                     enum hs_refusal *refusal);
+size_t hs_gather_link__next(struct hs_gather_link *link, uint8_t *bytes, size_t length,
+                            struct hs_gather_link_frame *frame, enum hs_refusal *refusal);
 
 // The largest frame without a payload but a 64-bit number.
-#define HS_LINK_SMALL (HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE + 8 + HS_WIRE_TAG_SIZE)
+#define HS_GATHER_LINK_SMALL (HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE + 8 + HS_WIRE_TAG_SIZE)
 
 // Write a frame and return its size.
-size_t hs_link__empty(struct hs_link *link, enum hs_wire_kind kind, uint8_t frame[HS_LINK_SMALL]);
-size_t hs_link__number(struct hs_link *link, enum hs_wire_kind kind, uint64_t number, uint8_t frame[HS_LINK_SMALL]);
+size_t hs_gather_link__empty(struct hs_gather_link *link, enum hs_wire_kind kind, uint8_t frame[HS_GATHER_LINK_SMALL]);
+size_t hs_gather_link__number(struct hs_gather_link *link, enum hs_wire_kind kind, uint64_t number,
+                              uint8_t frame[HS_GATHER_LINK_SMALL]);
 
 #endif

@@ -12,10 +12,10 @@
 
 enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 1000, HEAP_LIMIT = 1024 };
 
-enum kind { OR, AND, NOT, COMPARE };
+enum select_kind { OR, AND, NOT, COMPARE };
 
 struct hs_select {
-    enum kind kind;
+    enum select_kind kind;
     bool negative;           // != and !~
     struct hs_select *left;  // OR, AND, NOT
     struct hs_select *right; // OR, AND
@@ -62,7 +62,8 @@ static void fail(struct parser *parser, const char *place, const char *format, .
     hs_error__set(parser->error, EINVAL, "--select, at character %zu: %s", (size_t)(place - parser->text) + 1, reason);
 }
 
-static struct hs_select *make(struct parser *parser, enum kind kind, struct hs_select *left, struct hs_select *right)
+static struct hs_select *make(struct parser *parser, enum select_kind kind, struct hs_select *left,
+                              struct hs_select *right)
 {
     struct hs_select *node = calloc(1, sizeof(*node));
     if (!node) {
@@ -273,24 +274,24 @@ struct hs_select *hs_select__parse(const char *text, struct hs_error *error)
 
 // ---- matching -------------------------------------------------------------------------------------------------------
 
-struct text {
+struct select_text {
     const char *data;
     size_t length;
 };
 
-static struct text find_label(const char *labels, const char *key)
+static struct select_text find_label(const char *labels, const char *key)
 {
     size_t length = strlen(key);
     for (const char *at = labels; at && *at;) {
         size_t whole = strcspn(at, ",");
         if (whole > length && at[length] == '=' && !strncmp(at, key, length))
-            return (struct text){at + length + 1, whole - length - 1};
+            return (struct select_text){at + length + 1, whole - length - 1};
         at += whole + (at[whole] == ',');
     }
-    return (struct text){"", 0};
+    return (struct select_text){"", 0};
 }
 
-static struct text value_of(const struct hs_select_subject *subject, const char *key)
+static struct select_text value_of(const struct hs_select_subject *subject, const char *key)
 {
     const char *value = NULL;
     if (!strncmp(key, "labels.", 7))
@@ -304,10 +305,10 @@ static struct text value_of(const struct hs_select_subject *subject, const char 
     else
         value = subject->address;
     value = value ? value : "";
-    return (struct text){value, strlen(value)};
+    return (struct select_text){value, strlen(value)};
 }
 
-static bool matches_pattern(const struct hs_select *node, struct text value)
+static bool matches_pattern(const struct hs_select *node, struct select_text value)
 {
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     pcre2_match_context *context = pcre2_match_context_create(NULL);
@@ -325,7 +326,7 @@ static bool matches_pattern(const struct hs_select *node, struct text value)
 
 static bool compare(const struct hs_select *node, const struct hs_select_subject *subject)
 {
-    struct text value = value_of(subject, node->key);
+    struct select_text value = value_of(subject, node->key);
     bool equal = node->pattern ? matches_pattern(node, value)
                                : value.length == strlen(node->value) && !memcmp(value.data, node->value, value.length);
     return equal != node->negative;

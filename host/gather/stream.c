@@ -7,15 +7,15 @@ enum { MOST_PIECES = 64 };
 
 // DATA that lies in a row is written at once.
 struct batch {
-    const struct hs_stream_context *context;
-    struct hs_stream *stream;
+    const struct hs_gather_stream_context *context;
+    struct hs_gather_stream *stream;
     struct iovec pieces[MOST_PIECES];
     int count;
 };
 
 static enum hs_refusal flush(struct batch *batch)
 {
-    struct hs_stream *stream = batch->stream;
+    struct hs_gather_stream *stream = batch->stream;
     if (!batch->count)
         return HS_REFUSAL_NONE;
     uint64_t stored = 0;
@@ -27,9 +27,9 @@ static enum hs_refusal flush(struct batch *batch)
     return refusal;
 }
 
-static enum hs_refusal take_data(struct batch *batch, const struct hs_link_frame *frame)
+static enum hs_refusal take_data(struct batch *batch, const struct hs_gather_link_frame *frame)
 {
-    struct hs_stream *stream = batch->stream;
+    struct hs_gather_stream *stream = batch->stream;
     if (!stream->trace || stream->ended)
         return HS_REFUSAL_ORDER;
     if (frame->length < 8)
@@ -44,9 +44,9 @@ static enum hs_refusal take_data(struct batch *batch, const struct hs_link_frame
     return batch->count == MOST_PIECES ? flush(batch) : HS_REFUSAL_NONE;
 }
 
-static enum hs_refusal take_end(struct batch *batch, const struct hs_link_frame *frame)
+static enum hs_refusal take_end(struct batch *batch, const struct hs_gather_link_frame *frame)
 {
-    struct hs_stream *stream = batch->stream;
+    struct hs_gather_stream *stream = batch->stream;
     if (!stream->trace || stream->ended)
         return HS_REFUSAL_ORDER;
     if (frame->length < 8)
@@ -61,9 +61,9 @@ static enum hs_refusal take_end(struct batch *batch, const struct hs_link_frame 
     return refusal;
 }
 
-static enum hs_refusal take_stream(struct batch *batch, const struct hs_link_frame *frame)
+static enum hs_refusal take_stream(struct batch *batch, const struct hs_gather_link_frame *frame)
 {
-    struct hs_stream *stream = batch->stream;
+    struct hs_gather_stream *stream = batch->stream;
     struct hs_gathered_row row;
     enum hs_refusal refusal;
     if (stream->trace)
@@ -93,7 +93,7 @@ static enum hs_refusal take_stream(struct batch *batch, const struct hs_link_fra
     return HS_REFUSAL_NONE;
 }
 
-static enum hs_refusal take_refused(struct hs_stream *stream, const struct hs_link_frame *frame)
+static enum hs_refusal take_refused(struct hs_gather_stream *stream, const struct hs_gather_link_frame *frame)
 {
     size_t length = strnlen((const char *)frame->payload, frame->length);
     if (length >= sizeof(stream->detail))
@@ -103,7 +103,7 @@ static enum hs_refusal take_refused(struct hs_stream *stream, const struct hs_li
     return HS_REFUSAL_DEVICE;
 }
 
-static enum hs_refusal take_frame(struct batch *batch, const struct hs_link_frame *frame)
+static enum hs_refusal take_frame(struct batch *batch, const struct hs_gather_link_frame *frame)
 {
     switch (frame->kind) {
     case HS_WIRE_STREAM:
@@ -121,15 +121,15 @@ static enum hs_refusal take_frame(struct batch *batch, const struct hs_link_fram
     }
 }
 
-size_t hs_stream__take(const struct hs_stream_context *context, struct hs_stream *stream, uint8_t *bytes, size_t length,
-                       enum hs_refusal *refusal)
+size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
+                              uint8_t *bytes, size_t length, enum hs_refusal *refusal)
 {
     struct batch batch = {.context = context, .stream = stream};
-    struct hs_link_frame frame;
+    struct hs_gather_link_frame frame;
     size_t used = 0;
     *refusal = HS_REFUSAL_NONE;
     while (!*refusal) {
-        size_t size = hs_link__next(&stream->link, bytes + used, length - used, &frame, refusal);
+        size_t size = hs_gather_link__next(&stream->link, bytes + used, length - used, &frame, refusal);
         if (!size)
             break;
         used += size;
@@ -142,27 +142,28 @@ size_t hs_stream__take(const struct hs_stream_context *context, struct hs_stream
     return used;
 }
 
-size_t hs_stream__fill(struct hs_stream *stream, uint8_t out[HS_STREAM_OUT])
+size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_STREAM_OUT])
 {
     size_t length = 0;
     if (stream->want_due)
-        length += hs_link__number(&stream->link, HS_WIRE_WANT, stream->expected, out);
+        length += hs_gather_link__number(&stream->link, HS_WIRE_WANT, stream->expected, out);
     stream->want_due = false;
     // The last acknowledgement lets the device forget everything: it waits for the disk, and is sent even when the
     // number is not new.
     bool last = stream->ended && stream->synced && !stream->done;
     if (last || (stream->stored > stream->acknowledged && !stream->ended)) {
-        length += hs_link__number(&stream->link, HS_WIRE_ACK, stream->stored, out + length);
+        length += hs_gather_link__number(&stream->link, HS_WIRE_ACK, stream->stored, out + length);
         stream->acknowledged = stream->stored;
         stream->done = last;
     }
     if (stream->ping_due)
-        length += hs_link__empty(&stream->link, HS_WIRE_PING, out + length);
+        length += hs_gather_link__empty(&stream->link, HS_WIRE_PING, out + length);
     stream->ping_due = false;
     return length;
 }
 
-void hs_stream__close(const struct hs_stream_context *context, struct hs_stream *stream, enum hs_refusal why)
+void hs_gather_stream__close(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
+                             enum hs_refusal why)
 {
     struct hs_gathered_row row;
     if (stream->trace) {

@@ -9,14 +9,14 @@
 #include "host/gather/select.h"
 #include "host/gather/traces.h"
 
-struct hs_stream_context {
+struct hs_gather_stream_context {
     struct hs_traces *traces;
     const struct hs_select *select;
     struct hs_notices *notices;
 };
 
-struct hs_stream {
-    struct hs_link link;
+struct hs_gather_stream {
+    struct hs_gather_link link;
     struct hs_address peer;
     struct hs_device device;
     struct hs_gathered *trace; // NULL before STREAM
@@ -32,14 +32,15 @@ struct hs_stream {
 
 // Takes whole frames from `bytes` (which are decrypted in place). Returns how many bytes they had; *refusal says why
 // the connection has to be closed.
-size_t hs_stream__take(const struct hs_stream_context *context, struct hs_stream *stream, uint8_t *bytes, size_t length,
-                       enum hs_refusal *refusal);
+size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
+                              uint8_t *bytes, size_t length, enum hs_refusal *refusal);
 
 // The frames that are due. Called again only once these are sent, so a peer that reads nothing costs nothing.
-#define HS_STREAM_OUT ((size_t)3 * HS_LINK_SMALL)
-size_t hs_stream__fill(struct hs_stream *stream, uint8_t out[HS_STREAM_OUT]);
+#define HS_STREAM_OUT ((size_t)3 * HS_GATHER_LINK_SMALL)
+size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_STREAM_OUT]);
 
 // The connection is over. Says so, and gives the trace back.
-void hs_stream__close(const struct hs_stream_context *context, struct hs_stream *stream, enum hs_refusal why);
+void hs_gather_stream__close(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
+                             enum hs_refusal why);
 
 #endif

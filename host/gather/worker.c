@@ -25,7 +25,7 @@ enum { MOST_CONNECTIONS = 4096, MOST_EVENTS = 64, MOST_WORKERS = 256 };
 
 struct connection {
     struct connection *next, **link; // of its worker
-    struct hs_stream stream;
+    struct hs_gather_stream stream;
     int socket;
     void *target;
     uint8_t *rest; // of a frame that is not whole
@@ -45,7 +45,7 @@ struct message {
     uint64_t stored;             // a claim
 };
 
-struct worker {
+struct worker_worker {
     struct hs_workers *workers;
     unsigned index;
     pthread_t thread;
@@ -60,7 +60,7 @@ struct worker {
 
 struct hs_workers {
     struct hs_workers_options options;
-    struct worker *worker;
+    struct worker_worker *worker;
     _Atomic bool ends;
     uint64_t claims; // of the one thread that hands over
 };
@@ -68,7 +68,7 @@ struct hs_workers {
 // ---- the life of a connection ---------------------------------------------------------------------------------------
 
 // A device whose last byte is acknowledged may leave right behind its end.
-static enum hs_outcome outcome_of_closed(const struct hs_stream *stream)
+static enum hs_outcome outcome_of_closed(const struct hs_gather_stream *stream)
 {
     if (stream->done)
         return HS_OUTCOME_ENDED;
@@ -92,11 +92,11 @@ static enum hs_outcome outcome_of(const struct connection *connection, enum hs_r
     }
 }
 
-static void close_connection(struct worker *worker, struct connection *connection, enum hs_refusal why)
+static void close_connection(struct worker_worker *worker, struct connection *connection, enum hs_refusal why)
 {
     const struct hs_workers_options *options = &worker->workers->options;
     enum hs_outcome outcome = outcome_of(connection, why);
-    hs_stream__close(&options->context, &connection->stream, why);
+    hs_gather_stream__close(&options->context, &connection->stream, why);
     close(connection->socket);
     hs_wire__wipe(&connection->stream.link, sizeof(connection->stream.link));
     if (connection->target)
@@ -109,7 +109,7 @@ static void close_connection(struct worker *worker, struct connection *connectio
     atomic_fetch_sub(&worker->count, 1);
 }
 
-static void watch(struct worker *worker, struct connection *connection, int operation)
+static void watch(struct worker_worker *worker, struct connection *connection, int operation)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = connection};
     if (connection->waits_to_write)
@@ -118,13 +118,13 @@ static void watch(struct worker *worker, struct connection *connection, int oper
 }
 
 // False: the connection is broken.
-static bool send_out(struct worker *worker, struct connection *connection)
+static bool send_out(struct worker_worker *worker, struct connection *connection)
 {
     bool full = false;
     while (!full) {
         if (connection->out_sent == connection->out_length) {
             connection->out_sent = 0;
-            connection->out_length = hs_stream__fill(&connection->stream, connection->out);
+            connection->out_length = hs_gather_stream__fill(&connection->stream, connection->out);
         }
         if (!connection->out_length)
             break;
@@ -165,7 +165,7 @@ static bool keep_rest(struct connection *connection, const uint8_t *bytes, size_
 }
 
 // Takes what has come. Returns whether the connection still is.
-static bool receive(struct worker *worker, struct connection *connection)
+static bool receive(struct worker_worker *worker, struct connection *connection)
 {
     uint8_t *buffer = worker->buffer;
     size_t rest = connection->rest_length;
@@ -182,7 +182,8 @@ static bool receive(struct worker *worker, struct connection *connection)
     }
     uint64_t now = connection->heard = hs_clock__now();
     size_t length = rest + (size_t)got;
-    size_t used = hs_stream__take(&worker->workers->options.context, &connection->stream, buffer, length, &refusal);
+    size_t used =
+        hs_gather_stream__take(&worker->workers->options.context, &connection->stream, buffer, length, &refusal);
     if (!refusal && !keep_rest(connection, buffer + used, length - used, now))
         refusal = HS_REFUSAL_TOO_MANY;
     if (!used && frame_began)
@@ -193,7 +194,7 @@ static bool receive(struct worker *worker, struct connection *connection)
     return !refusal && sent;
 }
 
-static void handle(struct worker *worker, struct connection *connection, uint32_t events)
+static void handle(struct worker_worker *worker, struct connection *connection, uint32_t events)
 {
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
         if (!receive(worker, connection))
@@ -215,7 +216,7 @@ static bool has_input(const struct connection *connection)
 // Whether the connection has to be closed.
 static bool is_late(struct connection *connection, uint64_t now, enum hs_refusal *why)
 {
-    struct hs_stream *stream = &connection->stream;
+    struct hs_gather_stream *stream = &connection->stream;
     *why = HS_REFUSAL_NONE;
     if (stream->trace && !hs_gathered__is_claimed(stream->trace, stream->claim)) {
         *why = HS_REFUSAL_REPLACED;
@@ -231,7 +232,7 @@ static bool is_late(struct connection *connection, uint64_t now, enum hs_refusal
     return (slow || silent) && !has_input(connection);
 }
 
-static void tick(struct worker *worker, uint64_t now)
+static void tick(struct worker_worker *worker, uint64_t now)
 {
     enum hs_refusal why;
     for (struct connection *at = worker->connections, *next; at; at = next) {
@@ -251,7 +252,7 @@ static void tick(struct worker *worker, uint64_t now)
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
-static void post(struct worker *worker, struct message *message)
+static void post(struct worker_worker *worker, struct message *message)
 {
     pthread_mutex_lock(&worker->mutex);
     message->next = NULL;
@@ -261,7 +262,7 @@ static void post(struct worker *worker, struct message *message)
     eventfd_write(worker->wake, 1);
 }
 
-static struct message *take_messages(struct worker *worker)
+static struct message *take_messages(struct worker_worker *worker)
 {
     eventfd_t count;
     eventfd_read(worker->wake, &count);
@@ -273,7 +274,7 @@ static struct message *take_messages(struct worker *worker)
     return messages;
 }
 
-static void welcome(struct worker *worker, struct connection *connection)
+static void welcome(struct worker_worker *worker, struct connection *connection)
 {
     connection->began = connection->heard = connection->pinged = hs_clock__now();
     connection->next = worker->connections;
@@ -284,7 +285,7 @@ static void welcome(struct worker *worker, struct connection *connection)
     watch(worker, connection, EPOLL_CTL_ADD);
 }
 
-static void take_stored(struct worker *worker, uint64_t claim)
+static void take_stored(struct worker_worker *worker, uint64_t claim)
 {
     struct connection *at = worker->connections;
     while (at && at->stream.claim != claim)
@@ -296,7 +297,7 @@ static void take_stored(struct worker *worker, uint64_t claim)
         close_connection(worker, at, HS_REFUSAL_NONE);
 }
 
-static void handle_messages(struct worker *worker)
+static void handle_messages(struct worker_worker *worker)
 {
     for (struct message *message = take_messages(worker), *next; message; message = next) {
         next = message->next;
@@ -310,7 +311,7 @@ static void handle_messages(struct worker *worker)
 
 static void *run(void *data)
 {
-    struct worker *worker = data;
+    struct worker_worker *worker = data;
     struct epoll_event events[MOST_EVENTS];
     uint64_t last_tick = hs_clock__now();
     while (!atomic_load(&worker->workers->ends)) {
@@ -336,7 +337,7 @@ static void *run(void *data)
 
 // ---- all of them ----------------------------------------------------------------------------------------------------
 
-static int start_worker(struct hs_workers *workers, struct worker *worker)
+static int start_worker(struct hs_workers *workers, struct worker_worker *worker)
 {
     struct epoll_event event = {.events = EPOLLIN};
     worker->workers = workers;
@@ -385,7 +386,7 @@ void hs_workers__stop(struct hs_workers *workers)
 {
     atomic_store(&workers->ends, true);
     for (unsigned i = 0; i < workers->options.count; i++) {
-        struct worker *worker = &workers->worker[i];
+        struct worker_worker *worker = &workers->worker[i];
         if (!worker->runs)
             continue;
         eventfd_write(worker->wake, 1);
@@ -400,7 +401,7 @@ void hs_workers__stop(struct hs_workers *workers)
 void hs_workers__free(struct hs_workers *workers)
 {
     for (unsigned i = 0; i < workers->options.count; i++) {
-        struct worker *worker = &workers->worker[i];
+        struct worker_worker *worker = &workers->worker[i];
         for (struct message *message = worker->messages, *next; message; message = next) {
             next = message->next;
             free(message);
@@ -423,17 +424,17 @@ unsigned hs_workers__connections(const struct hs_workers *workers)
     return count;
 }
 
-static struct worker *least_busy(struct hs_workers *workers)
+static struct worker_worker *least_busy(struct hs_workers *workers)
 {
-    struct worker *found = &workers->worker[0];
+    struct worker_worker *found = &workers->worker[0];
     for (unsigned i = 1; i < workers->options.count; i++)
         if (atomic_load(&workers->worker[i].count) < atomic_load(&found->count))
             found = &workers->worker[i];
     return found;
 }
 
-bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_link *link, const struct hs_address *peer,
-                      void *target)
+bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_gather_link *link,
+                      const struct hs_address *peer, void *target)
 {
     if (hs_workers__connections(workers) >= MOST_CONNECTIONS)
         return false;
@@ -444,7 +445,7 @@ bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_li
         free(message);
         return false;
     }
-    struct worker *worker = least_busy(workers);
+    struct worker_worker *worker = least_busy(workers);
     connection->socket = socket;
     connection->target = target;
     connection->stream.link = *link;

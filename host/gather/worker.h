@@ -17,7 +17,7 @@ enum hs_outcome {
 };
 
 struct hs_workers_options {
-    struct hs_stream_context context;
+    struct hs_gather_stream_context context;
     unsigned count; // of threads
     // A connection with a target is over. Called by the threads.
     void (*closed)(void *data, void *target, enum hs_outcome outcome);
@@ -32,8 +32,8 @@ void hs_workers__free(struct hs_workers *workers);
 
 // Hands over a connection whose AUTH has come. `target` NULL: it was accepted. False, and nothing is taken, when there
 // are too many.
-bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_link *link, const struct hs_address *peer,
-                      void *target);
+bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_gather_link *link,
+                      const struct hs_address *peer, void *target);
 
 // As hs_traces_options.stored.
 void hs_workers__stored(void *workers, uint64_t claim);

@@ -18,7 +18,7 @@ static void widen(uint64_t *least, uint64_t *most, const uint64_t *values, size_
     }
 }
 
-static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
+static struct hs_zone *zone_of(struct hs_builder *builder, uint64_t row)
 {
     uint64_t number = row / HS_ZONE_ROWS;
     if (number < builder->zones.count)
@@ -35,7 +35,7 @@ static struct hs_zone *zone_of(struct builder *builder, uint64_t row)
 }
 
 // To how it is stored.
-static void pack_slack(struct staged *staged, unsigned pointer_size)
+static void pack_slack(struct hs_staged_block *staged, unsigned pointer_size)
 {
     for (size_t i = 0; i < staged->count; i++) {
         uint64_t unexpected = staged->slack[i] - hs_row__expected_slack(staged->size[i], pointer_size);
@@ -43,7 +43,7 @@ static void pack_slack(struct staged *staged, unsigned pointer_size)
     }
 }
 
-int builder__widen_zone(struct builder *builder, const struct staged *staged)
+int hs_builder__widen_zone(struct hs_builder *builder, const struct hs_staged_block *staged)
 {
     size_t count = staged->count;
     struct hs_zone *zone = zone_of(builder, staged->first);
@@ -61,11 +61,11 @@ int builder__widen_zone(struct builder *builder, const struct staged *staged)
     return 0;
 }
 
-static int write_block(void *context, struct staged *staged)
+static int write_block(void *context, struct hs_staged_block *staged)
 {
-    struct builder *builder = context;
+    struct hs_builder *builder = context;
     size_t count = staged->count;
-    int failed = builder__widen_zone(builder, staged);
+    int failed = hs_builder__widen_zone(builder, staged);
     if (failed)
         return failed;
     pack_slack(staged, builder->summary->pointer_size);
@@ -76,7 +76,7 @@ static int write_block(void *context, struct staged *staged)
     hs_packed_writer__add(&builder->stack, staged->stack, count);
     hs_packed_writer__add(&builder->stream, staged->stream, count);
     hs_packed_writer__add(&builder->detail, staged->detail, count);
-    ends__spill(&builder->ends, staged->retired);
+    hs_row_ends__spill(&builder->row_ends, staged->retired);
     return builder->time.failed;
 }
 
@@ -84,10 +84,10 @@ static int write_block(void *context, struct staged *staged)
 
 static int take_tied(void *context, struct hs_step *step, bool last);
 
-int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns)
+int hs_builder__create(struct hs_builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns)
 {
     builder->directory_fd = directory_fd;
-    ends__create(&builder->ends, directory_fd);
+    hs_row_ends__create(&builder->row_ends, directory_fd);
     builder->ties = (struct hs_ties){.take = take_tied, .context = builder};
     builder->summary = summary;
     builder->block_allowance.left = HS_ALLOWANCE_LARGE;
@@ -95,8 +95,8 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
     builder->sample_allowance.left = HS_ALLOWANCE_SAMPLES;
     int failed = hs_live_map__create(&builder->live);
     if (!failed)
-        failed = timeline__create(&builder->timeline, end_ns);
-    builder->behind = write_behind__create(write_block, builder);
+        failed = hs_timeline_builder__create(&builder->timeline, end_ns);
+    builder->behind = hs_write_behind__create(write_block, builder);
     if (!failed && !builder->behind)
         failed = -ENOMEM;
 #define CREATE(name)                                                                                                   \
@@ -114,17 +114,17 @@ int builder__create(struct builder *builder, int directory_fd, struct hs_summary
     return failed;
 }
 
-void builder__free(struct builder *builder)
+void hs_builder__free(struct hs_builder *builder)
 {
-    write_behind__free(builder->behind);
+    hs_write_behind__free(builder->behind);
 #define ABANDON(name) hs_packed_writer__abandon(&builder->name);
     HS_STORE_COLUMNS(ABANDON)
 #undef ABANDON
     hs_live_map__free(&builder->live);
     hs_clock_map__free(&builder->clock);
-    timeline__free(&builder->timeline);
-    stack_peaks__free(&builder->stack_peaks);
-    ends__free(&builder->ends);
+    hs_timeline_builder__free(&builder->timeline);
+    hs_stack_peaks__free(&builder->stack_peaks);
+    hs_row_ends__free(&builder->row_ends);
     hs_ties__free(&builder->ties);
     free(builder->streams.data);
     free(builder->zones.data);
@@ -132,7 +132,7 @@ void builder__free(struct builder *builder)
     free(builder->chains.data);
     free(builder->pools.data);
     free(builder->mappings.data);
-    live_ranges__free(&builder->maps);
+    hs_live_ranges__free(&builder->maps);
     free(builder->side.data);
     free(builder->samples.data);
     free(builder->large.data);
@@ -142,12 +142,12 @@ void builder__free(struct builder *builder)
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
 // Growing moves what the other thread may be reading.
-static int make_room(struct builder *builder)
+static int make_room(struct hs_builder *builder)
 {
     if (builder->rows >= HS_NO_ROW - 1)
         return -EOVERFLOW;
-    int failed = write_behind__finish(builder->behind);
-    return failed ? failed : ends__make_room(&builder->ends);
+    int failed = hs_write_behind__finish(builder->behind);
+    return failed ? failed : hs_row_ends__make_room(&builder->row_ends);
 }
 
 // ---- the word of a live row ----------------------------------------------------------------------------------------
@@ -162,20 +162,20 @@ static unsigned bits_below(uint32_t limit)
     return limit > 1 ? 32 - (unsigned)__builtin_clz(limit - 1) : 0;
 }
 
-int builder__expect(struct builder *builder, uint32_t stacks, uint32_t streams)
+int hs_builder__expect(struct hs_builder *builder, uint32_t stacks, uint32_t streams)
 {
-    struct live_bits *bits = &builder->live_bits;
-    *bits = (struct live_bits){.slack = SLACK_BITS, .stream = bits_below(streams), .stack = bits_below(stacks)};
+    struct hs_live_bits *bits = &builder->live_bits;
+    *bits = (struct hs_live_bits){.slack = SLACK_BITS, .stream = bits_below(streams), .stack = bits_below(stacks)};
     if (bits->stream > HS_STREAM_BITS)
         bits->stream = HS_STREAM_BITS;
     bits->size = WORD_BITS - bits->slack - bits->stream - bits->stack;
     builder->stack_limit = stacks;
-    return stack_peaks__create(&builder->stack_peaks, stacks);
+    return hs_stack_peaks__create(&builder->stack_peaks, stacks);
 }
 
-static uint64_t note_large(struct builder *builder, const struct known_block *block)
+static uint64_t note_large(struct hs_builder *builder, const struct hs_known_block *block)
 {
-    struct known_block *large = hs_array__add(&builder->large, sizeof *large);
+    struct hs_known_block *large = hs_array__add(&builder->large, sizeof *large);
     if (!large)
         return 0;
     *large = *block;
@@ -183,19 +183,19 @@ static uint64_t note_large(struct builder *builder, const struct known_block *bl
 }
 
 // 0 without memory.
-static inline uint64_t live_word(struct builder *builder, const struct new_row *row, uint32_t slack)
+static inline uint64_t live_word(struct hs_builder *builder, const struct hs_new_row *row, uint32_t slack)
 {
-    const struct live_bits bits = builder->live_bits;
+    const struct hs_live_bits bits = builder->live_bits;
     uint64_t above =
         row->size >> bits.size | (uint64_t)row->stack >> bits.stack | row->stream >> bits.stream | slack >> SLACK_BITS;
     if (__builtin_expect(above != 0, 0))
-        return note_large(builder, &(struct known_block){row->size, slack, row->stack, row->stream});
+        return note_large(builder, &(struct hs_known_block){row->size, slack, row->stack, row->stream});
     return ROW_IS_LIVE | ((row->size << bits.stack | row->stack) << bits.stream | row->stream) << SLACK_BITS | slack;
 }
 
-bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack)
+bool hs_builder__mark_live(struct hs_builder *builder, uint64_t row, const struct hs_new_row *as, uint32_t slack)
 {
-    return (ends__times(&builder->ends)[row] = live_word(builder, as, slack)) != 0;
+    return (hs_row_ends__times(&builder->row_ends)[row] = live_word(builder, as, slack)) != 0;
 }
 
 static inline uint64_t low_bits(uint64_t word, unsigned bits)
@@ -205,65 +205,65 @@ static inline uint64_t low_bits(uint64_t word, unsigned bits)
 
 // Out of line: what ends a row is not to grow by it. The number may be that of a row which is not live, in a damaged
 // file of an earlier import.
-static __attribute__((noinline)) struct known_block large_block(const struct builder *builder, uint64_t number)
+static __attribute__((noinline)) struct hs_known_block large_block(const struct hs_builder *builder, uint64_t number)
 {
-    return number < builder->large.count ? ((const struct known_block *)builder->large.data)[number]
-                                         : (struct known_block){0};
+    return number < builder->large.count ? ((const struct hs_known_block *)builder->large.data)[number]
+                                         : (struct hs_known_block){0};
 }
 
-static inline struct known_block live_block(const struct builder *builder, uint64_t word)
+static inline struct hs_known_block live_block(const struct hs_builder *builder, uint64_t word)
 {
     if (__builtin_expect(word & IS_LARGE, 0))
         return large_block(builder, word & ~(ROW_IS_LIVE | IS_LARGE));
-    const struct live_bits bits = builder->live_bits;
+    const struct hs_live_bits bits = builder->live_bits;
     uint64_t stream = word >> SLACK_BITS, stack = stream >> bits.stream;
-    return (struct known_block){.size = low_bits(stack >> bits.stack, bits.size),
-                                .slack = (uint32_t)low_bits(word, SLACK_BITS),
-                                .stack = (uint32_t)low_bits(stack, bits.stack),
-                                .stream = (uint32_t)low_bits(stream, bits.stream)};
+    return (struct hs_known_block){.size = low_bits(stack >> bits.stack, bits.size),
+                                   .slack = (uint32_t)low_bits(word, SLACK_BITS),
+                                   .stack = (uint32_t)low_bits(stack, bits.stack),
+                                   .stream = (uint32_t)low_bits(stream, bits.stream)};
 }
 
 // ---- adding and ending rows ----------------------------------------------------------------------------------------
 
 // Hands the staged rows over, and the regions that are retired.
-static int hand_over(struct builder *builder)
+static int hand_over(struct hs_builder *builder)
 {
-    struct staged *staged = builder->staged;
+    struct hs_staged_block *staged = builder->staged;
     builder->staged = NULL;
     if (!staged)
         return 0;
     staged->retired = builder->retired;
     builder->retired = NULL;
     staged->count = (size_t)(builder->rows - staged->first);
-    return write_behind__hand_over(builder->behind, staged);
+    return hs_write_behind__hand_over(builder->behind, staged);
 }
 
-static int start_block(struct builder *builder)
+static int start_block(struct hs_builder *builder)
 {
-    if (ends__begins_region(builder->rows) && !builder->retired)
-        builder->retired = ends__retire(&builder->ends, builder->rows);
+    if (hs_row_ends__begins_region(builder->rows) && !builder->retired)
+        builder->retired = hs_row_ends__retire(&builder->row_ends, builder->rows);
     int failed = hand_over(builder);
-    builder->staged = failed ? NULL : write_behind__empty_block(builder->behind);
+    builder->staged = failed ? NULL : hs_write_behind__empty_block(builder->behind);
     if (!builder->staged)
         return failed ? failed : -ENOMEM;
     builder->staged->first = builder->rows;
     return 0;
 }
 
-int builder__write_rest(struct builder *builder)
+int hs_builder__write_rest(struct hs_builder *builder)
 {
-    int failed = hand_over(builder), result = write_behind__finish(builder->behind);
+    int failed = hand_over(builder), result = hs_write_behind__finish(builder->behind);
     return failed ? failed : result;
 }
 
-struct allowed_size builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
+struct hs_allowed_size hs_builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
 {
-    uint64_t slack = slack_of(size, usable);
+    uint64_t slack = hs_builder__slack_of(size, usable);
     size = hs_allowance__take_size(allowance, size);
-    return (struct allowed_size){size, size + hs_allowance__take(allowance, slack)};
+    return (struct hs_allowed_size){size, size + hs_allowance__take(allowance, slack)};
 }
 
-static inline __attribute__((always_inline)) int64_t add_row(struct builder *builder, const struct new_row *row)
+static inline __attribute__((always_inline)) int64_t add_row(struct hs_builder *builder, const struct hs_new_row *row)
 {
     size_t place = builder->rows % HS_PACKED_BLOCK;
     if (!place) {
@@ -271,14 +271,14 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
         if (failed)
             return failed;
     }
-    if (builder->rows == builder->ends.room) {
+    if (builder->rows == builder->row_ends.room) {
         int failed = make_room(builder);
         if (failed)
             return failed;
     }
-    struct staged *staged = builder->staged;
+    struct hs_staged_block *staged = builder->staged;
     uint64_t number = builder->rows++;
-    uint32_t slack = slack_of(row->size, row->usable);
+    uint32_t slack = hs_builder__slack_of(row->size, row->usable);
     staged->time[place] = builder->now;
     staged->address[place] = row->address;
     staged->size[place] = row->size;
@@ -286,18 +286,18 @@ static inline __attribute__((always_inline)) int64_t add_row(struct builder *bui
     staged->stack[place] = row->stack;
     staged->stream[place] = row->stream;
     staged->detail[place] = row->detail;
-    ends__states(&builder->ends)[number] = row->kind;
+    hs_row_ends__states(&builder->row_ends)[number] = row->kind;
     uint64_t word = live_word(builder, row, slack);
-    ends__times(&builder->ends)[number] = word;
+    hs_row_ends__times(&builder->row_ends)[number] = word;
     return word ? (int64_t)number : -ENOMEM;
 }
 
-int64_t builder__add_row(struct builder *builder, const struct new_row *row)
+int64_t hs_builder__add_row(struct hs_builder *builder, const struct hs_new_row *row)
 {
     return add_row(builder, row);
 }
 
-static void note_end_at_peak(struct builder *builder, uint32_t row, uint64_t peak_time, uint64_t peak_rows)
+static void note_end_at_peak(struct hs_builder *builder, uint32_t row, uint64_t peak_time, uint64_t peak_rows)
 {
     if (builder->now != peak_time || row >= peak_rows)
         return;
@@ -312,7 +312,7 @@ static inline uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static inline void add_live(struct builder *builder, uint64_t size, uint64_t usable)
+static inline void add_live(struct hs_builder *builder, uint64_t size, uint64_t usable)
 {
     struct hs_live_total *live = &builder->live_total;
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
@@ -334,13 +334,13 @@ static inline void add_live(struct builder *builder, uint64_t size, uint64_t usa
     }
 }
 
-static __attribute__((noinline)) struct known_block end_late_row(struct builder *builder, uint32_t row, uint32_t stream,
-                                                                 uint32_t stack, uint8_t flags)
+static __attribute__((noinline)) struct hs_known_block end_late_row(struct hs_builder *builder, uint32_t row,
+                                                                    uint32_t stream, uint32_t stack, uint8_t flags)
 {
-    struct late_row *late = ends__late_row(&builder->ends, row);
+    struct hs_late_row *late = hs_row_ends__late_row(&builder->row_ends, row);
     if (!late || !(late->time & ROW_IS_LIVE))
-        return (struct known_block){0};
-    const struct known_block block = live_block(builder, late->time);
+        return (struct hs_known_block){0};
+    const struct hs_known_block block = live_block(builder, late->time);
     late->time = builder->now;
     late->stack = stack;
     late->stream = stream ^ block.stream;
@@ -349,45 +349,45 @@ static __attribute__((noinline)) struct known_block end_late_row(struct builder 
 }
 
 // Ends a row now and returns what it was.
-static inline struct known_block end_row(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
-                                         uint8_t flags)
+static inline struct hs_known_block end_row(struct hs_builder *builder, uint32_t row, uint32_t stream, uint32_t stack,
+                                            uint8_t flags)
 {
-    uint64_t *time = &ends__times(&builder->ends)[row];
+    uint64_t *time = &hs_row_ends__times(&builder->row_ends)[row];
     if (__builtin_expect(!(*time & ROW_IS_LIVE), 0))
         return end_late_row(builder, row, stream, stack, flags);
-    const struct known_block block = live_block(builder, *time);
+    const struct hs_known_block block = live_block(builder, *time);
     *time = builder->now;
     if (stack)
-        ends__stacks(&builder->ends)[row] = stack;
+        hs_row_ends__stacks(&builder->row_ends)[row] = stack;
     if (stream != block.stream)
-        ends__streams(&builder->ends)[row] = stream ^ block.stream;
+        hs_row_ends__streams(&builder->row_ends)[row] = stream ^ block.stream;
     if (flags)
-        ends__states(&builder->ends)[row] |= (uint8_t)(flags << 3);
+        hs_row_ends__states(&builder->row_ends)[row] |= (uint8_t)(flags << 3);
     return block;
 }
 
-void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
+void hs_builder__end_mapping(struct hs_builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags)
 {
-    const struct known_block block = end_row(builder, row, stream, stack, flags);
+    const struct hs_known_block block = end_row(builder, row, stream, stack, flags);
     builder->map_total.bytes -= block.size;
     builder->map_total.usable -= block.size + block.slack;
     builder->map_total.count--;
 }
 
-static uint32_t stream_of_live(const struct builder *builder, uint32_t row)
+static uint32_t stream_of_live(const struct hs_builder *builder, uint32_t row)
 {
-    const struct late_row *late = ends__late_row(&builder->ends, row);
-    return live_block(builder, late ? late->time : ends__times(&builder->ends)[row]).stream;
+    const struct hs_late_row *late = hs_row_ends__late_row(&builder->row_ends, row);
+    return live_block(builder, late ? late->time : hs_row_ends__times(&builder->row_ends)[row]).stream;
 }
 
 // Returns the block's size.
-static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t space, uint32_t stream, uint32_t stack,
-                                 uint8_t flags)
+static inline uint64_t end_block(struct hs_builder *builder, uint32_t row, uint32_t space, uint32_t stream,
+                                 uint32_t stack, uint8_t flags)
 {
-    const struct known_block block = end_row(builder, row, stream, stack, flags);
+    const struct hs_known_block block = end_row(builder, row, stream, stack, flags);
     if (space)
         return block.size;
-    stack_peaks__end(&builder->stack_peaks, builder->now, row, block.size, block.stack);
+    hs_stack_peaks__end(&builder->stack_peaks, builder->now, row, block.size, block.stack);
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
     note_end_at_peak(builder, row, builder->summary->peak_time, builder->peak_rows);
     builder->live_total.bytes -= block.size;
@@ -399,19 +399,19 @@ static inline uint64_t end_block(struct builder *builder, uint32_t row, uint32_t
 }
 
 // Adds a link and returns it + 1, or a negative errno.
-static int64_t add_link(struct builder *builder, uint32_t row, uint32_t chain, uint32_t position)
+static int64_t add_link(struct hs_builder *builder, uint32_t row, uint32_t chain, uint32_t position)
 {
     if (builder->links.count >= HS_LIVE_OTHER - 1)
         return -EOVERFLOW;
-    struct hs_link *link = hs_array__add(&builder->links, sizeof *link);
+    struct hs_chain_link *link = hs_array__add(&builder->links, sizeof *link);
     if (!link)
         return -ENOMEM;
-    *link = (struct hs_link){.row = row, .chain = chain, .position = position};
+    *link = (struct hs_chain_link){.row = row, .chain = chain, .position = position};
     return (int64_t)builder->links.count;
 }
 
 // The link of a row that is in no chain yet.
-static int64_t start_chain(struct builder *builder, uint32_t row)
+static int64_t start_chain(struct hs_builder *builder, uint32_t row)
 {
     uint32_t number = (uint32_t)builder->chains.count;
     struct hs_chain *chain = hs_array__add(&builder->chains, sizeof *chain);
@@ -421,12 +421,12 @@ static int64_t start_chain(struct builder *builder, uint32_t row)
     return add_link(builder, row, number, 0);
 }
 
-int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next)
+int64_t hs_builder__link(struct hs_builder *builder, uint32_t row, uint32_t link, uint32_t next)
 {
     int64_t from = link ? link : start_chain(builder, row);
     if (from < 0)
         return from;
-    struct hs_link *links = builder->links.data;
+    struct hs_chain_link *links = builder->links.data;
     links[from - 1].next = next;
     uint32_t number = links[from - 1].chain;
     struct hs_chain *chain = (struct hs_chain *)builder->chains.data + number;
@@ -436,15 +436,15 @@ int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint
 
 // ---- heap and pools ------------------------------------------------------------------------------------------------
 
-static struct stream_state *stream_state(struct builder *builder, uint32_t stream)
+static struct hs_stream_state *stream_state(struct hs_builder *builder, uint32_t stream)
 {
     while (stream >= builder->streams.count) {
-        struct stream_state *added = hs_array__add(&builder->streams, sizeof *added);
+        struct hs_stream_state *added = hs_array__add(&builder->streams, sizeof *added);
         if (!added)
             return NULL;
-        *added = (struct stream_state){0};
+        *added = (struct hs_stream_state){0};
     }
-    return (struct stream_state *)builder->streams.data + stream;
+    return (struct hs_stream_state *)builder->streams.data + stream;
 }
 
 // In place of a row.
@@ -467,7 +467,7 @@ static uint8_t row_kind(uint8_t event_kind)
 
 // Adds a block to the live ones, which have room; *place is its entry. Returns the row or a negative errno; WAITS: see
 // visit_now.
-static inline int64_t add_block(struct builder *builder, const struct hs_step *step, uint32_t space,
+static inline int64_t add_block(struct hs_builder *builder, const struct hs_step *step, uint32_t space,
                                 struct hs_live_entry **place)
 {
     uint64_t at = space ? hs_live_map__slot(&builder->live, step->address, space) : step->slot;
@@ -481,14 +481,14 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     } else {
         builder->live.count++;
     }
-    const struct allowed_size allowed = builder__allow(&builder->block_allowance, step->size, step->usable);
-    const struct new_row row = {.address = step->address,
-                                .size = allowed.size,
-                                .usable = allowed.usable,
-                                .stack = builder__known_stack(builder, step->stack),
-                                .stream = step->stream,
-                                .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
-                                .kind = row_kind(step->kind)};
+    const struct hs_allowed_size allowed = hs_builder__allow(&builder->block_allowance, step->size, step->usable);
+    const struct hs_new_row row = {.address = step->address,
+                                   .size = allowed.size,
+                                   .usable = allowed.usable,
+                                   .stack = hs_builder__known_stack(builder, step->stack),
+                                   .stream = step->stream,
+                                   .detail = space ? (space & ~HS_LIVE_OTHER) - 1 : 0,
+                                   .kind = row_kind(step->kind)};
     int64_t number = add_row(builder, &row);
     if (number < 0)
         return number;
@@ -497,12 +497,12 @@ static inline int64_t add_block(struct builder *builder, const struct hs_step *s
     if (space)
         return number;
     add_live(builder, row.size, row.usable);
-    struct stack_peaks *peaks = &builder->stack_peaks;
-    if (step->last_of_time && stack_peaks__is_first(peaks, builder->now)) {
-        stack_peaks__add(peaks, row.size, row.stack);
+    struct hs_stack_peaks *peaks = &builder->stack_peaks;
+    if (step->last_of_time && hs_stack_peaks__is_first(peaks, builder->now)) {
+        hs_stack_peaks__add(peaks, row.size, row.stack);
         return number;
     }
-    int failed = stack_peaks__begin(peaks, builder->now, (uint32_t)number, row.size, row.stack);
+    int failed = hs_stack_peaks__begin(peaks, builder->now, (uint32_t)number, row.size, row.stack);
     return failed ? failed : number;
 }
 
@@ -514,7 +514,7 @@ struct removed {
 };
 
 // Ends the block at an address.
-static inline struct removed remove_block(struct builder *builder, const struct hs_step *step, uint32_t space,
+static inline struct removed remove_block(struct hs_builder *builder, const struct hs_step *step, uint32_t space,
                                           uint8_t flags)
 {
     uint64_t at = space ? hs_live_map__slot(&builder->live, step->address, space) : step->slot;
@@ -527,18 +527,18 @@ static inline struct removed remove_block(struct builder *builder, const struct 
     }
     hs_live_map__remove(&builder->live, entry);
     removed.size = end_block(builder, removed.row_plus_1 - 1, space, step->stream,
-                             builder__known_stack(builder, step->stack), flags);
+                             hs_builder__known_stack(builder, step->stack), flags);
     return removed;
 }
 
-static inline int free_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static inline int free_block(struct hs_builder *builder, struct hs_stream_state *state, const struct hs_step *step)
 {
     const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, 0);
     if (__builtin_expect(removed.waits, 0))
         return HS_TIE_WAITS;
     builder->summary->frees++;
     if (removed.row_plus_1 && removed.row_plus_1 == state->last_row_plus_1) {
-        ends__add_to_state(&builder->ends, removed.row_plus_1 - 1, HS_ROW_TEMPORARY << 3);
+        hs_row_ends__add_to_state(&builder->row_ends, removed.row_plus_1 - 1, HS_ROW_TEMPORARY << 3);
         builder->summary->temporary_count++;
         builder->summary->temporary_bytes += removed.size;
     }
@@ -546,7 +546,7 @@ static inline int free_block(struct builder *builder, struct stream_state *state
     return 0;
 }
 
-static inline int allocate_block(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static inline int allocate_block(struct hs_builder *builder, struct hs_stream_state *state, const struct hs_step *step)
 {
     struct hs_live_entry *entry;
     int64_t row = add_block(builder, step, HS_LIVE_HEAP, &entry);
@@ -558,13 +558,13 @@ static inline int allocate_block(struct builder *builder, struct stream_state *s
     uint32_t old = state->realloc_row_plus_1;
     state->realloc_row_plus_1 = 0;
     builder->summary->reallocations++;
-    int64_t link = old ? builder__link(builder, old - 1, state->realloc_link, (uint32_t)row) : 0;
+    int64_t link = old ? hs_builder__link(builder, old - 1, state->realloc_link, (uint32_t)row) : 0;
     if (link > 0)
         entry->tag = (uint32_t)link;
     return link < 0 ? (int)link : 0;
 }
 
-static int begin_realloc(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static int begin_realloc(struct hs_builder *builder, struct hs_stream_state *state, const struct hs_step *step)
 {
     const struct removed removed = remove_block(builder, step, HS_LIVE_HEAP, HS_ROW_REALLOCATED);
     if (removed.waits)
@@ -576,7 +576,7 @@ static int begin_realloc(struct builder *builder, struct stream_state *state, co
 
 // The space of a pool's blocks; 0 without memory or with too many pools. Handles live in the same map as blocks, in a
 // space of their own.
-static uint32_t pool_space(struct builder *builder, uint64_t handle)
+static uint32_t pool_space(struct hs_builder *builder, uint64_t handle)
 {
     struct hs_live_entry *entry = hs_live_map__find(&builder->live, handle, UINT32_MAX);
     if (entry->row_plus_1)
@@ -591,7 +591,7 @@ static uint32_t pool_space(struct builder *builder, uint64_t handle)
     return HS_LIVE_OTHER | (uint32_t)builder->pools.count;
 }
 
-static int pool_event(struct builder *builder, const struct hs_step *step)
+static int pool_event(struct hs_builder *builder, const struct hs_step *step)
 {
     struct hs_live_entry *entry;
     uint32_t space = pool_space(builder, step->event->pool);
@@ -607,7 +607,7 @@ static int pool_event(struct builder *builder, const struct hs_step *step)
 // ---- one step ------------------------------------------------------------------------------------------------------
 
 // All but frees, mallocs, callocs and aligned allocations.
-static int visit_rare(struct builder *builder, struct stream_state *state, const struct hs_step *step)
+static int visit_rare(struct hs_builder *builder, struct hs_stream_state *state, const struct hs_step *step)
 {
     switch (step->kind) {
     case HS_EVENT_REALLOC:
@@ -619,24 +619,24 @@ static int visit_rare(struct builder *builder, struct stream_state *state, const
         return pool_event(builder, step);
     case HS_EVENT_MALLOPT:
     case HS_EVENT_MARK:
-        return builder__side_event(builder, step->stream, step->event);
+        return hs_builder__side_event(builder, step->stream, step->event);
     case HS_EVENT_SAMPLE:
-        return builder__sample_event(builder, step->event);
+        return hs_builder__sample_event(builder, step->event);
     default:
-        return builder__map_event(builder, step->stream, step->event);
+        return hs_builder__map_event(builder, step->stream, step->event);
     }
 }
 
 // HS_TIE_WAITS: it ends a block that is not live, or begins one where one is, and nothing was done.
-static inline __attribute__((always_inline)) int visit_now(struct builder *builder, const struct hs_step *step)
+static inline __attribute__((always_inline)) int visit_now(struct hs_builder *builder, const struct hs_step *step)
 {
-    struct stream_state *state = stream_state(builder, step->stream);
+    struct hs_stream_state *state = stream_state(builder, step->stream);
     if (!state)
         return -ENOMEM;
     HS_CHECK_SLOW(step->time >= builder->now);
     builder->now = step->time;
     if (builder->now >= builder->timeline.current_end)
-        timeline__advance(builder);
+        hs_timeline_builder__advance(builder);
     if (step->kind == HS_EVENT_FREE)
         return free_block(builder, state, step);
     if (step->kind - HS_EVENT_MALLOC <= HS_EVENT_ALIGNED - HS_EVENT_MALLOC)
@@ -647,7 +647,7 @@ static inline __attribute__((always_inline)) int visit_now(struct builder *build
 // The live map may have grown while the step was put aside.
 static int take_tied(void *context, struct hs_step *step, bool last)
 {
-    struct builder *builder = context;
+    struct hs_builder *builder = context;
     step->slot = hs_live_map__slot(&builder->live, step->address, HS_LIVE_HEAP);
     builder->takes_all = last;
     int result = visit_now(builder, step);
@@ -655,7 +655,7 @@ static int take_tied(void *context, struct hs_step *step, bool last)
     return result;
 }
 
-static inline int visit(struct builder *builder, struct hs_step *step)
+static inline int visit(struct hs_builder *builder, struct hs_step *step)
 {
     if (__builtin_expect(hs_ties__waits(&builder->ties), 0))
         return hs_ties__visit(&builder->ties, step);
@@ -664,7 +664,7 @@ static inline int visit(struct builder *builder, struct hs_step *step)
 }
 
 // Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
-static int make_live_room(struct builder *builder, size_t count)
+static int make_live_room(struct hs_builder *builder, size_t count)
 {
     while (!hs_live_map__has_room(&builder->live, 2 * count))
         if (hs_live_map__grow(&builder->live))
@@ -673,7 +673,7 @@ static int make_live_room(struct builder *builder, size_t count)
 }
 
 // From recorded time to nanoseconds that never go back.
-static void convert_times(struct builder *builder, struct hs_step *steps, size_t count)
+static void convert_times(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     uint64_t now = builder->now, last = builder->last_time;
     for (size_t i = 0; i < count; i++) {
@@ -694,11 +694,11 @@ static void convert_times(struct builder *builder, struct hs_step *steps, size_t
 // First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
 // stacks of these. Which steps are frees is as good as random, so that they are picked without a condition. (Written
 // out here: a function that only fetches is left out by gcc as one without effect.)
-static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
+static void fetch(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     const struct hs_live_entry *entries = builder->live.entry;
-    const uint64_t *ends = ends__times(&builder->ends);
-    const struct live_bits bits = builder->live_bits;
+    const uint64_t *row_ends = hs_row_ends__times(&builder->row_ends);
+    const struct hs_live_bits bits = builder->live_bits;
     uint64_t ending[HS_STEPS];
     uint8_t free[HS_STEPS];
     size_t frees = 0;
@@ -722,15 +722,15 @@ static void fetch(struct builder *builder, struct hs_step *steps, size_t count)
         uint64_t row = (uint64_t)entry->row_plus_1 - 1;
         row &= 0 - (uint64_t)((entry->address == steps[free[i]].address) & (row < builder->rows));
         ending[i] = row;
-        __builtin_prefetch(&ends[row], 1);
+        __builtin_prefetch(&row_ends[row], 1);
     }
     for (size_t i = 0; i < frees; i++) {
-        uint64_t stack = low_bits(ends[ending[i]] >> bits.stream >> SLACK_BITS, bits.stack);
+        uint64_t stack = low_bits(row_ends[ending[i]] >> bits.stream >> SLACK_BITS, bits.stack);
         __builtin_prefetch(&builder->stack_peaks.state[stack], 1);
     }
 }
 
-int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
+int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     if (make_live_room(builder, count + builder->ties.held.count))
         return -ENOMEM;
@@ -742,7 +742,7 @@ int builder__visit(struct builder *builder, struct hs_step *steps, size_t count)
     return failed;
 }
 
-int builder__settle(struct builder *builder)
+int hs_builder__settle(struct hs_builder *builder)
 {
     return make_live_room(builder, builder->ties.held.count) ? -ENOMEM : hs_ties__settle(&builder->ties);
 }

@@ -8,9 +8,9 @@
 #include "format/event.h"
 #include "host/import/array.h"
 #include "host/import/clock_map.h"
-#include "host/import/ends.h"
 #include "host/import/live_map.h"
 #include "host/import/live_ranges.h"
+#include "host/import/row_ends.h"
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
 #include "host/import/ties.h"
@@ -25,13 +25,13 @@
 #define HS_POOL_LIMIT (1u << 20)
 
 // What is known of one stream while events go by.
-struct stream_state {
+struct hs_stream_state {
     uint32_t last_row_plus_1;    // the row that its last call allocated; 0: its last call did not
     uint32_t realloc_row_plus_1; // the block that its realloc in progress ends
     uint32_t realloc_link;       // and that block's link + 1, or 0
 };
 
-struct timeline {
+struct hs_timeline_builder {
     uint64_t interval;
     uint64_t current;                // point in progress
     uint64_t current_end;            // ns
@@ -40,30 +40,30 @@ struct timeline {
 
 // A live mapping: [start, end) of the map domain's row.
 // A row of a block that is not full yet.
-struct row_start {
+struct hs_row_start {
     uint64_t time, address, size, slack, stack, stream, detail;
 };
 
 // What is to be known of a block that ends.
-struct known_block {
+struct hs_known_block {
     uint64_t size;
     uint32_t slack, stack, stream;
 };
 
 // How many bits of the word of a live row each has, in this order: slack in the lowest.
-struct live_bits {
+struct hs_live_bits {
     unsigned slack, stream, stack, size;
 };
 
-struct builder {
+struct hs_builder {
 #define HS_WRITER(name) struct hs_packed_writer name;
     HS_STORE_COLUMNS(HS_WRITER)
 #undef HS_WRITER
-    struct staged *staged; // the rows of the block in progress, from the first row on
-    struct write_behind *behind;
-    struct ends ends;            // the word of a live row is a struct known_block in `live_bits`
-    struct ends_region *retired; // to be spilled behind the block in progress
-    struct live_bits live_bits;
+    struct hs_staged_block *staged; // the rows of the block in progress, from the first row on
+    struct hs_write_behind *behind;
+    struct hs_row_ends row_ends;        // the word of a live row is a struct hs_known_block in `live_bits`
+    struct hs_row_ends_region *retired; // to be spilled behind the block in progress
+    struct hs_live_bits live_bits;
     uint64_t rows;
     int directory_fd;
 
@@ -73,19 +73,19 @@ struct builder {
     struct hs_ties ties;
     bool takes_all; // what does not fit is taken as it is
     struct hs_live_map live;
-    struct hs_array streams;  // struct stream_state, by stream
+    struct hs_array streams;  // struct hs_stream_state, by stream
     struct hs_array zones;    // struct hs_zone; while there are rows to come, of the thread that writes
-    struct hs_array links;    // struct hs_link, in the order in which they were made
+    struct hs_array links;    // struct hs_chain_link, in the order in which they were made
     struct hs_array chains;   // struct hs_chain
     struct hs_array pools;    // uint64_t
     struct hs_array mappings; // struct hs_mapping
-    struct live_ranges maps;
+    struct hs_live_ranges maps;
     struct hs_array side;    // struct hs_stored_side_event
     struct hs_array samples; // struct hs_sample
-    struct hs_array large;   // struct known_block, where a word has no room
+    struct hs_array large;   // struct hs_known_block, where a word has no room
     struct hs_array at_peak; // uint32_t: rows that ended in the peak's nanosecond, but after the peak
-    struct timeline timeline;
-    struct stack_peaks stack_peaks;
+    struct hs_timeline_builder timeline;
+    struct hs_stack_peaks stack_peaks;
     struct hs_allowance block_allowance, map_allowance, sample_allowance;
     struct hs_live_total live_total, map_total;
     uint64_t peak_rows, map_peak_rows; // rows that existed at the peak
@@ -96,79 +96,79 @@ struct builder {
 };
 
 // end_ns: the end of the trace as far as it is known, for the width of the timeline.
-int builder__create(struct builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns);
-void builder__free(struct builder *builder);
+int hs_builder__create(struct hs_builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns);
+void hs_builder__free(struct hs_builder *builder);
 // Before the first step: stacks and streams are below these limits, but for damage. Returns 0 or -ENOMEM.
-int builder__expect(struct builder *builder, uint32_t stacks, uint32_t streams);
+int hs_builder__expect(struct hs_builder *builder, uint32_t stacks, uint32_t streams);
 
 // Steps in the order of their times.
-int builder__visit(struct builder *builder, struct hs_step *steps, size_t count);
+int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count);
 // No step with the time of the last one will come.
-int builder__settle(struct builder *builder);
+int hs_builder__settle(struct hs_builder *builder);
 
 // ---- between the files of the builder ------------------------------------------------------------------------------
 
-struct new_row {
+struct hs_new_row {
     uint64_t address, size, usable;
     uint32_t stack, stream, detail;
     uint8_t kind;
 };
 // What the size and the usable size of a row count as.
-struct allowed_size {
+struct hs_allowed_size {
     uint64_t size, usable; // usable >= size
 };
-struct allowed_size builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable);
+struct hs_allowed_size hs_builder__allow_large(struct hs_allowance *allowance, uint64_t size, uint64_t usable);
 // Appends a row that starts now. Returns its number or a negative errno.
-int64_t builder__add_row(struct builder *builder, const struct new_row *row);
+int64_t hs_builder__add_row(struct hs_builder *builder, const struct hs_new_row *row);
 // False without memory.
-bool builder__mark_live(struct builder *builder, uint64_t row, const struct new_row *as, uint32_t slack);
-int builder__widen_zone(struct builder *builder, const struct staged *staged);
+bool hs_builder__mark_live(struct hs_builder *builder, uint64_t row, const struct hs_new_row *as, uint32_t slack);
+int hs_builder__widen_zone(struct hs_builder *builder, const struct hs_staged_block *staged);
 // The first `rows` rows of an earlier import as they were at `builder->now` (continue_rows.c). Its lists of that time
 // are there; this fills the live map. -EBADMSG where that makes no sense. `rest`: rows of the last block where
 // `columns` ends before it, else NULL.
-int builder__continue(struct builder *builder, const struct hs_columns *columns, uint64_t rows,
-                      const struct row_start *rest);
+int hs_builder__continue(struct hs_builder *builder, const struct hs_columns *columns, uint64_t rows,
+                         const struct hs_row_start *rest);
 // Writes the staged rows, and waits for those before them.
-int builder__write_rest(struct builder *builder);
+int hs_builder__write_rest(struct hs_builder *builder);
 
 // Ends a mapping's row now.
-void builder__end_mapping(struct builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags);
+void hs_builder__end_mapping(struct hs_builder *builder, uint32_t row, uint32_t stream, uint32_t stack, uint8_t flags);
 // Makes `next` the continuation of `row`, whose link + 1 (or 0) is `link`. Returns the link + 1 of `next` or a negative
 // errno.
-int64_t builder__link(struct builder *builder, uint32_t row, uint32_t link, uint32_t next);
+int64_t hs_builder__link(struct hs_builder *builder, uint32_t row, uint32_t link, uint32_t next);
 // HS_TIE_WAITS: as in ties.h.
-int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event);
-int builder__side_event(struct builder *builder, uint32_t stream, const struct hs_event *event);
-int builder__sample_event(struct builder *builder, const struct hs_event *event);
+int hs_builder__map_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event);
+int hs_builder__side_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event);
+int hs_builder__sample_event(struct hs_builder *builder, const struct hs_event *event);
 
-void timeline__advance(struct builder *builder);
-int timeline__create(struct timeline *timeline, uint64_t end_ns);
+void hs_timeline_builder__advance(struct hs_builder *builder);
+int hs_timeline_builder__create(struct hs_timeline_builder *timeline, uint64_t end_ns);
 // Takes over the points of an earlier import, up to the one in progress. -EBADMSG unless its intervals are parts of
 // these.
-int timeline__continue(struct timeline *timeline, uint64_t interval, const struct hs_timeline_point *points,
-                       uint64_t count);
-int timeline__finish(struct builder *builder, struct hs_store_head *head);
-void timeline__free(struct timeline *timeline);
+int hs_timeline_builder__continue(struct hs_timeline_builder *timeline, uint64_t interval,
+                                  const struct hs_timeline_point *points, uint64_t count);
+int hs_timeline_builder__finish(struct hs_builder *builder, struct hs_store_head *head);
+void hs_timeline_builder__free(struct hs_timeline_builder *timeline);
 
-static inline uint32_t builder__known_stack(const struct builder *builder, uint32_t stack)
+static inline uint32_t hs_builder__known_stack(const struct hs_builder *builder, uint32_t stack)
 {
     return stack < builder->stack_limit ? stack : 0;
 }
 // When a row ended: HS_NEVER while it is live.
-static inline uint64_t end_of_row(uint64_t time)
+static inline uint64_t hs_builder__end_of_row(uint64_t time)
 {
     return time & ROW_IS_LIVE ? HS_NEVER : time;
 }
-static inline uint32_t slack_of(uint64_t size, uint64_t usable)
+static inline uint32_t hs_builder__slack_of(uint64_t size, uint64_t usable)
 {
     uint64_t slack = usable > size ? usable - size : 0;
     return slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
 }
-static inline struct allowed_size builder__allow(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
+static inline struct hs_allowed_size hs_builder__allow(struct hs_allowance *allowance, uint64_t size, uint64_t usable)
 {
     if (__builtin_expect((size | usable) >= HS_SMALL_BLOCK, 0))
-        return builder__allow_large(allowance, size, usable);
-    return (struct allowed_size){size, size + slack_of(size, usable)};
+        return hs_builder__allow_large(allowance, size, usable);
+    return (struct hs_allowed_size){size, size + hs_builder__slack_of(size, usable)};
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static void take_rest(const struct row_start *rest, size_t count, struct staged *staged)
+static void take_rest(const struct hs_row_start *rest, size_t count, struct hs_staged_block *staged)
 {
     for (size_t i = 0; i < count; i++) {
         staged->time[i] = rest[i].time;
@@ -19,7 +19,7 @@ static void take_rest(const struct row_start *rest, size_t count, struct staged 
     }
 }
 
-static void read_starts(const struct hs_columns *columns, uint64_t number, struct staged *staged)
+static void read_starts(const struct hs_columns *columns, uint64_t number, struct hs_staged_block *staged)
 {
     size_t count = hs_packed__read_block(&columns->time, number, staged->time);
     hs_packed__read_block(&columns->address, number, staged->address);
@@ -37,15 +37,15 @@ struct ended_block {
 };
 
 // A row that was live: heap rows and those of pools are in the live map.
-static int continue_live_row(struct builder *builder, const struct staged *staged, size_t place)
+static int continue_live_row(struct hs_builder *builder, const struct hs_staged_block *staged, size_t place)
 {
-    const struct new_row row = {.size = staged->size[place],
-                                .stack = (uint32_t)staged->stack[place],
-                                .stream = (uint32_t)staged->stream[place]};
+    const struct hs_new_row row = {.size = staged->size[place],
+                                   .stack = (uint32_t)staged->stack[place],
+                                   .stream = (uint32_t)staged->stream[place]};
     uint64_t number = staged->first + place;
-    uint8_t kind = hs_row__kind_of_state(ends__states(&builder->ends)[number]);
+    uint8_t kind = hs_row__kind_of_state(hs_row_ends__states(&builder->row_ends)[number]);
     enum hs_domain domain = hs_kind_domain(kind);
-    if (!builder__mark_live(builder, number, &row, (uint32_t)staged->slack[place]))
+    if (!hs_builder__mark_live(builder, number, &row, (uint32_t)staged->slack[place]))
         return -ENOMEM;
     if (domain == HS_DOMAIN_MAP)
         return 0;
@@ -68,37 +68,38 @@ static int continue_live_row(struct builder *builder, const struct staged *stage
 
 // What happened after `now` is taken back. Flags but those of the rest of a mapping tell how a row ended; which rows
 // were there at the peak is said anew.
-static int continue_ends(struct builder *builder, const struct staged *staged, const struct ended_block *ended)
+static int continue_row_ends(struct hs_builder *builder, const struct hs_staged_block *staged,
+                             const struct ended_block *ended)
 {
-    const struct ends *ends = &builder->ends;
+    const struct hs_row_ends *row_ends = &builder->row_ends;
     int failed = 0;
     for (size_t i = 0; i < staged->count && !failed; i++) {
         uint64_t row = staged->first + i, end = hs_row__stored_free_time(ended->time[i], staged->time[0]);
         bool live = end > builder->now;
         uint64_t flags = live ? HS_ROW_SPLIT : (uint64_t)~HS_ROW_AT_PEAK;
-        ends__states(ends)[row] = (uint8_t)(ended->state[i] & (flags << 3 | 7));
+        hs_row_ends__states(row_ends)[row] = (uint8_t)(ended->state[i] & (flags << 3 | 7));
         if (live) {
             failed = continue_live_row(builder, staged, i);
             continue;
         }
-        ends__times(ends)[row] = end;
+        hs_row_ends__times(row_ends)[row] = end;
         if (ended->stack[i])
-            ends__stacks(ends)[row] = (uint32_t)ended->stack[i];
+            hs_row_ends__stacks(row_ends)[row] = (uint32_t)ended->stack[i];
         if (ended->stream[i])
-            ends__streams(ends)[row] = (uint32_t)ended->stream[i];
+            hs_row_ends__streams(row_ends)[row] = (uint32_t)ended->stream[i];
     }
     return failed;
 }
 
-static void leave_behind(const struct hs_columns *columns, uint64_t number)
+static void drop_pages_behind(const struct hs_columns *columns, uint64_t number)
 {
-#define LEAVE(name) hs_packed__leave_behind(&columns->name, number);
-    HS_STORE_COLUMNS(LEAVE)
-#undef LEAVE
+#define DROP_PAGES(name) hs_packed__drop_pages_behind(&columns->name, number);
+    HS_STORE_COLUMNS(DROP_PAGES)
+#undef DROP_PAGES
 }
 
-static int continue_block(struct builder *builder, const struct hs_columns *columns, uint64_t number,
-                          const struct row_start *rest, struct staged *staged, struct ended_block *ended)
+static int continue_block(struct hs_builder *builder, const struct hs_columns *columns, uint64_t number,
+                          const struct hs_row_start *rest, struct hs_staged_block *staged, struct ended_block *ended)
 {
     staged->first = number * HS_PACKED_BLOCK;
     uint64_t left = builder->rows - staged->first;
@@ -114,17 +115,17 @@ static int continue_block(struct builder *builder, const struct hs_columns *colu
     hs_packed__read_block(&columns->state, number, ended->state);
     if (staged->time[staged->count - 1] > builder->now)
         return -EBADMSG;
-    int failed = left < HS_PACKED_BLOCK ? 0 : builder__widen_zone(builder, staged);
-    return failed ? failed : continue_ends(builder, staged, ended);
+    int failed = left < HS_PACKED_BLOCK ? 0 : hs_builder__widen_zone(builder, staged);
+    return failed ? failed : continue_row_ends(builder, staged, ended);
 }
 
 // Heap rows in a chain know their link.
-static void continue_tags(struct builder *builder, const struct hs_columns *columns, const struct row_start *rest)
+static void continue_tags(struct hs_builder *builder, const struct hs_columns *columns, const struct hs_row_start *rest)
 {
     const uint64_t full = rest ? builder->rows - builder->rows % HS_PACKED_BLOCK : builder->rows;
-    const struct hs_link *links = builder->links.data;
+    const struct hs_chain_link *links = builder->links.data;
     for (size_t i = 0; i < builder->links.count; i++) {
-        if (!(ends__time_at(&builder->ends, links[i].row) & ROW_IS_LIVE))
+        if (!(hs_row_ends__time_at(&builder->row_ends, links[i].row) & ROW_IS_LIVE))
             continue;
         const uint32_t row = links[i].row;
         uint64_t address = row < full ? hs_row__address(columns, row) : rest[row - full].address;
@@ -134,7 +135,7 @@ static void continue_tags(struct builder *builder, const struct hs_columns *colu
     }
 }
 
-static int continue_pools(struct builder *builder)
+static int continue_pools(struct hs_builder *builder)
 {
     const uint64_t *pools = builder->pools.data;
     for (size_t i = 0; i < builder->pools.count; i++) {
@@ -150,7 +151,7 @@ static int continue_pools(struct builder *builder)
     return 0;
 }
 
-static int continue_files(struct builder *builder, const struct hs_columns *columns)
+static int continue_files(struct hs_builder *builder, const struct hs_columns *columns)
 {
     const struct {
         struct hs_packed_writer *writer;
@@ -165,23 +166,23 @@ static int continue_files(struct builder *builder, const struct hs_columns *colu
     return failed;
 }
 
-int builder__continue(struct builder *builder, const struct hs_columns *columns, uint64_t rows,
-                      const struct row_start *rest)
+int hs_builder__continue(struct hs_builder *builder, const struct hs_columns *columns, uint64_t rows,
+                         const struct hs_row_start *rest)
 {
-    struct staged *staged = write_behind__empty_block(builder->behind);
+    struct hs_staged_block *staged = hs_write_behind__empty_block(builder->behind);
     struct ended_block *ended = malloc(sizeof *ended);
     int failed = staged && ended ? continue_pools(builder) : -ENOMEM;
-    while (builder->ends.room < rows && !failed)
-        failed = ends__make_room(&builder->ends);
+    while (builder->row_ends.room < rows && !failed)
+        failed = hs_row_ends__make_room(&builder->row_ends);
     builder->rows = rows;
     for (uint64_t first = 0; first < rows && !failed; first += HS_PACKED_BLOCK) {
-        if (ends__begins_region(first))
-            ends__spill(&builder->ends, ends__retire(&builder->ends, first));
+        if (hs_row_ends__begins_region(first))
+            hs_row_ends__spill(&builder->row_ends, hs_row_ends__retire(&builder->row_ends, first));
         failed = continue_block(builder, columns, first / HS_PACKED_BLOCK, rest, staged, ended);
-        leave_behind(columns, first / HS_PACKED_BLOCK);
+        drop_pages_behind(columns, first / HS_PACKED_BLOCK);
     }
     if (!failed)
-        failed = ends__settle(&builder->ends);
+        failed = hs_row_ends__settle(&builder->row_ends);
     if (!failed)
         failed = continue_files(builder, columns);
     if (!failed)

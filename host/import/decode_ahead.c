@@ -14,7 +14,7 @@ struct hs_decode_ahead {
     const struct hs_trace_chunk *const *order;
     size_t chunks;
     size_t begun, taken; // chunks of the order; at most AHEAD are between
-    struct slot {
+    struct decode_ahead_slot {
         struct hs_decoded *decoded; // NULL: there was no memory
         bool done;
     } slot[AHEAD];                       // by chunk % AHEAD
@@ -85,7 +85,7 @@ static void decode_next(struct hs_decode_ahead *ahead, unsigned who)
     pthread_mutex_unlock(&ahead->mutex);
     decoded = decode(ahead, who, decoded, number);
     pthread_mutex_lock(&ahead->mutex);
-    ahead->slot[number % AHEAD] = (struct slot){decoded, true};
+    ahead->slot[number % AHEAD] = (struct decode_ahead_slot){decoded, true};
     // Whoever waits for one waits for the first.
     if (number == ahead->taken)
         pthread_cond_signal(&ahead->changed);
@@ -139,7 +139,7 @@ static void wake_for_room(struct hs_decode_ahead *ahead)
 struct hs_decoded *hs_decode_ahead__take(struct hs_decode_ahead *ahead)
 {
     pthread_mutex_lock(&ahead->mutex);
-    struct slot *slot = &ahead->slot[ahead->taken % AHEAD];
+    struct decode_ahead_slot *slot = &ahead->slot[ahead->taken % AHEAD];
     while (!slot->done) {
         if (has_room(ahead))
             decode_next(ahead, 0);

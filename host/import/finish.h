@@ -8,6 +8,6 @@
 int hs_write_array(int directory_fd, const char *name, const struct hs_array *array, size_t element);
 
 // Zones, the rows at the peak, chains, timeline, sums of the summary; closes the columns.
-int builder__finish_rows(struct builder *builder, struct hs_store_head *head);
+int hs_builder__finish_rows(struct hs_builder *builder, struct hs_store_head *head);
 
 #endif

@@ -8,7 +8,7 @@
 #include "host/import/snapshots.h"
 #include "host/import/store_key.h"
 #include "host/import/trace.h"
-#include "host/query/totals_table.h"
+#include "host/query/stack_totals_column.h"
 #include "host/store/attach.h"
 #include "host/store/folder.h"
 #include "host/store/seal.h"
@@ -25,7 +25,7 @@
 #define SUFFIX         ".store"
 #define WORTH_FLUSHING ((off_t)32 << 20) // of the trace
 
-struct place {
+struct import_open_place {
     char directory[PATH_MAX];
 };
 
@@ -53,18 +53,18 @@ static bool matches(const char *directory, const struct wanted *wanted)
 {
     struct hs_store_head head;
     return is_trusted(directory, wanted) && is_of(directory, &wanted->key, &head) &&
-           (!head.unwound_with || head.unwound_with == snapshots__found_files(directory, wanted->symbols));
+           (!head.unwound_with || head.unwound_with == hs_snapshots__found_files(directory, wanted->symbols));
 }
 
 // ---- places, best first --------------------------------------------------------------------------------------------
 
-static bool beside(const char *path, struct place *place)
+static bool beside(const char *path, struct import_open_place *place)
 {
     return snprintf(place->directory, sizeof place->directory, "%s" SUFFIX, path) < (int)sizeof place->directory;
 }
 
 // In a directory of the user's the name says which file it is, also when that has grown since.
-static bool inside(const char *parent, const struct hs_trace *trace, struct place *place)
+static bool inside(const char *parent, const struct hs_trace *trace, struct import_open_place *place)
 {
     const uint64_t *id = hs_trace__info(trace)->header.trace_id;
     struct stat status;
@@ -75,7 +75,7 @@ static bool inside(const char *parent, const struct hs_trace *trace, struct plac
     return length < (int)sizeof place->directory;
 }
 
-static bool in_cache(const struct hs_trace *trace, struct place *place)
+static bool in_cache(const struct hs_trace *trace, struct import_open_place *place)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char parent[PATH_MAX];
@@ -102,7 +102,7 @@ static int add_totals(const char *directory, int directory_fd)
     int failed = hs_store__open_unsealed(directory, &store, NULL);
     if (failed)
         return failed;
-    failed = hs_totals__write_table(store, directory_fd);
+    failed = hs_stack_totals_column__write(store, directory_fd);
     hs_store__close(store);
     return failed;
 }
@@ -209,8 +209,9 @@ static void remove_unless_partial(const char *built, int failed)
 }
 
 // Imports into `place` and opens it. -EACCES, -EROFS and the like mean: try the next place.
-static int make(const struct hs_trace *trace, const struct hs_import_options *options, const struct place *place,
-                const struct wanted *wanted, struct hs_store **store, struct hs_error *error)
+static int make(const struct hs_trace *trace, const struct hs_import_options *options,
+                const struct import_open_place *place, const struct wanted *wanted, struct hs_store **store,
+                struct hs_error *error)
 {
     char built[PATH_MAX];
     if (snprintf(built, sizeof built, "%s" HS_MAKING_SUFFIX, place->directory) >= (int)sizeof built)
@@ -271,7 +272,7 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
     struct stat status;
     struct wanted wanted = {.symbols = options ? options->symbols : NULL,
                             .owner = fstat(trace->fd, &status) ? geteuid() : status.st_uid};
-    struct place places[2];
+    struct import_open_place places[2];
     size_t count = 0;
     hs_store_key__of(trace, &wanted.key);
     if (options && options->temporary)

@@ -9,15 +9,15 @@
 
 struct range_block {
     size_t count;
-    struct live_mapping at[BLOCK];
+    struct hs_live_mapping at[BLOCK];
 };
 
-static bool ends_behind(const struct live_mapping *mapping, uint64_t address)
+static bool ends_behind(const struct hs_live_mapping *mapping, uint64_t address)
 {
     return mapping->end > address;
 }
 
-struct range_place live_ranges__behind(const struct live_ranges *ranges, uint64_t address)
+struct hs_range_place hs_live_ranges__behind(const struct hs_live_ranges *ranges, uint64_t address)
 {
     size_t low = 0, high = ranges->blocks;
     while (low < high) {
@@ -28,7 +28,7 @@ struct range_place live_ranges__behind(const struct live_ranges *ranges, uint64_
         else
             low = middle + 1;
     }
-    struct range_place place = {low, 0};
+    struct hs_range_place place = {low, 0};
     if (place.block == ranges->blocks)
         return place;
     const struct range_block *block = ranges->block[place.block];
@@ -43,21 +43,22 @@ struct range_place live_ranges__behind(const struct live_ranges *ranges, uint64_
     return place;
 }
 
-struct live_mapping *live_ranges__at(const struct live_ranges *ranges, struct range_place place)
+struct hs_live_mapping *hs_live_ranges__at(const struct hs_live_ranges *ranges, struct hs_range_place place)
 {
     return place.block < ranges->blocks ? &ranges->block[place.block]->at[place.index] : NULL;
 }
 
-struct range_place live_ranges__next(const struct live_ranges *ranges, struct range_place place)
+struct hs_range_place hs_live_ranges__next(const struct hs_live_ranges *ranges, struct hs_range_place place)
 {
     bool is_last = place.index + 1 == ranges->block[place.block]->count;
-    return is_last ? (struct range_place){place.block + 1, 0} : (struct range_place){place.block, place.index + 1};
+    return is_last ? (struct hs_range_place){place.block + 1, 0}
+                   : (struct hs_range_place){place.block, place.index + 1};
 }
 
 // ---- adding --------------------------------------------------------------------------------------------------------
 
 // An empty block at `index`, which the caller fills.
-static struct range_block *add_block(struct live_ranges *ranges, size_t index)
+static struct range_block *add_block(struct hs_live_ranges *ranges, size_t index)
 {
     if (ranges->blocks == ranges->room) {
         size_t room = 2 * ranges->room + 16;
@@ -78,7 +79,7 @@ static struct range_block *add_block(struct live_ranges *ranges, size_t index)
 }
 
 // Half of a full block goes into one behind it.
-static int split(struct live_ranges *ranges, struct range_place *place)
+static int split(struct hs_live_ranges *ranges, struct hs_range_place *place)
 {
     struct range_block *block = ranges->block[place->block], *half = add_block(ranges, place->block + 1);
     if (!half)
@@ -93,9 +94,9 @@ static int split(struct live_ranges *ranges, struct range_place *place)
     return 0;
 }
 
-int live_ranges__add(struct live_ranges *ranges, const struct live_mapping *added)
+int hs_live_ranges__add(struct hs_live_ranges *ranges, const struct hs_live_mapping *added)
 {
-    struct range_place place = live_ranges__behind(ranges, added->start);
+    struct hs_range_place place = hs_live_ranges__behind(ranges, added->start);
     if (place.block == ranges->blocks) { // behind all others
         bool full = !ranges->blocks || ranges->block[ranges->blocks - 1]->count == BLOCK;
         if (full && !add_block(ranges, ranges->blocks))
@@ -106,19 +107,19 @@ int live_ranges__add(struct live_ranges *ranges, const struct live_mapping *adde
         return -ENOMEM;
     }
     struct range_block *block = ranges->block[place.block];
-    struct live_mapping *at = block->at + place.index;
+    struct hs_live_mapping *at = block->at + place.index;
     memmove(at + 1, at, (block->count - place.index) * sizeof *at);
     *at = *added;
     block->count++;
     return 0;
 }
 
-int live_ranges__restore(struct live_ranges *ranges, const struct live_mapping *mappings, size_t count)
+int hs_live_ranges__restore(struct hs_live_ranges *ranges, const struct hs_live_mapping *mappings, size_t count)
 {
     int failed = 0;
-    live_ranges__free(ranges);
+    hs_live_ranges__free(ranges);
     for (size_t i = 0; i < count && !failed; i++)
-        failed = live_ranges__add(ranges, &mappings[i]);
+        failed = hs_live_ranges__add(ranges, &mappings[i]);
     return failed;
 }
 
@@ -136,7 +137,7 @@ static bool remove_in(struct range_block *block, size_t first, uint64_t end)
     return through;
 }
 
-void live_ranges__remove(struct live_ranges *ranges, struct range_place place, uint64_t end)
+void hs_live_ranges__remove(struct hs_live_ranges *ranges, struct hs_range_place place, uint64_t end)
 {
     size_t at = place.block, kept = place.block;
     bool goes_on = true;
@@ -155,11 +156,11 @@ void live_ranges__remove(struct live_ranges *ranges, struct range_place place, u
 
 // ---- all of them ---------------------------------------------------------------------------------------------------
 
-int live_ranges__list(const struct live_ranges *ranges, struct hs_array *list)
+int hs_live_ranges__list(const struct hs_live_ranges *ranges, struct hs_array *list)
 {
     for (size_t i = 0; i < ranges->blocks; i++)
         for (size_t k = 0; k < ranges->block[i]->count; k++) {
-            struct live_mapping *added = hs_array__add(list, sizeof *added);
+            struct hs_live_mapping *added = hs_array__add(list, sizeof *added);
             if (!added)
                 return -ENOMEM;
             *added = ranges->block[i]->at[k];
@@ -167,10 +168,10 @@ int live_ranges__list(const struct live_ranges *ranges, struct hs_array *list)
     return 0;
 }
 
-void live_ranges__free(struct live_ranges *ranges)
+void hs_live_ranges__free(struct hs_live_ranges *ranges)
 {
     for (size_t i = 0; i < ranges->blocks; i++)
         free(ranges->block[i]);
     free(ranges->block);
-    *ranges = (struct live_ranges){0};
+    *ranges = (struct hs_live_ranges){0};
 }

@@ -10,38 +10,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct live_mapping {
+struct hs_live_mapping {
     uint64_t start, end;
     uint32_t row, stack, stream, detail;
     uint32_t link; // + 1, or 0
     uint8_t kind;
 };
 
-struct live_ranges {
+struct hs_live_ranges {
     struct range_block **block; // none of them is empty
     size_t blocks, room;
 };
 
 // Valid until something is added or removed.
-struct range_place {
+struct hs_range_place {
     size_t block, index;
 };
 
 // The first mapping that ends behind `address`.
-struct range_place live_ranges__behind(const struct live_ranges *ranges, uint64_t address);
+struct hs_range_place hs_live_ranges__behind(const struct hs_live_ranges *ranges, uint64_t address);
 // The mapping there, NULL behind the last one.
-struct live_mapping *live_ranges__at(const struct live_ranges *ranges, struct range_place place);
-struct range_place live_ranges__next(const struct live_ranges *ranges, struct range_place place);
+struct hs_live_mapping *hs_live_ranges__at(const struct hs_live_ranges *ranges, struct hs_range_place place);
+struct hs_range_place hs_live_ranges__next(const struct hs_live_ranges *ranges, struct hs_range_place place);
 
 // Both return 0 or -ENOMEM. Of those that are restored each begins at the end of the one before or behind it.
-int live_ranges__add(struct live_ranges *ranges, const struct live_mapping *added);
-int live_ranges__restore(struct live_ranges *ranges, const struct live_mapping *mappings, size_t count);
+int hs_live_ranges__add(struct hs_live_ranges *ranges, const struct hs_live_mapping *added);
+int hs_live_ranges__restore(struct hs_live_ranges *ranges, const struct hs_live_mapping *mappings, size_t count);
 
 // Removes the mappings from `place` on that begin before `end`.
-void live_ranges__remove(struct live_ranges *ranges, struct range_place place, uint64_t end);
+void hs_live_ranges__remove(struct hs_live_ranges *ranges, struct hs_range_place place, uint64_t end);
 
-// Appends all of them, struct live_mapping, to an array. Returns 0 or -ENOMEM.
-int live_ranges__list(const struct live_ranges *ranges, struct hs_array *list);
-void live_ranges__free(struct live_ranges *ranges);
+// Appends all of them, struct hs_live_mapping, to an array. Returns 0 or -ENOMEM.
+int hs_live_ranges__list(const struct hs_live_ranges *ranges, struct hs_array *list);
+void hs_live_ranges__free(struct hs_live_ranges *ranges);
 
 #endif

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_t length)
+static uint64_t range_end(const struct hs_builder *builder, uint64_t start, uint64_t length)
 {
     uint64_t page = builder->page_size, end;
     if (__builtin_add_overflow(start, length, &end) || __builtin_add_overflow(end, page - 1, &end))
@@ -15,7 +15,7 @@ static uint64_t range_end(const struct builder *builder, uint64_t start, uint64_
     return end & ~(page - 1);
 }
 
-static void count_peak(struct builder *builder)
+static void count_peak(struct hs_builder *builder)
 {
     if (builder->map_total.bytes <= builder->summary->map_peak.bytes)
         return;
@@ -24,74 +24,74 @@ static void count_peak(struct builder *builder)
 }
 
 // Adds a live mapping; the range is free of others. Returns the row or a negative errno.
-static int64_t add_mapping(struct builder *builder, const struct new_row *row, uint64_t end)
+static int64_t add_mapping(struct hs_builder *builder, const struct hs_new_row *row, uint64_t end)
 {
-    const struct allowed_size allowed = builder__allow(&builder->map_allowance, row->size, row->usable);
-    struct new_row added_row = *row;
+    const struct hs_allowed_size allowed = hs_builder__allow(&builder->map_allowance, row->size, row->usable);
+    struct hs_new_row added_row = *row;
     added_row.size = allowed.size;
     added_row.usable = allowed.usable;
-    int64_t number = builder__add_row(builder, &added_row);
+    int64_t number = hs_builder__add_row(builder, &added_row);
     if (number < 0)
         return number;
     builder->map_total.bytes += allowed.size;
     builder->map_total.usable += allowed.usable;
     builder->map_total.count++;
-    const struct live_mapping added = {.start = row->address,
-                                       .end = end,
-                                       .row = (uint32_t)number,
-                                       .stack = row->stack,
-                                       .stream = row->stream,
-                                       .detail = row->detail,
-                                       .kind = row->kind};
-    int failed = live_ranges__add(&builder->maps, &added);
+    const struct hs_live_mapping added = {.start = row->address,
+                                          .end = end,
+                                          .row = (uint32_t)number,
+                                          .stack = row->stack,
+                                          .stream = row->stream,
+                                          .detail = row->detail,
+                                          .kind = row->kind};
+    int failed = hs_live_ranges__add(&builder->maps, &added);
     return failed ? failed : number;
 }
 
-static int64_t add_rest(struct builder *builder, const struct live_mapping *of, uint64_t start, uint64_t end)
+static int64_t add_rest(struct hs_builder *builder, const struct hs_live_mapping *of, uint64_t start, uint64_t end)
 {
-    const struct new_row rest = {.address = start,
-                                 .size = end - start,
-                                 .usable = end - start,
-                                 .stack = of->stack,
-                                 .stream = of->stream,
-                                 .detail = of->detail,
-                                 .kind = of->kind};
+    const struct hs_new_row rest = {.address = start,
+                                    .size = end - start,
+                                    .usable = end - start,
+                                    .stack = of->stack,
+                                    .stream = of->stream,
+                                    .detail = of->detail,
+                                    .kind = of->kind};
     int64_t number = add_mapping(builder, &rest, end);
     if (number >= 0)
-        ends__add_to_state(&builder->ends, (uint64_t)number, HS_ROW_SPLIT << 3);
+        hs_row_ends__add_to_state(&builder->row_ends, (uint64_t)number, HS_ROW_SPLIT << 3);
     return number;
 }
 
 // Ends what is mapped in [start, end). Returns how many rows ended or a negative errno; *first_ended (may be NULL) is
 // the first of them.
-static int64_t unmap(struct builder *builder, uint32_t stream, uint32_t stack, uint64_t start, uint64_t end,
-                     uint8_t flags, struct live_mapping *first_ended)
+static int64_t unmap(struct hs_builder *builder, uint32_t stream, uint32_t stack, uint64_t start, uint64_t end,
+                     uint8_t flags, struct hs_live_mapping *first_ended)
 {
-    const struct range_place first = live_ranges__behind(&builder->maps, start);
-    const struct live_mapping *at;
-    struct live_mapping left = {0}, right = {0};
+    const struct hs_range_place first = hs_live_ranges__behind(&builder->maps, start);
+    const struct hs_live_mapping *at;
+    struct hs_live_mapping left = {0}, right = {0};
     int64_t ended = 0;
-    for (struct range_place place = first; (at = live_ranges__at(&builder->maps, place)) && at->start < end;
-         place = live_ranges__next(&builder->maps, place)) {
+    for (struct hs_range_place place = first; (at = hs_live_ranges__at(&builder->maps, place)) && at->start < end;
+         place = hs_live_ranges__next(&builder->maps, place)) {
         if (at->start < start)
             left = *at;
         if (at->end > end)
             right = *at;
         if (first_ended && !ended)
             *first_ended = *at;
-        builder__end_mapping(builder, at->row, stream, stack, flags);
+        hs_builder__end_mapping(builder, at->row, stream, stack, flags);
         ended++;
     }
     if (!ended)
         return 0;
-    live_ranges__remove(&builder->maps, first, end);
+    hs_live_ranges__remove(&builder->maps, first, end);
     int64_t result = left.end ? add_rest(builder, &left, left.start, start) : 0;
     if (result >= 0 && right.end)
         result = add_rest(builder, &right, end, right.end);
     return result < 0 ? result : ended;
 }
 
-static int map(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+static int map(struct hs_builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
 {
     uint64_t end = range_end(builder, event->address, event->size);
     if (end <= event->address)
@@ -106,44 +106,45 @@ static int map(struct builder *builder, uint32_t stream, const struct hs_event *
                                  .protection = event->protection,
                                  .map_flags = event->map_flags,
                                  .fd = event->fd};
-    const struct new_row row = {.address = event->address,
-                                .size = event->size,
-                                .usable = end - event->address,
-                                .stack = stack,
-                                .stream = stream,
-                                .detail = detail,
-                                .kind = HS_KIND_MMAP};
+    const struct hs_new_row row = {.address = event->address,
+                                   .size = event->size,
+                                   .usable = end - event->address,
+                                   .stack = stack,
+                                   .stream = stream,
+                                   .detail = detail,
+                                   .kind = HS_KIND_MMAP};
     result = add_mapping(builder, &row, end);
     return result < 0 ? (int)result : 0;
 }
 
-static int remap(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+static int remap(struct hs_builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
 {
     uint64_t end = range_end(builder, event->address, event->size);
-    struct live_mapping old = {0};
+    struct hs_live_mapping old = {0};
     int64_t result = unmap(builder, stream, stack, event->old_address,
                            range_end(builder, event->old_address, event->old_size), HS_ROW_REALLOCATED, &old);
     if (result >= 0)
         result = unmap(builder, stream, stack, event->address, end, 0, NULL);
     if (result < 0 || end <= event->address)
         return result < 0 ? (int)result : 0;
-    const struct new_row row = {.address = event->address,
-                                .size = event->size,
-                                .usable = end - event->address,
-                                .stack = stack,
-                                .stream = stream,
-                                .detail = old.detail,
-                                .kind = HS_KIND_MREMAP};
+    const struct hs_new_row row = {.address = event->address,
+                                   .size = event->size,
+                                   .usable = end - event->address,
+                                   .stack = stack,
+                                   .stream = stream,
+                                   .detail = old.detail,
+                                   .kind = HS_KIND_MREMAP};
     result = add_mapping(builder, &row, end);
     if (result < 0 || !old.end)
         return result < 0 ? (int)result : 0;
-    int64_t link = builder__link(builder, old.row, old.link, (uint32_t)result);
+    int64_t link = hs_builder__link(builder, old.row, old.link, (uint32_t)result);
     if (link > 0)
-        live_ranges__at(&builder->maps, live_ranges__behind(&builder->maps, event->address))->link = (uint32_t)link;
+        hs_live_ranges__at(&builder->maps, hs_live_ranges__behind(&builder->maps, event->address))->link =
+            (uint32_t)link;
     return link < 0 ? (int)link : 0;
 }
 
-static int move_break(struct builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
+static int move_break(struct hs_builder *builder, uint32_t stream, const struct hs_event *event, uint32_t stack)
 {
     if (event->address < event->old_address) {
         int64_t ended = unmap(builder, stream, stack, event->address, event->old_address, 0, NULL);
@@ -152,12 +153,12 @@ static int move_break(struct builder *builder, uint32_t stream, const struct hs_
     if (event->address == event->old_address)
         return 0;
     int64_t result = unmap(builder, stream, stack, event->old_address, event->address, 0, NULL);
-    const struct new_row row = {.address = event->old_address,
-                                .size = event->address - event->old_address,
-                                .usable = event->address - event->old_address,
-                                .stack = stack,
-                                .stream = stream,
-                                .kind = HS_KIND_BRK};
+    const struct hs_new_row row = {.address = event->old_address,
+                                   .size = event->address - event->old_address,
+                                   .usable = event->address - event->old_address,
+                                   .stack = stack,
+                                   .stream = stream,
+                                   .kind = HS_KIND_BRK};
     if (result >= 0)
         result = add_mapping(builder, &row, event->address);
     return result < 0 ? (int)result : 0;
@@ -165,18 +166,18 @@ static int move_break(struct builder *builder, uint32_t stream, const struct hs_
 
 // The kernel ends no mapping that is not there, and gives no range that is taken unless it is asked to. Where one was
 // missed it does not fit for ever.
-static bool fits(struct builder *builder, const struct hs_event *event)
+static bool fits(struct hs_builder *builder, const struct hs_event *event)
 {
     uint64_t end = range_end(builder, event->address, event->size);
-    const struct live_mapping *first =
-        live_ranges__at(&builder->maps, live_ranges__behind(&builder->maps, event->address));
+    const struct hs_live_mapping *first =
+        hs_live_ranges__at(&builder->maps, hs_live_ranges__behind(&builder->maps, event->address));
     bool is_mapped = first && first->start < end;
     if (event->kind == HS_EVENT_MMAP)
         return !is_mapped || event->map_flags & MAP_FIXED;
     return event->kind != HS_EVENT_MUNMAP || is_mapped;
 }
 
-int builder__map_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
+int hs_builder__map_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event)
 {
     if (!builder->takes_all && !fits(builder, event))
         return HS_TIE_WAITS;

@@ -32,15 +32,16 @@ static uint16_t count_live(const uint64_t *ended, size_t count)
     return (uint16_t)live;
 }
 
-static void write_block(struct hs_partial *partial, struct builder *builder, uint64_t number, uint64_t *ended,
+static void write_block(struct hs_partial *partial, struct hs_builder *builder, uint64_t number, uint64_t *ended,
                         size_t count)
 {
     uint64_t values[HS_PACKED_BLOCK];
     struct {
-        enum ends_column column;
+        enum hs_row_ends_column column;
         struct hs_packed_writer *to;
-    } const others[] = {
-        {ENDS_STACK, &partial->free_stack}, {ENDS_STREAM, &partial->free_stream}, {ENDS_STATE, &partial->state}};
+    } const others[] = {{HS_ROW_ENDS_STACK, &partial->free_stack},
+                        {HS_ROW_ENDS_STREAM, &partial->free_stream},
+                        {HS_ROW_ENDS_STATE, &partial->state}};
     // Time never goes back: its first one is the block's least.
     const uint64_t first_time =
         number < builder->time.blocks ? builder->time.block[number].base : builder->staged->time[0];
@@ -48,13 +49,13 @@ static void write_block(struct hs_partial *partial, struct builder *builder, uin
         ended[i] = ended[i] & ROW_IS_LIVE ? 0 : ended[i] - first_time + 1;
     hs_packed_writer__replace(&partial->free_time, number, ended, count);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        ends__read_block(&builder->ends, others[i].column, number, count, values);
+        hs_row_ends__read_block(&builder->row_ends, others[i].column, number, count, values);
         hs_packed_writer__replace(others[i].to, number, values, count);
     }
 }
 
 // A row that is live may end, and nothing else changes: where as many are live as before nothing did.
-static int write_ends(struct hs_partial *partial, struct builder *builder)
+static int write_ends(struct hs_partial *partial, struct hs_builder *builder)
 {
     uint64_t ended[HS_PACKED_BLOCK];
     for (uint64_t number = 0; number * HS_PACKED_BLOCK < builder->rows; number++) {
@@ -67,7 +68,7 @@ static int write_ends(struct hs_partial *partial, struct builder *builder)
             return -ENOMEM;
         if (!is_new && !*before)
             continue;
-        ends__read_block(&builder->ends, ENDS_TIME, number, count, ended);
+        hs_row_ends__read_block(&builder->row_ends, HS_ROW_ENDS_TIME, number, count, ended);
         uint16_t live = count_live(ended, count);
         if (is_new || live != *before)
             write_block(partial, builder, number, ended, count);
@@ -83,7 +84,7 @@ static int sync_column(struct hs_packed_writer *writer)
 }
 
 // On the disk before the file that names them is.
-static int sync_columns(struct hs_partial *partial, struct builder *builder)
+static int sync_columns(struct hs_partial *partial, struct hs_builder *builder)
 {
     int failed = 0;
 #define SYNC(writer)     failed = failed ? failed : sync_column(writer);
@@ -97,13 +98,13 @@ static int sync_columns(struct hs_partial *partial, struct builder *builder)
     return failed;
 }
 
-int hs_partial__keep(struct hs_partial *partial, struct builder *builder, const struct hs_resume_state *state)
+int hs_partial__keep(struct hs_partial *partial, struct hs_builder *builder, const struct hs_resume_state *state)
 {
     // A block that is full is handed over with the next row.
     bool full = builder->rows % HS_PACKED_BLOCK == 0;
-    int failed = full ? builder__write_rest(builder) : write_behind__finish(builder->behind);
+    int failed = full ? hs_builder__write_rest(builder) : hs_write_behind__finish(builder->behind);
     if (!failed)
-        failed = ends__settle(&builder->ends);
+        failed = hs_row_ends__settle(&builder->row_ends);
     if (!failed)
         failed = start(partial, builder->directory_fd);
     if (!failed)

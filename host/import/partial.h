@@ -12,7 +12,7 @@
 struct hs_resume_state;
 
 // Writes how things stand. Returns 0 or a negative errno: then there is none.
-int hs_partial__keep(struct hs_partial *partial, struct builder *builder, const struct hs_resume_state *state);
+int hs_partial__keep(struct hs_partial *partial, struct hs_builder *builder, const struct hs_resume_state *state);
 // Closes its files and, unless they are kept, removes them.
 void hs_partial__end(struct hs_partial *partial, int directory_fd, bool kept);
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct cursor {
+struct replay_cursor {
     uint64_t time; // of the next phase; a stream's time never goes back
     uint64_t sequence;
     const struct hs_brief_event *next, *end;
@@ -20,16 +20,16 @@ struct cursor {
 };
 
 // A cursor in the heap with its time, so that comparing needs no cursor.
-struct entry {
+struct replay_entry {
     uint64_t time;
-    struct cursor *cursor;
+    struct replay_cursor *cursor;
 };
 
 struct replay {
     const struct hs_trace *trace;
     const struct hs_trace_chunk **order; // the EVENTS chunks by first time
     size_t chunks, next;
-    struct entry *heap;
+    struct replay_entry *heap;
     size_t open, heap_capacity;
     struct hs_decode_ahead *ahead;
     struct hs_replay_counts *counts;
@@ -55,15 +55,15 @@ static int compare_chunks(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static inline bool earlier(const struct entry *a, const struct entry *b)
+static inline bool earlier(const struct replay_entry *a, const struct replay_entry *b)
 {
     return a->time != b->time ? a->time < b->time : a->cursor->sequence < b->cursor->sequence;
 }
 
 static void sift_down(struct replay *replay, size_t at)
 {
-    struct entry *heap = replay->heap;
-    const struct entry moving = heap[at];
+    struct replay_entry *heap = replay->heap;
+    const struct replay_entry moving = heap[at];
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= replay->open)
@@ -80,15 +80,15 @@ static void sift_down(struct replay *replay, size_t at)
 
 static void sift_up(struct replay *replay, size_t at)
 {
-    struct entry *heap = replay->heap;
-    const struct entry moving = heap[at];
+    struct replay_entry *heap = replay->heap;
+    const struct replay_entry moving = heap[at];
     for (; at && earlier(&moving, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = moving;
 }
 
 // Sets phase and time for the event the cursor stands on.
-static inline void set_phase(struct replay *replay, struct cursor *cursor)
+static inline void set_phase(struct replay *replay, struct replay_cursor *cursor)
 {
     const struct hs_brief_event *event = cursor->next;
     uint64_t time = event->time;
@@ -102,22 +102,22 @@ static inline void set_phase(struct replay *replay, struct cursor *cursor)
     cursor->time = time < cursor->time ? cursor->time : time;
 }
 
-static int push(struct replay *replay, struct cursor *cursor)
+static int push(struct replay *replay, struct replay_cursor *cursor)
 {
     if (replay->open == replay->heap_capacity) {
         size_t capacity = replay->heap_capacity ? 2 * replay->heap_capacity : 64;
-        struct entry *grown = realloc(replay->heap, capacity * sizeof *grown);
+        struct replay_entry *grown = realloc(replay->heap, capacity * sizeof *grown);
         if (!grown)
             return -ENOMEM;
         replay->heap = grown;
         replay->heap_capacity = capacity;
     }
-    replay->heap[replay->open] = (struct entry){cursor->time, cursor};
+    replay->heap[replay->open] = (struct replay_entry){cursor->time, cursor};
     sift_up(replay, replay->open++);
     return 0;
 }
 
-static void close_cursor(struct replay *replay, struct cursor *cursor)
+static void close_cursor(struct replay *replay, struct replay_cursor *cursor)
 {
     hs_decode_ahead__give_back(replay->ahead, cursor->decoded);
     free(cursor);
@@ -134,7 +134,7 @@ static void count_damage(struct replay *replay, const struct hs_trace_chunk *chu
 
 // ---- what an earlier replay took -----------------------------------------------------------------------------------
 
-static inline bool advance(struct replay *replay, struct cursor *cursor);
+static inline bool advance(struct replay *replay, struct replay_cursor *cursor);
 
 static uint64_t steps_of(const struct hs_brief_event *event, const struct hs_event *wide)
 {
@@ -147,7 +147,7 @@ static bool stays(const struct hs_trace_chunk *chunk)
 }
 
 // Steps that were taken of an open cursor, or all of one that is at its end.
-static uint64_t count_taken(const struct cursor *cursor)
+static uint64_t count_taken(const struct replay_cursor *cursor)
 {
     uint64_t steps = 0;
     for (const struct hs_brief_event *event = cursor->decoded->events; event < cursor->next; event++)
@@ -157,7 +157,7 @@ static uint64_t count_taken(const struct cursor *cursor)
 }
 
 // These were the steps up to the earlier cut, or the chunk has changed. *at_end: nothing follows.
-static int leave_out(struct replay *replay, struct cursor *cursor, uint64_t steps, bool *at_end)
+static int leave_out(struct replay *replay, struct replay_cursor *cursor, uint64_t steps, bool *at_end)
 {
     const uint64_t end = replay->cut->before_time;
     *at_end = false;
@@ -171,18 +171,18 @@ static int leave_out(struct replay *replay, struct cursor *cursor, uint64_t step
 
 static int open_cursor(struct replay *replay, const struct hs_trace_chunk *chunk, struct hs_decoded *decoded)
 {
-    struct cursor *cursor = calloc(1, sizeof *cursor);
+    struct replay_cursor *cursor = calloc(1, sizeof *cursor);
     if (!cursor) {
         hs_decode_ahead__give_back(replay->ahead, decoded);
         return -ENOMEM;
     }
-    *cursor = (struct cursor){.sequence = chunk->sequence,
-                              .next = decoded->events,
-                              .end = decoded->events + decoded->count,
-                              .wide = decoded->wide,
-                              .stream = chunk->stream,
-                              .number = replay->next - 1,
-                              .decoded = decoded};
+    *cursor = (struct replay_cursor){.sequence = chunk->sequence,
+                                     .next = decoded->events,
+                                     .end = decoded->events + decoded->count,
+                                     .wide = decoded->wide,
+                                     .stream = chunk->stream,
+                                     .number = replay->next - 1,
+                                     .decoded = decoded};
     set_phase(replay, cursor);
     bool at_end = false;
     int failed = replay->cut && replay->cut->before_count
@@ -233,7 +233,7 @@ static uint64_t limit_of(const struct replay *replay)
 }
 
 // A whole event, in the phase that the cursor stands on.
-static void take_whole(const struct cursor *cursor, struct hs_step *step)
+static void take_whole(const struct replay_cursor *cursor, struct hs_step *step)
 {
     const struct hs_event *event = &cursor->wide[cursor->next->size];
     *step = (struct hs_step){.time = cursor->time,
@@ -247,7 +247,7 @@ static void take_whole(const struct cursor *cursor, struct hs_step *step)
                              .phase = (uint8_t)cursor->phase};
 }
 
-static inline bool is_whole(const struct cursor *cursor)
+static inline bool is_whole(const struct replay_cursor *cursor)
 {
     return cursor->next->kind == HS_BRIEF_WIDE;
 }
@@ -268,7 +268,7 @@ static inline void put_brief(struct hs_step *step, const struct hs_brief_event *
 
 // Takes brief events, the one that the cursor stands on and those behind it that are due before `limit`, as long as
 // there is room. The cursor then stands on the last one taken.
-static void take_brief(struct replay *replay, struct cursor *cursor, uint64_t limit)
+static void take_brief(struct replay *replay, struct replay_cursor *cursor, uint64_t limit)
 {
     const struct hs_brief_event *brief = cursor->next, *end = cursor->end;
     struct hs_step *step = &replay->step[replay->steps], *room = &replay->step[HS_STEPS];
@@ -299,7 +299,7 @@ static int deliver(struct replay *replay)
 }
 
 // From the last phase taken to the next one. Returns whether there is none.
-static inline bool advance(struct replay *replay, struct cursor *cursor)
+static inline bool advance(struct replay *replay, struct replay_cursor *cursor)
 {
     if (cursor->phase == HS_PHASE_BEGIN) {
         uint64_t time = cursor->next->time;
@@ -315,7 +315,7 @@ static inline bool advance(struct replay *replay, struct cursor *cursor)
 
 static void drop(struct replay *replay, size_t at)
 {
-    struct cursor *cursor = replay->heap[at].cursor;
+    struct replay_cursor *cursor = replay->heap[at].cursor;
     replay->heap[at] = replay->heap[--replay->open];
     if (replay->taken && !stays(replay->order[cursor->number]))
         replay->taken[cursor->number] = count_taken(cursor);
@@ -325,7 +325,7 @@ static void drop(struct replay *replay, size_t at)
 // Delivers phases of the first cursor while it stays the earliest.
 static int run_first(struct replay *replay)
 {
-    struct cursor *cursor = replay->heap[0].cursor;
+    struct replay_cursor *cursor = replay->heap[0].cursor;
     uint64_t limit = limit_of(replay);
     do {
         int result = replay->steps == HS_STEPS ? deliver(replay) : 0;
@@ -379,9 +379,9 @@ static inline __attribute__((always_inline)) unsigned first_lane(const uint64_t 
 
 static void sort_by_sequence(struct replay *replay)
 {
-    struct entry *heap = replay->heap;
+    struct replay_entry *heap = replay->heap;
     for (size_t i = 1; i < replay->open; i++) {
-        const struct entry moving = heap[i];
+        const struct replay_entry moving = heap[i];
         size_t at = i;
         for (; at && heap[at - 1].cursor->sequence > moving.cursor->sequence; at--)
             heap[at] = heap[at - 1];
@@ -408,7 +408,7 @@ static inline __attribute__((always_inline)) int run_lanes(struct replay *replay
         time[i] = i < replay->open ? replay->heap[i].cursor->time : UINT64_MAX;
     unsigned lane = first_lane(time, lanes);
     while (lane < replay->open) {
-        struct cursor *cursor = replay->heap[lane].cursor;
+        struct replay_cursor *cursor = replay->heap[lane].cursor;
         if (replay->steps == HS_STEPS && (result = deliver(replay)))
             break;
         struct hs_step *step = &replay->step[replay->steps++];
@@ -453,7 +453,7 @@ static int list_consumed(const struct replay *replay, struct hs_array *to)
         if (replay->cut->before[i].steps == HS_ALL_STEPS)
             failed = add_consumed(to, &replay->cut->before[i]);
     for (size_t i = 0; i < replay->open; i++) {
-        const struct cursor *cursor = replay->heap[i].cursor;
+        const struct replay_cursor *cursor = replay->heap[i].cursor;
         const struct hs_consumed part = hs_consumed__of(replay->order[cursor->number], count_taken(cursor));
         failed = failed ? failed : add_consumed(to, &part);
         replay->taken[cursor->number] = HS_ALL_STEPS; // is listed

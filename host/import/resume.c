@@ -17,18 +17,18 @@
 
 // X(name, what the file holds of it): arrays, one behind the other. What is aligned to four bytes comes last.
 #define ARRAYS(X)                                                                                                      \
-    X(links, struct hs_link)                                                                                           \
+    X(links, struct hs_chain_link)                                                                                     \
     X(chains, struct hs_chain)                                                                                         \
     X(pools, uint64_t)                                                                                                 \
     X(mappings, struct hs_mapping)                                                                                     \
-    X(maps, struct live_mapping)                                                                                       \
+    X(maps, struct hs_live_mapping)                                                                                    \
     X(side, struct hs_stored_side_event)                                                                               \
     X(samples, struct hs_sample)                                                                                       \
-    X(stacks, struct stack_state)                                                                                      \
-    X(recent, struct recent_block)                                                                                     \
+    X(stacks, struct hs_stack_state)                                                                                   \
+    X(recent, struct hs_recent_block)                                                                                  \
     X(points, struct hs_timeline_point)                                                                                \
     X(consumed, struct hs_consumed)                                                                                    \
-    X(rest, struct row_start)                                                                                          \
+    X(rest, struct hs_row_start)                                                                                       \
     X(time_blocks, struct hs_packed_block)                                                                             \
     X(address_blocks, struct hs_packed_block)                                                                          \
     X(size_blocks, struct hs_packed_block)                                                                             \
@@ -40,7 +40,7 @@
     X(free_stack_blocks, struct hs_packed_block)                                                                       \
     X(free_stream_blocks, struct hs_packed_block)                                                                      \
     X(state_blocks, struct hs_packed_block)                                                                            \
-    X(streams, struct stream_state)                                                                                    \
+    X(streams, struct hs_stream_state)                                                                                 \
     X(at_peak, uint32_t)
 
 enum array {
@@ -55,7 +55,7 @@ static const size_t element_size[ARRAY_COUNT] = {
 #undef SIZE
 };
 
-struct head {
+struct resume_head {
     uint64_t magic;
     uint32_t version, head_size;
     uint32_t crc, reserved; // of all behind the head; of the head with crc 0
@@ -74,13 +74,13 @@ struct hs_resume {
     struct hs_columns partial; // else: of an import that did not end
     void *data;
     size_t size;
-    struct head head;
+    struct resume_head head;
     const void *array[ARRAY_COUNT];
 };
 
-static uint32_t checksum(const struct head *head, const void *const array[])
+static uint32_t checksum(const struct resume_head *head, const void *const array[])
 {
-    struct head plain = *head;
+    struct resume_head plain = *head;
     plain.crc = 0;
     uint32_t crc = hs_crc32c(0, &plain, sizeof plain);
     for (size_t i = 0; i < ARRAY_COUNT; i++)
@@ -90,7 +90,7 @@ static uint32_t checksum(const struct head *head, const void *const array[])
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-static void list_arrays(const struct builder *builder, const struct hs_array *consumed, const void *array[],
+static void list_arrays(const struct hs_builder *builder, const struct hs_array *consumed, const void *array[],
                         uint64_t count[])
 {
 #define LIST(name, of)                                                                                                 \
@@ -113,7 +113,7 @@ static void list_arrays(const struct builder *builder, const struct hs_array *co
     count[ARRAY_points] = builder->timeline.current + 1;
 }
 
-static void list_blocks(const struct builder *builder, const struct hs_partial *partial, const void *array[],
+static void list_blocks(const struct hs_builder *builder, const struct hs_partial *partial, const void *array[],
                         uint64_t count[])
 {
 #define LIST(of, name)                                                                                                 \
@@ -129,20 +129,20 @@ static void list_blocks(const struct builder *builder, const struct hs_partial *
 }
 
 // The rows of the block in progress.
-static int list_rest(const struct builder *builder, struct hs_array *rest)
+static int list_rest(const struct hs_builder *builder, struct hs_array *rest)
 {
-    const struct staged *staged = builder->staged;
+    const struct hs_staged_block *staged = builder->staged;
     for (size_t i = 0; i < builder->rows % HS_PACKED_BLOCK; i++) {
-        struct row_start *row = hs_array__add(rest, sizeof *row);
+        struct hs_row_start *row = hs_array__add(rest, sizeof *row);
         if (!row)
             return -ENOMEM;
-        *row = (struct row_start){.time = staged->time[i],
-                                  .address = staged->address[i],
-                                  .size = staged->size[i],
-                                  .slack = staged->slack[i],
-                                  .stack = staged->stack[i],
-                                  .stream = staged->stream[i],
-                                  .detail = staged->detail[i]};
+        *row = (struct hs_row_start){.time = staged->time[i],
+                                     .address = staged->address[i],
+                                     .size = staged->size[i],
+                                     .slack = staged->slack[i],
+                                     .stack = staged->stack[i],
+                                     .stream = staged->stream[i],
+                                     .detail = staged->detail[i]};
     }
     return 0;
 }
@@ -152,7 +152,7 @@ static bool write_bytes(FILE *file, const void *bytes, size_t size)
     return !size || fwrite(bytes, 1, size, file) == size;
 }
 
-static int write_file(const struct head *head, const void *const array[], int directory_fd, const char *name,
+static int write_file(const struct resume_head *head, const void *const array[], int directory_fd, const char *name,
                       bool synced)
 {
     int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -172,17 +172,17 @@ static int write_file(const struct head *head, const void *const array[], int di
 }
 
 // In one step.
-static int replace_partial(const struct head *head, const void *const array[], int directory_fd)
+static int replace_partial(const struct resume_head *head, const void *const array[], int directory_fd)
 {
     int failed = write_file(head, array, directory_fd, "partial.new", true);
     return failed || !renameat(directory_fd, "partial.new", directory_fd, "partial") ? failed : -errno;
 }
 
-int hs_resume__write(const struct builder *builder, const struct hs_resume_state *state, int directory_fd)
+int hs_resume__write(const struct hs_builder *builder, const struct hs_resume_state *state, int directory_fd)
 {
     const void *array[ARRAY_COUNT] = {0};
     struct hs_array rest = {0}, maps = {0};
-    struct head head;
+    struct resume_head head;
     memset(&head, 0, sizeof head);
     head.magic = MAGIC;
     head.version = HS_STORE_VERSION;
@@ -203,7 +203,7 @@ int hs_resume__write(const struct builder *builder, const struct hs_resume_state
     head.map_total = builder->map_total;
     memcpy(&head.summary, builder->summary, sizeof head.summary);
     list_arrays(builder, state->consumed, array, head.count);
-    int failed = live_ranges__list(&builder->maps, &maps);
+    int failed = hs_live_ranges__list(&builder->maps, &maps);
     if (state->partial) {
         list_blocks(builder, state->partial, array, head.count);
         failed = failed ? failed : list_rest(builder, &rest);
@@ -260,7 +260,7 @@ static bool read_file(struct hs_resume *resume, const char *directory, const cha
 
 static bool is_of(const struct hs_resume *resume, const struct hs_trace *trace)
 {
-    const struct head *head = &resume->head;
+    const struct resume_head *head = &resume->head;
     const struct hs_trace_info *info = hs_trace__info(trace);
     return head->magic == MAGIC && head->version == HS_STORE_VERSION && head->head_size == sizeof *head &&
            head->key.trace_id[0] == info->header.trace_id[0] && head->key.trace_id[1] == info->header.trace_id[1] &&
@@ -359,7 +359,7 @@ const struct hs_consumed *hs_resume__consumed(const struct hs_resume *resume, si
 
 static bool are_links_right(const struct hs_resume *resume)
 {
-    const struct hs_link *link = resume->array[ARRAY_links];
+    const struct hs_chain_link *link = resume->array[ARRAY_links];
     const struct hs_chain *chain = resume->array[ARRAY_chains];
     const uint64_t *count = resume->head.count, rows = resume->head.rows;
     bool right = count[ARRAY_chains] && count[ARRAY_links] < HS_LIVE_OTHER;
@@ -372,7 +372,7 @@ static bool are_links_right(const struct hs_resume *resume)
 
 static bool are_streams_right(const struct hs_resume *resume)
 {
-    const struct stream_state *stream = resume->array[ARRAY_streams];
+    const struct hs_stream_state *stream = resume->array[ARRAY_streams];
     const uint64_t rows = resume->head.rows;
     bool right = true;
     for (uint64_t i = 0; right && i < resume->head.count[ARRAY_streams]; i++)
@@ -383,7 +383,7 @@ static bool are_streams_right(const struct hs_resume *resume)
 
 static bool are_maps_right(const struct hs_resume *resume)
 {
-    const struct live_mapping *map = resume->array[ARRAY_maps];
+    const struct hs_live_mapping *map = resume->array[ARRAY_maps];
     const uint64_t *count = resume->head.count;
     uint64_t end = 0;
     bool right = true;
@@ -395,9 +395,9 @@ static bool are_maps_right(const struct hs_resume *resume)
 
 static bool are_stacks_right(const struct hs_resume *resume, uint32_t stack_limit)
 {
-    const struct recent_block *recent = resume->array[ARRAY_recent];
+    const struct hs_recent_block *recent = resume->array[ARRAY_recent];
     const uint32_t *at_peak = resume->array[ARRAY_at_peak];
-    const struct head *head = &resume->head;
+    const struct resume_head *head = &resume->head;
     bool right = head->count[ARRAY_stacks] <= (stack_limit ? stack_limit : 1) && head->peak_rows <= head->rows &&
                  head->map_peak_rows <= head->rows;
     for (uint64_t i = 0; right && i < head->count[ARRAY_recent]; i++)
@@ -443,7 +443,7 @@ static int restore_array(const struct hs_resume *resume, enum array which, struc
     return 0;
 }
 
-static int restore_arrays(const struct hs_resume *resume, struct builder *builder)
+static int restore_arrays(const struct hs_resume *resume, struct hs_builder *builder)
 {
     const struct {
         enum array which;
@@ -461,7 +461,7 @@ static int restore_arrays(const struct hs_resume *resume, struct builder *builde
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && !failed; i++)
         failed = restore_array(resume, arrays[i].which, arrays[i].to);
     return failed ? failed
-                  : live_ranges__restore(&builder->maps, resume->array[ARRAY_maps], resume->head.count[ARRAY_maps]);
+                  : hs_live_ranges__restore(&builder->maps, resume->array[ARRAY_maps], resume->head.count[ARRAY_maps]);
 }
 
 // What is counted while events go by.
@@ -488,13 +488,13 @@ static void restore_summary(struct hs_summary *summary, const struct hs_summary 
     summary->stacked_faults = before->stacked_faults;
 }
 
-static int restore(const struct hs_resume *resume, struct builder *builder)
+static int restore(const struct hs_resume *resume, struct hs_builder *builder)
 {
-    const struct head *head = &resume->head;
+    const struct resume_head *head = &resume->head;
     int failed = restore_arrays(resume, builder);
     if (!failed)
-        failed = timeline__continue(&builder->timeline, head->timeline_interval, resume->array[ARRAY_points],
-                                    head->count[ARRAY_points]);
+        failed = hs_timeline_builder__continue(&builder->timeline, head->timeline_interval, resume->array[ARRAY_points],
+                                               head->count[ARRAY_points]);
     if (failed)
         return failed;
     memcpy(builder->stack_peaks.state, resume->array[ARRAY_stacks],
@@ -509,13 +509,13 @@ static int restore(const struct hs_resume *resume, struct builder *builder)
     builder->peak_rows = head->peak_rows;
     builder->map_peak_rows = head->map_peak_rows;
     restore_summary(builder->summary, &head->summary);
-    failed = resume->store ? builder__continue(builder, hs_store__columns(resume->store), head->rows, NULL)
-                           : builder__continue(builder, &resume->partial, head->rows, resume->array[ARRAY_rest]);
+    failed = resume->store ? hs_builder__continue(builder, hs_store__columns(resume->store), head->rows, NULL)
+                           : hs_builder__continue(builder, &resume->partial, head->rows, resume->array[ARRAY_rest]);
     // What ended in the very nanosecond of the cut, but behind it, is not told from what ended before it.
     return !failed && builder->live.count != head->live_count ? -EBADMSG : failed;
 }
 
-int hs_resume__restore(const struct hs_resume *resume, struct builder *builder)
+int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder)
 {
     bool right = are_links_right(resume) && are_streams_right(resume) && are_maps_right(resume) &&
                  are_stacks_right(resume, builder->stack_limit) && are_others_right(resume, builder->stack_limit) &&

@@ -20,7 +20,7 @@ struct hs_resume_state {
     const struct hs_partial *partial; // NULL: for a store that will be a whole one
 };
 // Writes the file as things stand now. Returns 0 or a negative errno.
-int hs_resume__write(const struct builder *builder, const struct hs_resume_state *state, int directory_fd);
+int hs_resume__write(const struct hs_builder *builder, const struct hs_resume_state *state, int directory_fd);
 
 // Opens what the store in `directory` says, or the import that left it. NULL: there is nothing of this trace that can
 // be used.
@@ -31,6 +31,6 @@ uint64_t hs_resume__time(const struct hs_resume *resume);
 const struct hs_consumed *hs_resume__consumed(const struct hs_resume *resume, size_t *count);
 
 // Makes an empty builder what it was. -ESTALE: it is none of this trace after all, and the builder cannot be used.
-int hs_resume__restore(const struct hs_resume *resume, struct builder *builder);
+int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder);
 
 #endif

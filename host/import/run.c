@@ -3,6 +3,7 @@
 // One import: from an opened trace to the files of a store in an empty directory.
 #include "host/import/run.h"
 
+#include "host/import/aggregate_trace.h"
 #include "host/import/builder.h"
 #include "host/import/finish.h"
 #include "host/import/partial.h"
@@ -10,7 +11,6 @@
 #include "host/import/snapshots.h"
 #include "host/import/step.h"
 #include "host/import/store_key.h"
-#include "host/import/sums.h"
 #include "host/import/tables.h"
 #include "host/import/trace.h"
 
@@ -26,8 +26,8 @@
 struct import {
     const struct hs_trace *trace;
     const struct hs_import_options *options;
-    struct tables tables;
-    struct builder builder;
+    struct hs_import_tables tables;
+    struct hs_builder builder;
     struct hs_store_head head;
     struct hs_replay_counts counts;
     const struct hs_resume *resume; // NULL: from the start
@@ -84,7 +84,7 @@ static void sum_damage(struct import *import)
 static int create_clock(struct import *import, uint64_t *end_ns)
 {
     const struct hs_file_header *header = &hs_trace__info(import->trace)->header;
-    const char *rate = tables__info(&import->tables, "ticks-per-second");
+    const char *rate = hs_import_tables__info(&import->tables, "ticks-per-second");
     const struct hs_clock_source source = {.clock = header->clock_source,
                                            .tick_shift = header->tick_shift,
                                            .ticks_per_second = rate ? strtod(rate, NULL) : 0,
@@ -106,7 +106,7 @@ static int create_clock(struct import *import, uint64_t *end_ns)
     import->head.summary.end_time = hs_clock_map__ns(clock, header->live.end_time);
     if (header->forked_at)
         import->head.summary.forked_at_ns = hs_clock_map__ns(clock, header->forked_at);
-    tables__convert(&import->tables, clock);
+    hs_import_tables__convert(&import->tables, clock);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static int visit(void *context, struct hs_step *steps, size_t count)
     struct import *import = context;
     if (!(++import->visits & 1023) && report_progress(import))
         return -ECANCELED;
-    return builder__visit(&import->builder, steps, count);
+    return hs_builder__visit(&import->builder, steps, count);
 }
 
 // ---- a trace that grows --------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
 {
     struct import *import = context;
     struct hs_resume_state state = {.trace = import->trace, .time = time, .consumed = consumed};
-    int failed = builder__settle(&import->builder);
+    int failed = hs_builder__settle(&import->builder);
     if (failed)
         return failed;
     if (!is_clean(import) || !hs_consumed__sort(consumed->data, consumed->count))
@@ -219,7 +219,7 @@ static int replay(struct import *import)
     struct hs_replay_cut cut = {.time = import->settled, .every = partial_every(import), .reached = keep_state};
     int failed = import->resume ? replay_rest(import, &cut)
                                 : hs_trace__replay_parts(import->trace, visit, import, &import->counts, &cut);
-    return failed ? failed : builder__settle(&import->builder);
+    return failed ? failed : hs_builder__settle(&import->builder);
 }
 
 // ---- a trace that was cut off --------------------------------------------------------------------------------------
@@ -241,11 +241,11 @@ static int say_what_is_missing(struct import *import)
 {
     uint64_t written = hs_trace__info(import->trace)->header.live.events, here = sealed_events(import->trace);
     char text[160];
-    if (here >= written || tables__info(&import->tables, "incomplete"))
+    if (here >= written || hs_import_tables__info(&import->tables, "incomplete"))
         return 0;
     snprintf(text, sizeof text, "the file was cut off or is damaged: %" PRIu64 " of %" PRIu64 " events are in it", here,
              written);
-    return tables__add_info(&import->tables, "incomplete", text);
+    return hs_import_tables__add_info(&import->tables, "incomplete", text);
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
@@ -275,34 +275,34 @@ static uint32_t count_streams(const struct hs_trace *trace)
 static int run(struct import *import, int directory_fd)
 {
     uint64_t end_ns = 0;
-    int failed = tables__create(&import->tables, directory_fd);
+    int failed = hs_import_tables__create(&import->tables, directory_fd);
     if (!failed)
-        failed = tables__load(&import->tables, import->trace);
+        failed = hs_import_tables__load(&import->tables, import->trace);
     fill_summary(import);
     if (!failed)
         failed = say_what_is_missing(import);
     if (!failed)
         failed = create_clock(import, &end_ns);
     if (!failed)
-        failed = builder__create(&import->builder, directory_fd, &import->head.summary, end_ns);
-    const char *page = tables__info(&import->tables, "page-size");
+        failed = hs_builder__create(&import->builder, directory_fd, &import->head.summary, end_ns);
+    const char *page = hs_import_tables__info(&import->tables, "page-size");
     uint64_t page_size = page ? strtoull(page, NULL, 10) : 0;
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
     if (!failed)
-        failed = builder__expect(&import->builder, import->tables.node_count, count_streams(import->trace));
+        failed = hs_builder__expect(&import->builder, import->tables.node_count, count_streams(import->trace));
     if (!failed)
-        failed = sums__are_in(import->trace, &import->tables)
-                     ? sums__import(import->trace, &import->builder, &import->tables, &import->counts)
+        failed = hs_aggregate_trace__is_one(import->trace, &import->tables)
+                     ? hs_aggregate_trace__import(import->trace, &import->builder, &import->tables, &import->counts)
                      : replay(import);
     sum_damage(import);
     import->head.summary.capped_numbers += import->tables.culled_allowance.capped;
     if (!failed)
-        failed = snapshots__unwind(import->trace, import->options ? import->options->symbols : NULL, &import->tables,
-                                   &import->builder.samples, &import->head);
+        failed = hs_snapshots__unwind(import->trace, import->options ? import->options->symbols : NULL, &import->tables,
+                                      &import->builder.samples, &import->head);
     if (!failed)
-        failed = builder__finish_rows(&import->builder, &import->head);
+        failed = hs_builder__finish_rows(&import->builder, &import->head);
     if (!failed)
-        failed = tables__write(&import->tables, directory_fd, &import->builder.side);
+        failed = hs_import_tables__write(&import->tables, directory_fd, &import->builder.side);
     return failed ? failed : write_head(import, directory_fd);
 }
 
@@ -320,11 +320,11 @@ int hs_import__run(const struct hs_trace *trace, const struct hs_import_options 
 #define NO_FILE(name) import->builder.name.fd = -1;
     HS_STORE_COLUMNS(NO_FILE)
 #undef NO_FILE
-    import->builder.ends.file.fd = -1;
+    import->builder.row_ends.file.fd = -1;
     int failed = run(import, directory_fd);
     hs_partial__end(&import->partial, directory_fd, failed != 0);
-    tables__free(&import->tables);
-    builder__free(&import->builder);
+    hs_import_tables__free(&import->tables);
+    hs_builder__free(&import->builder);
     free(import);
     return failed;
 }

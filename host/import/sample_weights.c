@@ -64,7 +64,7 @@ static int put_in_order(struct weighing *weighing, struct hs_sample *samples, si
 // ---- CPU time ------------------------------------------------------------------------------------------------------
 
 // A thread's samples since a reading of its clock.
-struct stretch {
+struct sample_weights_stretch {
     uint64_t clock, pauses;     // the reading that it began with; a thread begins with 0
     struct hs_sample **samples; // from there on
     uint64_t weight, number;    // of the CPU samples so far
@@ -74,7 +74,7 @@ struct stretch {
 };
 
 // Shares out what the clock went on by, from the stretch's beginning to its latest reading.
-static void share_out(const struct stretch *stretch)
+static void share_out(const struct sample_weights_stretch *stretch)
 {
     unsigned __int128 ns = stretch->last_clock - stretch->clock, before = 0, given = 0;
     if (!stretch->last_weight)
@@ -89,15 +89,15 @@ static void share_out(const struct stretch *stretch)
     }
 }
 
-static void begin_stretch(struct stretch *stretch, struct hs_sample **reading)
+static void begin_stretch(struct sample_weights_stretch *stretch, struct hs_sample **reading)
 {
-    *stretch = (struct stretch){.clock = (*reading)->weight,
-                                .pauses = (*reading)->address,
-                                .samples = reading + 1,
-                                .last_clock = (*reading)->weight};
+    *stretch = (struct sample_weights_stretch){.clock = (*reading)->weight,
+                                               .pauses = (*reading)->address,
+                                               .samples = reading + 1,
+                                               .last_clock = (*reading)->weight};
 }
 
-static void take_reading(struct stretch *stretch, struct hs_sample **reading)
+static void take_reading(struct sample_weights_stretch *stretch, struct hs_sample **reading)
 {
     // A pause of the recording, or another thread that has the number of one that has ended.
     bool follows = (*reading)->address == stretch->pauses && (*reading)->weight >= stretch->last_clock;
@@ -114,7 +114,7 @@ static void take_reading(struct stretch *stretch, struct hs_sample **reading)
 
 static void weigh_cpu_time(struct hs_sample **first, struct hs_sample **end)
 {
-    struct stretch stretch = {.samples = first};
+    struct sample_weights_stretch stretch = {.samples = first};
     for (; first < end; first++) {
         if ((*first)->kind == HS_SAMPLE_CPU) {
             stretch.weight += (*first)->weight;

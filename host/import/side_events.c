@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-int builder__side_event(struct builder *builder, uint32_t stream, const struct hs_event *event)
+int hs_builder__side_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event)
 {
     struct hs_stored_side_event *side = hs_array__add(&builder->side, sizeof *side);
     if (!side)
@@ -16,7 +16,7 @@ int builder__side_event(struct builder *builder, uint32_t stream, const struct h
         return 0;
     }
     side->kind = HS_SIDE_MALLOPT;
-    side->stack = builder__known_stack(builder, event->stack);
+    side->stack = hs_builder__known_stack(builder, event->stack);
     side->parameter = event->parameter;
     side->value = event->argument;
     side->result = event->result;
@@ -24,7 +24,7 @@ int builder__side_event(struct builder *builder, uint32_t stream, const struct h
 }
 
 // Readings of a clock, and ranges of addresses, are not added up.
-static uint64_t allowed_weight(struct builder *builder, const struct hs_event *event)
+static uint64_t allowed_weight(struct hs_builder *builder, const struct hs_event *event)
 {
     bool is_added = event->sampled == HS_SAMPLE_CPU || event->sampled == HS_SAMPLE_FAULT ||
                     event->sampled == HS_SAMPLE_FAULT_STACK || event->sampled == HS_SAMPLE_OFF_CPU;
@@ -32,7 +32,7 @@ static uint64_t allowed_weight(struct builder *builder, const struct hs_event *e
 }
 
 // Stamped when the recorder took it out of the kernel's ring.
-int builder__sample_event(struct builder *builder, const struct hs_event *event)
+int hs_builder__sample_event(struct hs_builder *builder, const struct hs_event *event)
 {
     struct hs_summary *summary = builder->summary;
     struct hs_sample *sample = hs_array__add(&builder->samples, sizeof *sample);
@@ -44,8 +44,8 @@ int builder__sample_event(struct builder *builder, const struct hs_event *event)
                            .weight = allowed_weight(builder, event),
                            .kind = event->sampled,
                            .tid = event->tid,
-                           .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until snapshots__unwind
-                                                                     : builder__known_stack(builder, event->stack),
+                           .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until hs_snapshots__unwind
+                                                                     : hs_builder__known_stack(builder, event->stack),
                            .duration = event->duration};
     switch (event->sampled) {
     case HS_SAMPLE_CPU:

@@ -6,14 +6,14 @@
 enum { FROM_ZERO, FROM_PLACE, FROM_LAST, ZEROS };
 enum { WORDS_MOST = 1 << 16 };
 
-struct decoder {
+struct snapshot_words_decoder {
     const uint8_t *at, *end;
     uint64_t mask; // of a word
     uint64_t last;
     unsigned zeros; // that are still to come
 };
 
-static bool read_difference(struct decoder *decoder, unsigned length, uint64_t *difference)
+static bool read_difference(struct snapshot_words_decoder *decoder, unsigned length, uint64_t *difference)
 {
     uint64_t value = 0;
     if (length > 8 || length > (size_t)(decoder->end - decoder->at))
@@ -25,7 +25,7 @@ static bool read_difference(struct decoder *decoder, unsigned length, uint64_t *
 }
 
 // The next word, which lies at `place`. False at the end, and for what makes no sense.
-static bool next_word(struct decoder *decoder, uint64_t place, uint64_t *word)
+static bool next_word(struct snapshot_words_decoder *decoder, uint64_t place, uint64_t *word)
 {
     *word = 0;
     if (decoder->zeros) {
@@ -57,7 +57,8 @@ static void store(const struct hs_snapshot_form *form, uint8_t *at, uint64_t wor
 bool hs_snapshot_words__read(const struct hs_snapshot_form *form, const uint8_t *bytes, size_t length,
                              uint64_t *registers, uint8_t **copy, size_t *size)
 {
-    struct decoder decoder = {.at = bytes, .end = bytes + length, .mask = UINT64_MAX >> (64 - 8 * form->pointer_size)};
+    struct snapshot_words_decoder decoder = {
+        .at = bytes, .end = bytes + length, .mask = UINT64_MAX >> (64 - 8 * form->pointer_size)};
     uint64_t word, sp;
     size_t count = 0;
     bool done = next_word(&decoder, 0, &sp);

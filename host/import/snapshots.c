@@ -32,7 +32,7 @@ static int add_bytes(struct hs_array *bytes, struct hs_bytes more)
     return 0;
 }
 
-int snapshots__add(struct tables *tables, const struct hs_meta_record *record)
+int hs_snapshots__add(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_snapshot_record *added = hs_array__add(&tables->snapshots, sizeof *added);
     if (!added)
@@ -44,7 +44,7 @@ int snapshots__add(struct tables *tables, const struct hs_meta_record *record)
     return add_bytes(&tables->snapshot_bytes, record->text);
 }
 
-void snapshots__convert(struct tables *tables, struct hs_clock_map *clock)
+void hs_snapshots__convert(struct hs_import_tables *tables, struct hs_clock_map *clock)
 {
     struct hs_snapshot_record *records = tables->snapshots.data;
     for (size_t i = 0; i < tables->snapshots.count; i++)
@@ -53,7 +53,7 @@ void snapshots__convert(struct tables *tables, struct hs_clock_map *clock)
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-struct entry {
+struct snapshots_entry {
     uint64_t pc;
     uint32_t parent, epoch;
     uint32_t node; // 0: free
@@ -61,7 +61,7 @@ struct entry {
 
 struct unwinding {
     const struct hs_trace *trace;
-    struct tables *tables;
+    struct hs_import_tables *tables;
     struct hs_offline *session;
     struct hs_snapshot_files files;
     struct hs_snapshot_form form;
@@ -70,7 +70,7 @@ struct unwinding {
     int *file_of; // by module
     uint32_t epoch;
     bool has_epoch;
-    struct entry *entries; // nodes by what they are
+    struct snapshots_entry *entries; // nodes by what they are
     size_t slots, used;
 };
 
@@ -78,7 +78,7 @@ static size_t slot_of(const struct unwinding *self, uint32_t parent, uint64_t pc
 {
     uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ epoch) * UINT64_C(0x9e3779b97f4a7c15);
     size_t at = (size_t)(hash ^ hash >> 32) & (self->slots - 1);
-    for (const struct entry *entry; (entry = &self->entries[at])->node; at = (at + 1) & (self->slots - 1))
+    for (const struct snapshots_entry *entry; (entry = &self->entries[at])->node; at = (at + 1) & (self->slots - 1))
         if (entry->pc == pc && entry->parent == parent && entry->epoch == epoch)
             break;
     return at;
@@ -86,7 +86,7 @@ static size_t slot_of(const struct unwinding *self, uint32_t parent, uint64_t pc
 
 static int grow(struct unwinding *self)
 {
-    struct entry *old = self->entries;
+    struct snapshots_entry *old = self->entries;
     size_t slots = self->slots;
     self->slots = slots ? 2 * slots : 1024;
     self->entries = calloc(self->slots, sizeof *self->entries);
@@ -105,7 +105,7 @@ static int grow(struct unwinding *self)
 // A node behind those of the trace. Returns it, or a negative errno.
 static int64_t append_node(struct unwinding *self, uint32_t parent, uint64_t pc)
 {
-    struct tables *tables = self->tables;
+    struct hs_import_tables *tables = self->tables;
     uint32_t node = tables->node_count;
     if (node >= HS_STACK_SNAPSHOT - 1)
         return -EOVERFLOW;
@@ -124,13 +124,13 @@ static int64_t find_node(struct unwinding *self, uint32_t parent, uint64_t pc)
 {
     if (2 * (self->used + 1) > self->slots && grow(self))
         return -ENOMEM;
-    struct entry *entry = &self->entries[slot_of(self, parent, pc, self->epoch)];
+    struct snapshots_entry *entry = &self->entries[slot_of(self, parent, pc, self->epoch)];
     if (entry->node)
         return entry->node;
     int64_t node = append_node(self, parent, pc);
     if (node < 0)
         return node;
-    *entry = (struct entry){pc, parent, self->epoch, (uint32_t)node};
+    *entry = (struct snapshots_entry){pc, parent, self->epoch, (uint32_t)node};
     self->used++;
     return node;
 }
@@ -264,7 +264,7 @@ static int unwind_all(struct unwinding *self, uint32_t *nodes)
     return 0;
 }
 
-static struct hs_symbols_module *describe_modules(const struct tables *tables)
+static struct hs_symbols_module *describe_modules(const struct hs_import_tables *tables)
 {
     const struct hs_stored_module *stored = tables->modules.data;
     const char *strings = tables->strings.data;
@@ -301,7 +301,7 @@ static int prepare(struct unwinding *self)
 static int unwind_here(struct unwinding *self, const struct hs_symbols_options *symbols, uint32_t *nodes,
                        struct hs_store_head *head)
 {
-    struct tables *tables = self->tables;
+    struct hs_import_tables *tables = self->tables;
     self->modules = describe_modules(tables);
     if (!self->modules)
         return -ENOMEM;
@@ -318,8 +318,8 @@ static int unwind_here(struct unwinding *self, const struct hs_symbols_options *
     return failed == -ENOTSUP ? 0 : failed; // of a machine that is not known, samples have no stacks
 }
 
-int snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols, struct tables *tables,
-                      struct hs_array *samples, struct hs_store_head *head)
+int hs_snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols,
+                         struct hs_import_tables *tables, struct hs_array *samples, struct hs_store_head *head)
 {
     struct unwinding self = {.tables = tables, .summary = &head->summary, .trace = trace};
     struct hs_sample *sample = samples->data;
@@ -338,7 +338,7 @@ int snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_opti
     return failed;
 }
 
-uint64_t snapshots__found_files(const char *directory, const struct hs_symbols_options *symbols)
+uint64_t hs_snapshots__found_files(const char *directory, const struct hs_symbols_options *symbols)
 {
     struct hs_store *store;
     struct hs_snapshot_files files;

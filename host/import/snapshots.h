@@ -9,19 +9,19 @@
 #include "host/import/tables.h"
 
 struct hs_snapshot_record {
-    uint64_t time; // recorded time until snapshots__convert
+    uint64_t time; // recorded time until hs_snapshots__convert
     size_t at;     // in tables.snapshot_bytes
     uint32_t length, number;
 };
 
-int snapshots__add(struct tables *tables, const struct hs_meta_record *record);
-void snapshots__convert(struct tables *tables, struct hs_clock_map *clock);
+int hs_snapshots__add(struct hs_import_tables *tables, const struct hs_meta_record *record);
+void hs_snapshots__convert(struct hs_import_tables *tables, struct hs_clock_map *clock);
 
 // The samples' stacks become nodes. `symbols` may be NULL. Fills head->unwound_with and what the summary says.
-int snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols, struct tables *tables,
-                      struct hs_array *samples, struct hs_store_head *head);
+int hs_snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols,
+                         struct hs_import_tables *tables, struct hs_array *samples, struct hs_store_head *head);
 
 // hs_store_head.unwound_with as it would be now for the store in `directory`; 0: it cannot be read.
-uint64_t snapshots__found_files(const char *directory, const struct hs_symbols_options *symbols);
+uint64_t hs_snapshots__found_files(const char *directory, const struct hs_symbols_options *symbols);
 
 #endif

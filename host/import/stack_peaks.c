@@ -6,25 +6,25 @@
 
 #include <errno.h>
 
-int stack_peaks__create(struct stack_peaks *peaks, size_t stacks)
+int hs_stack_peaks__create(struct hs_stack_peaks *peaks, size_t stacks)
 {
-    *peaks = (struct stack_peaks){.stacks = stacks ? stacks : 1};
+    *peaks = (struct hs_stack_peaks){.stacks = stacks ? stacks : 1};
     // Events go all over it: large pages.
     int failed = hs_growing__reserve(&peaks->memory, peaks->stacks * sizeof *peaks->state);
     peaks->state = peaks->memory.data;
     return failed;
 }
 
-void stack_peaks__free(struct stack_peaks *peaks)
+void hs_stack_peaks__free(struct hs_stack_peaks *peaks)
 {
     hs_growing__free(&peaks->memory);
     free(peaks->recent.data);
-    *peaks = (struct stack_peaks){0};
+    *peaks = (struct hs_stack_peaks){0};
 }
 
-bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row)
+bool hs_stack_peaks__end_recent(struct hs_stack_peaks *peaks, uint32_t row)
 {
-    struct recent_block *recent = peaks->recent.data;
+    struct hs_recent_block *recent = peaks->recent.data;
     size_t low = 0, high = peaks->recent.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -40,16 +40,16 @@ bool stack_peaks__end_recent(struct stack_peaks *peaks, uint32_t row)
 }
 
 // For each block of stacks their bytes and their times.
-int stack_peaks__write(struct stack_peaks *peaks, int directory_fd)
+int hs_stack_peaks__write(struct hs_stack_peaks *peaks, int directory_fd)
 {
     struct hs_packed_writer writer;
     uint64_t bytes[HS_PACKED_BLOCK], time[HS_PACKED_BLOCK];
     int failed = hs_packed_writer__create(&writer, directory_fd, "stack_peaks");
-    stack_peaks__settle(peaks);
+    hs_stack_peaks__settle(peaks);
     for (size_t first = 0; !failed && first < peaks->stacks; first += HS_PACKED_BLOCK) {
         for (size_t i = 0; i < HS_PACKED_BLOCK; i++) {
-            const struct stack_state none = {0};
-            const struct stack_state *state = first + i < peaks->stacks ? &peaks->state[first + i] : &none;
+            const struct hs_stack_state none = {0};
+            const struct hs_stack_state *state = first + i < peaks->stacks ? &peaks->state[first + i] : &none;
             bytes[i] = state->most_plus_1 ? state->most_plus_1 - 1 : 0;
             time[i] = state->time;
         }

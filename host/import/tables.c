@@ -11,7 +11,7 @@
 #define STRINGS_LIMIT (1u << 30)
 #define NO_MODULE     (UINT32_MAX - 1)
 
-int tables__create(struct tables *tables, int directory_fd)
+int hs_import_tables__create(struct hs_import_tables *tables, int directory_fd)
 {
     int failed = hs_column_file__create(&tables->nodes, directory_fd, "nodes", sizeof(struct hs_node));
     if (!failed)
@@ -31,7 +31,7 @@ int tables__create(struct tables *tables, int directory_fd)
     return failed;
 }
 
-void tables__free(struct tables *tables)
+void hs_import_tables__free(struct hs_import_tables *tables)
 {
     hs_column_file__abandon(&tables->nodes);
     hs_growing__free(&tables->node_epochs);
@@ -51,7 +51,7 @@ void tables__free(struct tables *tables)
 }
 
 // Appends bytes and a NUL; returns the offset, 0 (the empty string) when there is no room.
-static uint32_t add_bytes(struct tables *tables, struct hs_bytes bytes)
+static uint32_t add_bytes(struct hs_import_tables *tables, struct hs_bytes bytes)
 {
     struct hs_array *strings = &tables->strings;
     size_t needed = strings->count + bytes.length + 1;
@@ -72,12 +72,12 @@ static uint32_t add_bytes(struct tables *tables, struct hs_bytes bytes)
     return offset;
 }
 
-static const char *string_at(const struct tables *tables, uint32_t offset)
+static const char *string_at(const struct hs_import_tables *tables, uint32_t offset)
 {
     return (const char *)tables->strings.data + offset;
 }
 
-const char *tables__info(const struct tables *tables, const char *key)
+const char *hs_import_tables__info(const struct hs_import_tables *tables, const char *key)
 {
     const struct hs_stored_info *info = tables->info.data;
     for (size_t i = 0; i < tables->info.count; i++)
@@ -88,7 +88,7 @@ const char *tables__info(const struct tables *tables, const char *key)
 
 // ---- records -------------------------------------------------------------------------------------------------------
 
-static int add_nodes(struct tables *tables, uint32_t first, const struct hs_meta_node *nodes, size_t count)
+static int add_nodes(struct hs_import_tables *tables, uint32_t first, const struct hs_meta_node *nodes, size_t count)
 {
     if (first >= tables->node_limit)
         return 0;
@@ -111,14 +111,14 @@ static int add_nodes(struct tables *tables, uint32_t first, const struct hs_meta
     return 0;
 }
 
-static int add_node(struct tables *tables, const struct hs_meta_record *record)
+static int add_node(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     const struct hs_meta_node node = {.pc = record->pc, .parent = record->parent};
     return add_nodes(tables, record->id, &node, 1);
 }
 
 // Modules change: from now on nodes have this time.
-static int begin_epoch(struct tables *tables, uint64_t time)
+static int begin_epoch(struct hs_import_tables *tables, uint64_t time)
 {
     const uint64_t *last = (const uint64_t *)tables->epochs.data + (tables->epochs.count - 1);
     if (time <= *last)
@@ -130,7 +130,7 @@ static int begin_epoch(struct tables *tables, uint64_t time)
     return 0;
 }
 
-static int add_module(struct tables *tables, const struct hs_meta_record *record)
+static int add_module(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     uint32_t below = hs_id_map__find(&tables->module_at, record->start);
     if (hs_id_map__set(&tables->module_at, record->start, (uint32_t)tables->modules.count))
@@ -152,7 +152,7 @@ static int add_module(struct tables *tables, const struct hs_meta_record *record
     return begin_epoch(tables, record->time);
 }
 
-static int note_layout(struct tables *tables, const struct hs_meta_record *record)
+static int note_layout(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
     if (tables->modules.count)
@@ -160,7 +160,7 @@ static int note_layout(struct tables *tables, const struct hs_meta_record *recor
     return 0;
 }
 
-static int unload(struct tables *tables, const struct hs_meta_record *record)
+static int unload(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
     uint32_t last = hs_id_map__find(&tables->module_at, record->start);
@@ -172,7 +172,7 @@ static int unload(struct tables *tables, const struct hs_meta_record *record)
 }
 
 // A stream may be named again; the last name counts.
-static int add_thread(struct tables *tables, const struct hs_meta_record *record)
+static int add_thread(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_thread *threads = tables->threads.data;
     uint32_t known = hs_id_map__find(&tables->thread_of, record->stream);
@@ -194,7 +194,7 @@ static int add_thread(struct tables *tables, const struct hs_meta_record *record
     return 0;
 }
 
-int tables__add_info(struct tables *tables, const char *key, const char *value)
+int hs_import_tables__add_info(struct hs_import_tables *tables, const char *key, const char *value)
 {
     struct hs_stored_info *info = hs_array__add(&tables->info, sizeof *info);
     if (!info)
@@ -204,7 +204,7 @@ int tables__add_info(struct tables *tables, const char *key, const char *value)
     return 0;
 }
 
-static int add_info(struct tables *tables, const struct hs_meta_record *record)
+static int add_info(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_info *info = hs_array__add(&tables->info, sizeof *info);
     if (!info)
@@ -222,7 +222,7 @@ static int add_info(struct tables *tables, const struct hs_meta_record *record)
     return 0;
 }
 
-static int add_side(struct tables *tables, const struct hs_meta_record *record)
+static int add_side(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_side_event *side = hs_array__add(&tables->side, sizeof *side);
     if (!side)
@@ -235,7 +235,7 @@ static int add_side(struct tables *tables, const struct hs_meta_record *record)
     return 0;
 }
 
-static int add_culled(struct tables *tables, const struct hs_meta_record *record)
+static int add_culled(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_culled *culled = hs_array__add(&tables->culled, sizeof *culled);
     if (!culled)
@@ -250,7 +250,7 @@ static int add_culled(struct tables *tables, const struct hs_meta_record *record
     return 0;
 }
 
-static int add_clock(struct tables *tables, const struct hs_meta_record *record)
+static int add_clock(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_clock_point *point = hs_array__add(&tables->clock, sizeof *point);
     if (!point)
@@ -259,7 +259,7 @@ static int add_clock(struct tables *tables, const struct hs_meta_record *record)
     return 0;
 }
 
-static int add_record(struct tables *tables, const struct hs_meta_record *record)
+static int add_record(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     switch (record->tag) {
     case HS_META_NODE:
@@ -279,7 +279,7 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
     case HS_META_CULLED:
         return add_culled(tables, record);
     case HS_META_SNAPSHOT:
-        return snapshots__add(tables, record);
+        return hs_snapshots__add(tables, record);
     default:
         return add_side(tables, record);
     }
@@ -287,7 +287,7 @@ static int add_record(struct tables *tables, const struct hs_meta_record *record
 
 // ---- chunks --------------------------------------------------------------------------------------------------------
 
-static void count_damage(struct tables *tables, enum hs_damage reason, const struct hs_trace_chunk *chunk)
+static void count_damage(struct hs_import_tables *tables, enum hs_damage reason, const struct hs_trace_chunk *chunk)
 {
     tables->damage[reason]++;
     tables->damage_bytes[reason] += chunk->stored_length;
@@ -296,7 +296,7 @@ static void count_damage(struct tables *tables, enum hs_damage reason, const str
 #define NODES 512
 
 // Returns as hs_meta_next does at the end, or a negative errno in *failed.
-static int add_records(struct tables *tables, struct hs_meta_reader *reader, int *failed)
+static int add_records(struct hs_import_tables *tables, struct hs_meta_reader *reader, int *failed)
 {
     struct hs_meta_node nodes[NODES];
     struct hs_meta_record record;
@@ -312,7 +312,7 @@ static int add_records(struct tables *tables, struct hs_meta_reader *reader, int
     }
 }
 
-static int load_meta(struct tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+static int load_meta(struct hs_import_tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
     size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
@@ -333,7 +333,7 @@ static int load_meta(struct tables *tables, const struct hs_trace *trace, const 
 }
 
 // The name of an embedded file is kept; the contents stay in the trace.
-static int load_file(struct tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+static int load_file(struct hs_import_tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
     size_t length;
@@ -365,7 +365,7 @@ static int compare_order(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-int tables__load(struct tables *tables, const struct hs_trace *trace)
+int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trace *trace)
 {
     size_t count, metas = 0;
     const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
@@ -398,7 +398,7 @@ static uint64_t to_ns(struct hs_clock_map *clock, uint64_t time)
     return time == HS_NEVER ? HS_NEVER : hs_clock_map__ns(clock, time);
 }
 
-void tables__convert(struct tables *tables, struct hs_clock_map *clock)
+void hs_import_tables__convert(struct hs_import_tables *tables, struct hs_clock_map *clock)
 {
     uint64_t *epochs = tables->epochs.data;
     for (size_t i = 0; i < tables->epochs.count; i++)
@@ -417,7 +417,7 @@ void tables__convert(struct tables *tables, struct hs_clock_map *clock)
     struct hs_clock_point *points = tables->clock.data;
     for (size_t i = 0; i < tables->clock.count; i++)
         points[i].time = to_ns(clock, points[i].time);
-    snapshots__convert(tables, clock);
+    hs_snapshots__convert(tables, clock);
     struct hs_culled *culled = tables->culled.data;
     for (size_t i = 0; i < tables->culled.count; i++) {
         culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);
@@ -447,7 +447,7 @@ static int compare_modules(const void *left, const void *right)
 }
 
 // Nodes come nearly in the order of their numbers: few runs have the same time.
-static int write_node_times(struct tables *tables, int directory_fd)
+static int write_node_times(struct hs_import_tables *tables, int directory_fd)
 {
     struct hs_array runs = {0};
     const uint32_t *epoch = tables->node_epochs.data;
@@ -467,7 +467,7 @@ static int write_node_times(struct tables *tables, int directory_fd)
     return failed;
 }
 
-int tables__write(struct tables *tables, int directory_fd, const struct hs_array *side)
+int hs_import_tables__write(struct hs_import_tables *tables, int directory_fd, const struct hs_array *side)
 {
     for (size_t i = 0; i < side->count; i++) {
         struct hs_stored_side_event *added = hs_array__add(&tables->side, sizeof *added);

@@ -13,7 +13,7 @@
 #include "host/store/id_map.h"
 #include "host/store/layout.h"
 
-struct tables {
+struct hs_import_tables {
     struct hs_column_file nodes;   // struct hs_node
     struct hs_growing node_epochs; // uint32_t by node: which of `epochs` was the last when it was recorded
     struct hs_array epochs;        // uint64_t: times of loads and unloads; [0] is 0
@@ -24,7 +24,7 @@ struct tables {
     struct hs_array threads;    // struct hs_stored_thread
     struct hs_id_map thread_of; // by stream
     struct hs_id_map module_at; // by start: the last one there that is loaded, or NO_MODULE
-    struct hs_array clock;      // struct hs_clock_point, in recorded time until tables__convert
+    struct hs_array clock;      // struct hs_clock_point, in recorded time until hs_import_tables__convert
     struct hs_array side;       // struct hs_stored_side_event
     struct hs_array info;       // struct hs_stored_info
     struct hs_array culled;     // struct hs_culled
@@ -34,17 +34,17 @@ struct tables {
     uint64_t damage[HS_DAMAGE_COUNT], damage_bytes[HS_DAMAGE_COUNT];
 };
 
-int tables__create(struct tables *tables, int directory_fd);
-void tables__free(struct tables *tables);
+int hs_import_tables__create(struct hs_import_tables *tables, int directory_fd);
+void hs_import_tables__free(struct hs_import_tables *tables);
 // Reads all META and FILE chunks.
-int tables__load(struct tables *tables, const struct hs_trace *trace);
-const char *tables__info(const struct tables *tables, const char *key);
+int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trace *trace);
+const char *hs_import_tables__info(const struct hs_import_tables *tables, const char *key);
 
 // Adds what the trace does not say itself. Returns 0 or -ENOMEM.
-int tables__add_info(struct tables *tables, const char *key, const char *value);
+int hs_import_tables__add_info(struct hs_import_tables *tables, const char *key, const char *value);
 // Recorded time becomes ns everywhere.
-void tables__convert(struct tables *tables, struct hs_clock_map *clock);
+void hs_import_tables__convert(struct hs_import_tables *tables, struct hs_clock_map *clock);
 // `side`: more side events, of the builder.
-int tables__write(struct tables *tables, int directory_fd, const struct hs_array *side);
+int hs_import_tables__write(struct hs_import_tables *tables, int directory_fd, const struct hs_array *side);
 
 #endif

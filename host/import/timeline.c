@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 // A power of two: a longer trace's interval is whole intervals of a shorter one's.
-int timeline__create(struct timeline *timeline, uint64_t end_ns)
+int hs_timeline_builder__create(struct hs_timeline_builder *timeline, uint64_t end_ns)
 {
     timeline->interval = 1;
     while (timeline->interval < end_ns / (HS_TIMELINE_POINTS - 1) + 1)
@@ -17,16 +17,16 @@ int timeline__create(struct timeline *timeline, uint64_t end_ns)
     return timeline->point ? 0 : -ENOMEM;
 }
 
-void timeline__free(struct timeline *timeline)
+void hs_timeline_builder__free(struct hs_timeline_builder *timeline)
 {
     free(timeline->point);
     timeline->point = NULL;
 }
 
 // Closes points until the one that holds `now`; each starts from what is live when the previous one ends.
-void timeline__advance(struct builder *builder)
+void hs_timeline_builder__advance(struct hs_builder *builder)
 {
-    struct timeline *timeline = &builder->timeline;
+    struct hs_timeline_builder *timeline = &builder->timeline;
     while (builder->now >= timeline->current_end && timeline->current + 1 < HS_TIMELINE_POINTS) {
         struct hs_timeline_point *point = &timeline->point[timeline->current++];
         point->live_bytes_end = builder->live_total.bytes;
@@ -53,8 +53,8 @@ static void merge(struct hs_timeline_point *to, const struct hs_timeline_point *
     to->freed_count += from->freed_count;
 }
 
-int timeline__continue(struct timeline *timeline, uint64_t interval, const struct hs_timeline_point *points,
-                       uint64_t count)
+int hs_timeline_builder__continue(struct hs_timeline_builder *timeline, uint64_t interval,
+                                  const struct hs_timeline_point *points, uint64_t count)
 {
     // Intervals are powers of two: `times` is one, too.
     uint64_t times = interval ? timeline->interval / interval : 0;
@@ -68,9 +68,9 @@ int timeline__continue(struct timeline *timeline, uint64_t interval, const struc
     return 0;
 }
 
-int timeline__finish(struct builder *builder, struct hs_store_head *head)
+int hs_timeline_builder__finish(struct hs_builder *builder, struct hs_store_head *head)
 {
-    struct timeline *timeline = &builder->timeline;
+    struct hs_timeline_builder *timeline = &builder->timeline;
     struct hs_timeline_point *last = &timeline->point[timeline->current];
     struct hs_column_file file;
     last->live_bytes_end = builder->live_total.bytes;

@@ -8,13 +8,13 @@
 
 #define BLOCKS 4 // one is filled, one is written, the others wait
 
-struct write_behind {
+struct hs_write_behind {
     write_behind_work work;
     void *context;
-    struct staged *block[BLOCKS];
+    struct hs_staged_block *block[BLOCKS];
     size_t blocks;
-    struct staged *unused;
-    struct staged *first, **last; // to write
+    struct hs_staged_block *unused;
+    struct hs_staged_block *first, **last; // to write
     bool threaded, ending;
     int failed;
     pthread_t thread;
@@ -22,9 +22,9 @@ struct write_behind {
     pthread_cond_t changed;
 };
 
-struct write_behind *write_behind__create(write_behind_work work, void *context)
+struct hs_write_behind *hs_write_behind__create(write_behind_work work, void *context)
 {
-    struct write_behind *behind = calloc(1, sizeof *behind);
+    struct hs_write_behind *behind = calloc(1, sizeof *behind);
     if (!behind)
         return NULL;
     behind->work = work;
@@ -35,7 +35,7 @@ struct write_behind *write_behind__create(write_behind_work work, void *context)
     return behind;
 }
 
-static void give_back(struct write_behind *behind, struct staged *block, int failed)
+static void give_back(struct hs_write_behind *behind, struct hs_staged_block *block, int failed)
 {
     behind->failed = behind->failed ? behind->failed : failed;
     block->next = behind->unused;
@@ -44,10 +44,10 @@ static void give_back(struct write_behind *behind, struct staged *block, int fai
 
 static void *write_blocks(void *argument)
 {
-    struct write_behind *behind = argument;
+    struct hs_write_behind *behind = argument;
     pthread_mutex_lock(&behind->mutex);
     while (behind->first || !behind->ending) {
-        struct staged *block = behind->first;
+        struct hs_staged_block *block = behind->first;
         if (!block) {
             pthread_cond_wait(&behind->changed, &behind->mutex);
             continue;
@@ -66,21 +66,21 @@ static void *write_blocks(void *argument)
 }
 
 // Takes one that is not in use, waiting for it when no more may be made.
-static struct staged *take_unused(struct write_behind *behind)
+static struct hs_staged_block *take_unused(struct hs_write_behind *behind)
 {
     pthread_mutex_lock(&behind->mutex);
     while (!behind->unused && behind->blocks == BLOCKS)
         pthread_cond_wait(&behind->changed, &behind->mutex);
-    struct staged *block = behind->unused;
+    struct hs_staged_block *block = behind->unused;
     if (block)
         behind->unused = block->next;
     pthread_mutex_unlock(&behind->mutex);
     return block;
 }
 
-struct staged *write_behind__empty_block(struct write_behind *behind)
+struct hs_staged_block *hs_write_behind__empty_block(struct hs_write_behind *behind)
 {
-    struct staged *block = take_unused(behind);
+    struct hs_staged_block *block = take_unused(behind);
     if (block)
         return block;
     block = malloc(sizeof *block);
@@ -89,7 +89,7 @@ struct staged *write_behind__empty_block(struct write_behind *behind)
     return block;
 }
 
-static int append(struct write_behind *behind, struct staged *block)
+static int append(struct hs_write_behind *behind, struct hs_staged_block *block)
 {
     pthread_mutex_lock(&behind->mutex);
     block->next = NULL;
@@ -101,7 +101,7 @@ static int append(struct write_behind *behind, struct staged *block)
     return failed;
 }
 
-int write_behind__hand_over(struct write_behind *behind, struct staged *block)
+int hs_write_behind__hand_over(struct hs_write_behind *behind, struct hs_staged_block *block)
 {
     if (!behind->threaded)
         behind->threaded = !pthread_create(&behind->thread, NULL, write_blocks, behind);
@@ -111,7 +111,7 @@ int write_behind__hand_over(struct write_behind *behind, struct staged *block)
     return behind->failed;
 }
 
-int write_behind__finish(struct write_behind *behind)
+int hs_write_behind__finish(struct hs_write_behind *behind)
 {
     if (!behind->threaded)
         return behind->failed;
@@ -124,11 +124,11 @@ int write_behind__finish(struct write_behind *behind)
     return behind->failed;
 }
 
-void write_behind__free(struct write_behind *behind)
+void hs_write_behind__free(struct hs_write_behind *behind)
 {
     if (!behind)
         return;
-    write_behind__finish(behind);
+    hs_write_behind__finish(behind);
     for (size_t i = 0; i < behind->blocks; i++)
         free(behind->block[i]);
     pthread_cond_destroy(&behind->changed);

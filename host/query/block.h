@@ -24,7 +24,7 @@ enum hs_block_column {
     HS_BLOCK_COLUMNS
 };
 
-struct hs_block {
+struct hs_column_block {
     const struct hs_columns *columns;
     uint64_t number;
     size_t count; // of its rows
@@ -32,13 +32,13 @@ struct hs_block {
     uint64_t (*value)[HS_PACKED_BLOCK]; // by column
 };
 
-// Returns 0 or -ENOMEM. hs_block__free in either case.
-int hs_block__create(struct hs_block *block, const struct hs_columns *columns);
-void hs_block__free(struct hs_block *block);
+// Returns 0 or -ENOMEM. hs_column_block__free in either case.
+int hs_column_block__create(struct hs_column_block *block, const struct hs_columns *columns);
+void hs_column_block__free(struct hs_column_block *block);
 
-void hs_block__move_to(struct hs_block *block, uint64_t number);
-const uint64_t *hs_block__column(struct hs_block *block, enum hs_block_column column);
+void hs_column_block__move_to(struct hs_column_block *block, uint64_t number);
+const uint64_t *hs_column_block__column(struct hs_column_block *block, enum hs_block_column column);
 
-const struct hs_packed *hs_block__packed(const struct hs_columns *columns, enum hs_block_column column);
+const struct hs_packed *hs_column_block__packed(const struct hs_columns *columns, enum hs_block_column column);
 
 #endif

@@ -2,7 +2,7 @@
 #include "host/query/dictionary.h"
 
 #include "host/query/block.h"
-#include "host/query/leave.h"
+#include "host/query/drop_pages.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
 
@@ -17,12 +17,12 @@ enum { FEW_CODES = 4096 };
 
 // ---- making --------------------------------------------------------------------------------------------------------
 
-struct making {
+struct dictionary_making {
     struct hs_dictionary *dictionary;
     size_t most;
     uint32_t *slot; // code + 1
     size_t slots;
-    struct hs_block block;
+    struct hs_column_block block;
     struct hs_packed_writer writer;
     uint64_t of_row[HS_PACKED_BLOCK];
 };
@@ -42,7 +42,7 @@ static bool equals(const struct hs_code *a, const struct hs_code *b)
 }
 
 // UINT32_MAX: there are too many.
-static uint32_t code_of(struct making *making, const struct hs_code *code)
+static uint32_t code_of(struct dictionary_making *making, const struct hs_code *code)
 {
     struct hs_dictionary *dictionary = making->dictionary;
     size_t slot = hash_of(code) & (making->slots - 1);
@@ -56,16 +56,16 @@ static uint32_t code_of(struct making *making, const struct hs_code *code)
     return (uint32_t)dictionary->count - 1;
 }
 
-static int add_block(struct making *making)
+static int add_block(struct dictionary_making *making)
 {
-    struct hs_block *block = &making->block;
+    struct hs_column_block *block = &making->block;
     const unsigned pointer_size = block->columns->pointer_size;
-    const uint64_t *end = hs_block__column(block, HS_BLOCK_FREE_TIME);
-    const uint64_t *size = hs_block__column(block, HS_BLOCK_SIZE);
-    const uint64_t *slack = hs_block__column(block, HS_BLOCK_SLACK);
-    const uint64_t *stack = making->dictionary->by_stacks ? hs_block__column(block, HS_BLOCK_STACK) : NULL;
-    const uint64_t *state = hs_block__column(block, HS_BLOCK_STATE);
-    const uint64_t *stream = hs_block__column(block, HS_BLOCK_STREAM);
+    const uint64_t *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME);
+    const uint64_t *size = hs_column_block__column(block, HS_BLOCK_SIZE);
+    const uint64_t *slack = hs_column_block__column(block, HS_BLOCK_SLACK);
+    const uint64_t *stack = making->dictionary->by_stacks ? hs_column_block__column(block, HS_BLOCK_STACK) : NULL;
+    const uint64_t *state = hs_column_block__column(block, HS_BLOCK_STATE);
+    const uint64_t *stream = hs_column_block__column(block, HS_BLOCK_STREAM);
     for (size_t i = 0; i < block->count; i++) {
         const struct hs_code code = {.size = size[i],
                                      .usable = size[i] + hs_row__stored_slack(slack[i], size[i], pointer_size),
@@ -83,20 +83,20 @@ static int add_block(struct making *making)
     return 0;
 }
 
-static int add_rows(struct making *making, const struct hs_query_control *control)
+static int add_rows(struct dictionary_making *making, const struct hs_query_control *control)
 {
     const int *cancel = control ? control->cancel : NULL;
     const uint64_t rows = hs_store__columns(making->dictionary->store)->rows;
     int failed = 0;
     for (uint64_t block = 0; !failed && block * HS_PACKED_BLOCK < rows; block++) {
-        hs_block__move_to(&making->block, block);
+        hs_column_block__move_to(&making->block, block);
         failed = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) ? -ECANCELED : add_block(making);
-        hs_columns__leave_behind(making->block.columns, block);
+        hs_columns__drop_pages_behind(making->block.columns, block);
     }
     return failed;
 }
 
-static int write_codes(struct making *making, const struct hs_query_control *control)
+static int write_codes(struct dictionary_making *making, const struct hs_query_control *control)
 {
     struct hs_scratch scratch;
     int failed = hs_scratch__make(&scratch, "dictionary");
@@ -114,7 +114,7 @@ static int write_codes(struct making *making, const struct hs_query_control *con
     return failed;
 }
 
-static int make_room(struct making *making)
+static int make_room(struct dictionary_making *making)
 {
     const uint64_t rows = hs_store__columns(making->dictionary->store)->rows;
     const uint64_t most = rows / hs_dictionary_limits.rows + FEW_CODES;
@@ -130,16 +130,16 @@ int hs_dictionary__make(struct hs_dictionary **result, const struct hs_store *st
                         const struct hs_query_control *control, struct hs_error *error)
 {
     *result = NULL;
-    if (hs_store__summary(store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     struct hs_dictionary *dictionary = calloc(1, sizeof(*dictionary));
-    struct making *making = calloc(1, sizeof(*making));
+    struct dictionary_making *making = calloc(1, sizeof(*making));
     int failed = dictionary && making ? 0 : -ENOMEM;
     if (!failed) {
         dictionary->store = store;
         dictionary->by_stacks = true;
         making->dictionary = dictionary;
-        failed = hs_block__create(&making->block, hs_store__columns(store));
+        failed = hs_column_block__create(&making->block, hs_store__columns(store));
     }
     if (!failed)
         failed = make_room(making);
@@ -152,7 +152,7 @@ int hs_dictionary__make(struct hs_dictionary **result, const struct hs_store *st
         failed = write_codes(making, control);
     }
     if (making) {
-        hs_block__free(&making->block);
+        hs_column_block__free(&making->block);
         free(making->slot);
     }
     free(making);

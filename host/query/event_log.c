@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/event_log.h"
 
-#include "host/query/leave.h"
+#include "host/query/drop_pages.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
-#include "host/query/steps.h"
+#include "host/query/zone_events.h"
 
 #include <errno.h>
 #ifdef __SSE2__
@@ -35,14 +35,14 @@ struct hs_event_log_limits hs_event_log_limits = {(size_t)4 << 20, 32, (uint64_t
 
 // ---- making --------------------------------------------------------------------------------------------------------
 
-struct writing {
+struct event_log_writing {
     struct hs_event_log *log;
     struct hs_packed_writer code_writer, gap_writer;
     uint64_t code[HS_PACKED_BLOCK], gap[HS_PACKED_BLOCK];
     size_t count, room;
     uint64_t last_time;
     int failed;
-    // Of a zone: its frees in order, and where those right before each step begin.
+    // Of a zone: its frees in order, and where those right before each zone event begin.
     struct hs_keyed_row *frees;
     size_t free_room;
     uint32_t begin[HS_ZONE_ROWS + 3];
@@ -51,14 +51,14 @@ struct writing {
     const int *cancel;
 };
 
-static void end_block(struct writing *writing)
+static void end_block(struct event_log_writing *writing)
 {
     hs_packed_writer__add(&writing->code_writer, writing->code, writing->count);
     hs_packed_writer__add(&writing->gap_writer, writing->gap, writing->count);
     writing->count = 0;
 }
 
-static void start_block(struct writing *writing, uint64_t time)
+static void start_block(struct event_log_writing *writing, uint64_t time)
 {
     struct hs_event_log *log = writing->log;
     writing->last_time = time;
@@ -75,7 +75,7 @@ static void start_block(struct writing *writing, uint64_t time)
     log->block_time[log->blocks++] = time;
 }
 
-static void note_there(struct writing *writing)
+static void note_there(struct event_log_writing *writing)
 {
     struct hs_event_log *log = writing->log;
     const size_t codes = log->dictionary->count;
@@ -87,7 +87,7 @@ static void note_there(struct writing *writing)
     log->checkpoints++;
 }
 
-static void write_event(struct writing *writing, uint64_t time, uint32_t row, bool is_free)
+static void write_event(struct event_log_writing *writing, uint64_t time, uint32_t row, bool is_free)
 {
     const uint64_t code = hs_packed__at(&writing->log->dictionary->of_row, row);
     if (!writing->count)
@@ -120,47 +120,47 @@ static void sort_frees(struct hs_keyed_row *frees, size_t count)
     }
 }
 
-static int order_frees(struct writing *writing, const struct hs_steps *steps)
+static int order_frees(struct event_log_writing *writing, const struct hs_zone_events *zone_events)
 {
     uint32_t *begin = writing->begin;
-    if (steps->frees > writing->free_room) {
-        const size_t room = steps->frees + steps->frees / 4;
+    if (zone_events->frees > writing->free_room) {
+        const size_t room = zone_events->frees + zone_events->frees / 4;
         struct hs_keyed_row *grown = realloc(writing->frees, room * sizeof(*grown));
         if (!grown)
             return -ENOMEM;
         writing->frees = grown;
         writing->free_room = room;
     }
-    memset(begin, 0, (steps->count + 3) * sizeof(*begin));
-    for (size_t i = 0; i < steps->frees; i++)
-        begin[steps->free[i].step + 2]++;
-    for (size_t step = 0; step <= steps->count; step++)
-        begin[step + 2] += begin[step + 1];
-    for (size_t i = 0; i < steps->frees; i++)
-        writing->frees[begin[steps->free[i].step + 1]++] =
-            (struct hs_keyed_row){steps->free_time[i], steps->free[i].row};
+    memset(begin, 0, (zone_events->count + 3) * sizeof(*begin));
+    for (size_t i = 0; i < zone_events->frees; i++)
+        begin[zone_events->free[i].zone_event + 2]++;
+    for (size_t zone_event = 0; zone_event <= zone_events->count; zone_event++)
+        begin[zone_event + 2] += begin[zone_event + 1];
+    for (size_t i = 0; i < zone_events->frees; i++)
+        writing->frees[begin[zone_events->free[i].zone_event + 1]++] =
+            (struct hs_keyed_row){zone_events->free_time[i], zone_events->free[i].row};
     // Without any there may be no memory for them either.
-    for (size_t step = 0; steps->frees && step <= steps->count; step++)
-        sort_frees(writing->frees + begin[step], begin[step + 1] - begin[step]);
+    for (size_t zone_event = 0; zone_events->frees && zone_event <= zone_events->count; zone_event++)
+        sort_frees(writing->frees + begin[zone_event], begin[zone_event + 1] - begin[zone_event]);
     return 0;
 }
 
-static int write_zone(struct writing *writing, const struct hs_steps *steps)
+static int write_zone(struct event_log_writing *writing, const struct hs_zone_events *zone_events)
 {
-    int failed = order_frees(writing, steps);
-    for (size_t step = 0; !failed && step <= steps->count; step++) {
-        for (uint32_t i = writing->begin[step]; i < writing->begin[step + 1]; i++)
+    int failed = order_frees(writing, zone_events);
+    for (size_t zone_event = 0; !failed && zone_event <= zone_events->count; zone_event++) {
+        for (uint32_t i = writing->begin[zone_event]; i < writing->begin[zone_event + 1]; i++)
             write_event(writing, writing->frees[i].key, writing->frees[i].row, true);
-        if (step == steps->count)
+        if (zone_event == zone_events->count)
             break;
-        write_event(writing, steps->time[step], steps->row[step], false);
-        if (steps->ends_at_once[step])
-            write_event(writing, steps->time[step], steps->row[step], true);
+        write_event(writing, zone_events->time[zone_event], zone_events->row[zone_event], false);
+        if (zone_events->ends_at_once[zone_event])
+            write_event(writing, zone_events->time[zone_event], zone_events->row[zone_event], true);
     }
     return failed ? failed : writing->failed;
 }
 
-static int write_rows_behind(struct writing *writing)
+static int write_rows_behind(struct event_log_writing *writing)
 {
     const struct hs_columns *columns = hs_store__columns(writing->log->dictionary->store);
     const struct hs_later_rows *behind = &writing->behind;
@@ -176,32 +176,32 @@ static int write_rows_behind(struct writing *writing)
     return writing->failed;
 }
 
-static bool is_cancelled(const struct writing *writing)
+static bool is_cancelled(const struct event_log_writing *writing)
 {
     return writing->cancel && __atomic_load_n(writing->cancel, __ATOMIC_RELAXED);
 }
 
 // Which rows end in later zones, and behind all of them.
-static int note_ends(struct writing *writing, struct hs_stepping *stepping)
+static int note_ends(struct event_log_writing *writing, struct hs_zone_event_scan *event_scan)
 {
-    struct hs_matcher *matcher = stepping->matchers[0];
-    const uint64_t rows = stepping->columns->rows;
-    const uint64_t last = stepping->times.count ? stepping->times.last[stepping->times.count - 1] : 0;
+    struct hs_matcher *matcher = event_scan->matchers[0];
+    const uint64_t rows = event_scan->columns->rows;
+    const uint64_t last = event_scan->times.count ? event_scan->times.last[event_scan->times.count - 1] : 0;
     int failed = 0;
     for (uint64_t block = 0; !failed && block * HS_PACKED_BLOCK < rows; block++) {
         if (is_cancelled(writing))
             return -ECANCELED;
         size_t count = hs_matcher__match(matcher, block);
-        const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-        const uint64_t *end = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+        const uint64_t *time = hs_column_block__column(&matcher->block, HS_BLOCK_TIME);
+        const uint64_t *end = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
         for (size_t i = 0; !failed && i < count; i++) {
             if (end[i] == HS_NEVER || end[i] <= time[i])
                 continue;
             failed = end[i] > last ? hs_later__add(&writing->behind, block * HS_PACKED_BLOCK + i)
-                                   : hs_stepping__note(stepping, 0, block * HS_PACKED_BLOCK / HS_ZONE_ROWS,
-                                                       block * HS_PACKED_BLOCK + i, end[i]);
+                                   : hs_zone_event_scan__note(event_scan, 0, block * HS_PACKED_BLOCK / HS_ZONE_ROWS,
+                                                              block * HS_PACKED_BLOCK + i, end[i]);
         }
-        hs_columns__leave_behind(stepping->columns, block);
+        hs_columns__drop_pages_behind(event_scan->columns, block);
     }
     return failed;
 }
@@ -209,29 +209,29 @@ static int note_ends(struct writing *writing, struct hs_stepping *stepping)
 // Codes of rows that ended are not needed any more.
 enum { LEAVE_ZONES = 64 };
 
-static int write_events(struct writing *writing)
+static int write_events(struct event_log_writing *writing)
 {
     struct hs_filter all;
     hs_filter__init(&all);
     all.domains = (1u << HS_DOMAIN_COUNT) - 1;
-    struct hs_stepping stepping = {
+    struct hs_zone_event_scan event_scan = {
         .store = writing->log->dictionary->store, .filter = &all, .to = HS_NEVER - 1, .workers = 1};
-    int failed = hs_stepping__start(&stepping);
+    int failed = hs_zone_event_scan__start(&event_scan);
     if (!failed)
-        failed = note_ends(writing, &stepping);
-    for (size_t zone = 0; !failed && zone < stepping.times.count; zone++) {
-        failed = is_cancelled(writing) ? -ECANCELED : hs_stepping__read(&stepping, 0, zone);
+        failed = note_ends(writing, &event_scan);
+    for (size_t zone = 0; !failed && zone < event_scan.times.count; zone++) {
+        failed = is_cancelled(writing) ? -ECANCELED : hs_zone_event_scan__read(&event_scan, 0, zone);
         if (!failed)
-            failed = write_zone(writing, stepping.steps[0]);
-        hs_columns__leave_behind(stepping.columns, (zone + 1) * (HS_ZONE_ROWS / HS_PACKED_BLOCK) - 1);
+            failed = write_zone(writing, event_scan.zone_events[0]);
+        hs_columns__drop_pages_behind(event_scan.columns, (zone + 1) * (HS_ZONE_ROWS / HS_PACKED_BLOCK) - 1);
         if (zone % LEAVE_ZONES == 0)
-            hs_packed__leave(&writing->log->dictionary->of_row, 0, UINT64_MAX);
+            hs_packed__drop_pages(&writing->log->dictionary->of_row, 0, UINT64_MAX);
     }
     if (!failed)
         failed = write_rows_behind(writing);
     if (!failed && writing->count)
         end_block(writing);
-    hs_stepping__end(&stepping);
+    hs_zone_event_scan__end(&event_scan);
     return failed;
 }
 
@@ -243,7 +243,7 @@ static int finish(struct hs_packed_writer *writer, int failed)
     return failed;
 }
 
-static int write_files(struct writing *writing, int directory_fd)
+static int write_files(struct event_log_writing *writing, int directory_fd)
 {
     int failed = hs_packed_writer__create(&writing->code_writer, directory_fd, "codes");
     if (failed)
@@ -256,7 +256,7 @@ static int write_files(struct writing *writing, int directory_fd)
     return finish(&writing->gap_writer, failed);
 }
 
-static int make_files(struct writing *writing)
+static int make_files(struct event_log_writing *writing)
 {
     struct hs_event_log *log = writing->log;
     struct hs_scratch scratch;
@@ -288,7 +288,7 @@ static bool has_vast_sizes(const struct hs_dictionary *dictionary)
 }
 
 // Each has room for as many checkpoints as there can be events.
-static int make_room(struct writing *writing)
+static int make_room(struct event_log_writing *writing)
 {
     struct hs_event_log *log = writing->log;
     const size_t codes = log->dictionary->count + 1;
@@ -305,7 +305,7 @@ int hs_event_log__make(struct hs_event_log **result, const struct hs_dictionary 
                        const struct hs_query_control *control, struct hs_error *error)
 {
     struct hs_event_log *log = calloc(1, sizeof(*log));
-    struct writing *writing = calloc(1, sizeof(*writing));
+    struct event_log_writing *writing = calloc(1, sizeof(*writing));
     int failed = log && writing ? 0 : -ENOMEM;
     *result = NULL;
     if (!failed) {
@@ -317,7 +317,7 @@ int hs_event_log__make(struct hs_event_log **result, const struct hs_dictionary 
     }
     if (!failed) {
         failed = make_files(writing);
-        hs_packed__leave(&dictionary->of_row, 0, UINT64_MAX);
+        hs_packed__drop_pages(&dictionary->of_row, 0, UINT64_MAX);
     }
     if (writing) {
         free(writing->there);
@@ -448,48 +448,48 @@ static void find_stretch(const struct hs_event_log *log, uint64_t first_row, uin
 }
 
 // Pages that were read stay in the kernel's cache; what is resident of a large log is small.
-static void leave_events(const struct hs_event_log *log, uint64_t first, uint64_t end)
+static void drop_event_pages(const struct hs_event_log *log, uint64_t first, uint64_t end)
 {
     if (first < end)
-        hs_packed__leave(&log->code, first / HS_PACKED_BLOCK, (end - 1) / HS_PACKED_BLOCK + 1);
+        hs_packed__drop_pages(&log->code, first / HS_PACKED_BLOCK, (end - 1) / HS_PACKED_BLOCK + 1);
 }
 
 // Events one after the other: of a stretch those in one point of the timeline, or all. Levels are above what was there
 // before the first.
-struct run {
+struct event_log_run {
     size_t point;
     struct level sum, most;
     struct level moved; // allocated and freed together
 };
 
-struct stretch {
-    struct run *run;
+struct event_log_stretch {
+    struct event_log_run *run;
     size_t count, room;
     struct level before; // of events before the timeline begins
 };
 
-struct drawing {
+struct event_log_drawing {
     const struct hs_event_log *log;
     const level_vector *change;
     const uint64_t *begin; // the first event of each point, and the end of the last
     size_t points;
     size_t checkpoint; // the last one before the first point
-    struct stretch *stretch;
+    struct event_log_stretch *stretch;
 };
 
-static struct run *run_of(struct stretch *stretch, size_t point)
+static struct event_log_run *run_of(struct event_log_stretch *stretch, size_t point)
 {
     if (stretch->count && stretch->run[stretch->count - 1].point == point)
         return &stretch->run[stretch->count - 1];
     if (stretch->count == stretch->room) {
         const size_t room = 2 * stretch->room + 4;
-        struct run *grown = realloc(stretch->run, room * sizeof(*grown));
+        struct event_log_run *grown = realloc(stretch->run, room * sizeof(*grown));
         if (!grown)
             return NULL;
         stretch->run = grown;
         stretch->room = room;
     }
-    stretch->run[stretch->count] = (struct run){.point = point};
+    stretch->run[stretch->count] = (struct event_log_run){.point = point};
     return &stretch->run[stretch->count++];
 }
 
@@ -509,7 +509,7 @@ static inline level_vector amount(level_vector change)
     return larger(change, -change);
 }
 
-static void append_run(struct run *run, level_vector sum, level_vector most, level_vector moved)
+static void append_run(struct event_log_run *run, level_vector sum, level_vector most, level_vector moved)
 {
     const struct level above = level_of(most);
     run->most.bytes = run->sum.bytes + above.bytes > run->most.bytes ? run->sum.bytes + above.bytes : run->most.bytes;
@@ -521,7 +521,8 @@ static void append_run(struct run *run, level_vector sum, level_vector most, lev
 // Each sum waits for the one before it: several parts of the events, one behind the other, are summed up side by side.
 enum { PARTS = 4 };
 
-static void add_run(struct run *run, const level_vector *restrict change, const uint64_t *restrict code, size_t count)
+static void add_run(struct event_log_run *run, const level_vector *restrict change, const uint64_t *restrict code,
+                    size_t count)
 {
     level_vector sum[PARTS + 1] = {{0}}, most[PARTS + 1] = {{0}}, moved[PARTS + 1] = {{0}};
     const size_t each = count / PARTS;
@@ -544,8 +545,8 @@ static void add_run(struct run *run, const level_vector *restrict change, const 
 }
 
 // The events [first, end) of a block that begins with the event `base`.
-static int draw_block(const struct drawing *drawing, struct stretch *stretch, const uint64_t *code, uint64_t base,
-                      uint64_t end, size_t *point)
+static int draw_block(const struct event_log_drawing *drawing, struct event_log_stretch *stretch, const uint64_t *code,
+                      uint64_t base, uint64_t end, size_t *point)
 {
     const uint64_t *begin = drawing->begin;
     uint64_t at = base;
@@ -553,7 +554,7 @@ static int draw_block(const struct drawing *drawing, struct stretch *stretch, co
         add_level(&stretch->before, level_of(drawing->change[code[at - base]]));
     while (at < end && *point < drawing->points) {
         const uint64_t behind = end < begin[*point + 1] ? end : begin[*point + 1];
-        struct run *run = behind > at ? run_of(stretch, *point) : NULL;
+        struct event_log_run *run = behind > at ? run_of(stretch, *point) : NULL;
         if (behind > at && !run)
             return -ENOMEM;
         if (run)
@@ -566,8 +567,8 @@ static int draw_block(const struct drawing *drawing, struct stretch *stretch, co
 
 static int draw_stretch(void *argument, unsigned worker, uint64_t first_row, uint64_t end_row)
 {
-    const struct drawing *drawing = argument;
-    struct stretch *stretch = &drawing->stretch[first_row / HS_ZONE_ROWS];
+    const struct event_log_drawing *drawing = argument;
+    struct event_log_stretch *stretch = &drawing->stretch[first_row / HS_ZONE_ROWS];
     uint64_t code[HS_PACKED_BLOCK], first, end;
     int failed = 0;
     (void)worker;
@@ -581,11 +582,11 @@ static int draw_stretch(void *argument, unsigned worker, uint64_t first_row, uin
         hs_packed__read_block(&drawing->log->code, at / HS_PACKED_BLOCK, code);
         failed = draw_block(drawing, stretch, code, at, behind, &point);
     }
-    leave_events(drawing->log, first, end);
+    drop_event_pages(drawing->log, first, end);
     return failed;
 }
 
-static void fill_point(struct hs_timeline_point *point, struct level *level, const struct run *run)
+static void fill_point(struct hs_timeline_point *point, struct level *level, const struct event_log_run *run)
 {
     const uint64_t bytes = (uint64_t)(level->bytes + run->most.bytes),
                    count = (uint64_t)(level->count + run->most.count);
@@ -610,7 +611,7 @@ static struct level sum_there(const struct hs_event_log *log, size_t checkpoint,
     return level;
 }
 
-static void fill_points(const struct drawing *drawing, size_t stretches, struct hs_timeline *timeline)
+static void fill_points(const struct event_log_drawing *drawing, size_t stretches, struct hs_timeline *timeline)
 {
     struct level level = sum_there(drawing->log, drawing->checkpoint, drawing->change);
     size_t stretch = 0, run = 0;
@@ -621,7 +622,7 @@ static void fill_points(const struct drawing *drawing, size_t stretches, struct 
         point->live_bytes_max = (uint64_t)level.bytes;
         point->live_count_max = (uint64_t)level.count;
         while (stretch < stretches) {
-            const struct stretch *here = &drawing->stretch[stretch];
+            const struct event_log_stretch *here = &drawing->stretch[stretch];
             if (run < here->count && here->run[run].point != i)
                 break;
             if (run < here->count) {
@@ -669,12 +670,12 @@ int hs_event_log__timeline(const struct hs_event_log *log, const struct hs_filte
     hs_store__zones(store, &stretches);
     level_vector *change = work_out_changes(log, filter);
     uint64_t *begin = find_points(log, timeline, to);
-    struct drawing drawing = {.log = log,
-                              .change = change,
-                              .begin = begin,
-                              .points = timeline->count,
-                              .checkpoint = begin ? checkpoint_before(log, begin[0]) : 0,
-                              .stretch = calloc(stretches + 1, sizeof(struct stretch))};
+    struct event_log_drawing drawing = {.log = log,
+                                        .change = change,
+                                        .begin = begin,
+                                        .points = timeline->count,
+                                        .checkpoint = begin ? checkpoint_before(log, begin[0]) : 0,
+                                        .stretch = calloc(stretches + 1, sizeof(struct event_log_stretch))};
     const struct hs_scan scan = {store,        NULL,     control, hs_scan__workers(store, control),
                                  draw_stretch, &drawing, false,   0};
     int failed = change && begin && drawing.stretch ? hs_scan__run(&scan, error)
@@ -694,7 +695,7 @@ int hs_event_log__timeline(const struct hs_event_log *log, const struct hs_filte
 struct climbing {
     const struct hs_event_log *log;
     const level_vector *change;
-    struct run *rise; // by stretch
+    struct event_log_run *rise; // by stretch
 };
 
 static int climb_stretch(void *argument, unsigned worker, uint64_t first_row, uint64_t end_row)
@@ -708,7 +709,7 @@ static int climb_stretch(void *argument, unsigned worker, uint64_t first_row, ui
         hs_packed__read_block(&climbing->log->code, at / HS_PACKED_BLOCK, code);
         add_run(&climbing->rise[first_row / HS_ZONE_ROWS], climbing->change, code, count);
     }
-    leave_events(climbing->log, first, end);
+    drop_event_pages(climbing->log, first, end);
     return 0;
 }
 
@@ -719,7 +720,7 @@ static size_t find_highest(const struct climbing *climbing, size_t stretches, in
     size_t best = stretches;
     *most = 0;
     for (size_t i = 0; i < stretches; i++) {
-        const struct run *rise = &climbing->rise[i];
+        const struct event_log_run *rise = &climbing->rise[i];
         if (level.bytes + rise->most.bytes > *most) {
             *most = level.bytes + rise->most.bytes;
             best = i;

@@ -7,7 +7,7 @@
 // Frees between two times that the columns are left: their rows lie anywhere behind the row at hand.
 #define LEAVE_AFTER 2000000u
 
-struct walk {
+struct events_walk {
     struct hs_pending pending;
     const struct hs_columns *columns;
     const struct hs_query_control *control;
@@ -17,18 +17,18 @@ struct walk {
     void *context;
 };
 
-static int visit_first(struct walk *walk, const struct hs_store *store, const struct hs_pending_item *item)
+static int visit_first(struct events_walk *walk, const struct hs_store *store, const struct hs_pending_item *item)
 {
     struct hs_row_event event = {.row = item->row, .time = item->time, .is_free = true, .tag = item->tag};
     int result = hs_pending__drop_first(&walk->pending);
     if (++walk->frees % LEAVE_AFTER == 0)
-        hs_scan__leave_behind(store, walk->control, walk->row / HS_ZONE_ROWS);
+        hs_scan__drop_pages_behind(store, walk->control, walk->row / HS_ZONE_ROWS);
     return result ? result : walk->visit(walk->context, store, &event);
 }
 
 static int visit_row(void *context, const struct hs_store *store, uint64_t row)
 {
-    struct walk *walk = context;
+    struct events_walk *walk = context;
     struct hs_row_event event = {.row = row, .time = hs_row__time(walk->columns, row)};
     struct hs_pending_item item;
     int result = 0;
@@ -48,7 +48,8 @@ int hs_query__events(const struct hs_store *store, const struct hs_filter *filte
                      const struct hs_query_control *control, hs_event_visitor visit, void *context,
                      struct hs_error *error)
 {
-    struct walk walk = {.columns = hs_store__columns(store), .control = control, .visit = visit, .context = context};
+    struct events_walk walk = {
+        .columns = hs_store__columns(store), .control = control, .visit = visit, .context = context};
     struct hs_pending_item item;
     hs_pending__start(&walk.pending, HS_PENDING_LIMIT);
     int result = hs_query__each(store, filter, control, visit_row, &walk, error);

@@ -67,7 +67,7 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
     const struct hs_columns *columns = hs_store__columns(store);
     size_t count;
     const struct hs_chain *chains = hs_store__chains(store, &count);
-    const struct hs_link *link = hs_row__link(columns, row);
+    const struct hs_chain_link *link = hs_row__link(columns, row);
     // A block outside of any chain is a chain of its own.
     struct hs_chain chain = {.length = 1,
                              .first_size = hs_row__size(columns, row),

@@ -2,7 +2,7 @@
 #include "host/query/history.h"
 
 #include "host/query/scan.h"
-#include "host/query/steps.h"
+#include "host/query/zone_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,27 +22,27 @@ struct zone_history {
 };
 
 // A point of the timeline that is asked for again and again.
-struct cursor {
+struct history_cursor {
     uint64_t from, end;
     size_t point;
 };
 
-struct worker {
+struct history_worker {
     struct hs_timeline_point *point; // sums, no levels
     struct hs_live_total start;
-    // What is freed before each step of a zone; one more for the end.
+    // What is freed before each zone event of a zone; one more for the end.
     uint64_t freed_bytes[HS_ZONE_ROWS + 1];
     uint32_t freed_count[HS_ZONE_ROWS + 1];
 };
 
-struct making {
-    struct hs_stepping stepping;
+struct history_making {
+    struct hs_zone_event_scan event_scan;
     const struct hs_timeline *timeline;
-    struct worker *worker;
+    struct history_worker *worker;
     struct zone_history *zone;
 };
 
-static size_t point_of(const struct hs_timeline *timeline, struct cursor *cursor, uint64_t time)
+static size_t point_of(const struct hs_timeline *timeline, struct history_cursor *cursor, uint64_t time)
 {
     if (time >= cursor->from && time < cursor->end)
         return cursor->point;
@@ -54,16 +54,16 @@ static size_t point_of(const struct hs_timeline *timeline, struct cursor *cursor
 
 // ---- first: sums, and which rows end in later zones ----------------------------------------------------------------
 
-static int sum_block(struct making *making, unsigned number, size_t zone)
+static int sum_block(struct history_making *making, unsigned number, size_t zone)
 {
-    struct worker *worker = &making->worker[number];
-    struct hs_matcher *matcher = making->stepping.matchers[number];
+    struct history_worker *worker = &making->worker[number];
+    struct hs_matcher *matcher = making->event_scan.matchers[number];
     const struct hs_timeline *timeline = making->timeline;
-    const uint64_t *times = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-    const uint64_t *free_times = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-    const uint64_t *sizes = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-    const uint64_t from = making->stepping.from, to = making->stepping.to;
-    struct cursor in = {0}, out = {0};
+    const uint64_t *times = hs_column_block__column(&matcher->block, HS_BLOCK_TIME);
+    const uint64_t *free_times = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    const uint64_t *sizes = hs_column_block__column(&matcher->block, HS_BLOCK_SIZE);
+    const uint64_t from = making->event_scan.from, to = making->event_scan.to;
+    struct history_cursor in = {0}, out = {0};
     int failed = 0;
     for (size_t i = 0; i < matcher->count && !failed; i++) {
         size_t place = matcher->place[i];
@@ -84,20 +84,20 @@ static int sum_block(struct making *making, unsigned number, size_t zone)
         struct hs_timeline_point *point = &worker->point[point_of(timeline, &out, end)];
         point->freed_bytes += size;
         point->freed_count++;
-        failed = hs_stepping__note(&making->stepping, number, zone, hs_matcher__row(matcher, i), end);
+        failed = hs_zone_event_scan__note(&making->event_scan, number, zone, hs_matcher__row(matcher, i), end);
     }
     return failed;
 }
 
 static int sum_zone(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    struct making *making = argument;
-    struct hs_matcher *matcher = making->stepping.matchers[number];
+    struct history_making *making = argument;
+    struct hs_matcher *matcher = making->event_scan.matchers[number];
     const size_t zone_number = first / HS_ZONE_ROWS;
-    const struct hs_zone *zone = &making->stepping.times.zone[zone_number];
-    const uint64_t from = making->stepping.from;
+    const struct hs_zone *zone = &making->event_scan.times.zone[zone_number];
+    const uint64_t from = making->event_scan.from;
     int failed = 0;
-    if (zone->time_min > making->stepping.to || (zone->free_max < from && zone->time_max < from))
+    if (zone->time_min > making->event_scan.to || (zone->free_max < from && zone->time_max < from))
         return 0;
     for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK)
         if (hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
@@ -105,7 +105,8 @@ static int sum_zone(void *argument, unsigned number, uint64_t first, uint64_t en
     return failed;
 }
 
-// ---- second: the steps of each zone --------------------------------------------------------------------------------
+// ---- second: the zone events of each zone
+// --------------------------------------------------------------------------------
 
 static int add_summit(struct zone_history *zone, const struct summit *summit)
 {
@@ -121,67 +122,67 @@ static int add_summit(struct zone_history *zone, const struct summit *summit)
     return 0;
 }
 
-static void sum_frees(struct worker *worker, const struct hs_steps *steps)
+static void sum_frees(struct history_worker *worker, const struct hs_zone_events *zone_events)
 {
-    memset(worker->freed_bytes, 0, (steps->count + 1) * sizeof(*worker->freed_bytes));
-    memset(worker->freed_count, 0, (steps->count + 1) * sizeof(*worker->freed_count));
-    for (size_t i = 0; i < steps->frees; i++) {
-        worker->freed_bytes[steps->free[i].step] += steps->free[i].size;
-        worker->freed_count[steps->free[i].step]++;
+    memset(worker->freed_bytes, 0, (zone_events->count + 1) * sizeof(*worker->freed_bytes));
+    memset(worker->freed_count, 0, (zone_events->count + 1) * sizeof(*worker->freed_count));
+    for (size_t i = 0; i < zone_events->frees; i++) {
+        worker->freed_bytes[zone_events->free[i].zone_event] += zone_events->free[i].size;
+        worker->freed_count[zone_events->free[i].zone_event]++;
     }
 }
 
-static int walk(const struct making *making, const struct worker *worker, const struct hs_steps *steps,
-                struct zone_history *zone)
+static int walk(const struct history_making *making, const struct history_worker *worker,
+                const struct hs_zone_events *zone_events, struct zone_history *zone)
 {
-    struct cursor cursor = {0};
+    struct history_cursor cursor = {0};
     struct summit summit = {.point = SIZE_MAX};
     int64_t bytes = 0, count = 0;
     int failed = 0;
-    for (size_t i = 0; i < steps->count && !failed; i++) {
-        bytes += (int64_t)(steps->size[i] - worker->freed_bytes[i]);
+    for (size_t i = 0; i < zone_events->count && !failed; i++) {
+        bytes += (int64_t)(zone_events->size[i] - worker->freed_bytes[i]);
         count += 1 - (int64_t)worker->freed_count[i];
-        size_t point = point_of(making->timeline, &cursor, steps->time[i]);
+        size_t point = point_of(making->timeline, &cursor, zone_events->time[i]);
         if (point != summit.point) {
             failed = summit.point == SIZE_MAX ? 0 : add_summit(zone, &summit);
-            summit = (struct summit){point, bytes, count, steps->row[i]};
+            summit = (struct summit){point, bytes, count, zone_events->row[i]};
         }
         if (bytes > summit.bytes) {
             summit.bytes = bytes;
-            summit.row = steps->row[i];
+            summit.row = zone_events->row[i];
         }
         if (count > summit.count)
             summit.count = count;
-        bytes -= steps->ends_at_once[i] ? (int64_t)steps->size[i] : 0;
-        count -= steps->ends_at_once[i];
+        bytes -= zone_events->ends_at_once[i] ? (int64_t)zone_events->size[i] : 0;
+        count -= zone_events->ends_at_once[i];
     }
-    zone->bytes = bytes - (int64_t)worker->freed_bytes[steps->count];
-    zone->count_change = count - (int64_t)worker->freed_count[steps->count];
+    zone->bytes = bytes - (int64_t)worker->freed_bytes[zone_events->count];
+    zone->count_change = count - (int64_t)worker->freed_count[zone_events->count];
     return failed || summit.point == SIZE_MAX ? failed : add_summit(zone, &summit);
 }
 
 static int walk_zone(void *argument, unsigned number, uint64_t first, uint64_t end)
 {
-    struct making *making = argument;
+    struct history_making *making = argument;
     const size_t zone_number = first / HS_ZONE_ROWS;
-    const struct hs_zone *zone = &making->stepping.times.zone[zone_number];
+    const struct hs_zone *zone = &making->event_scan.times.zone[zone_number];
     (void)end;
-    if (zone->time_min > making->stepping.to || zone->time_max < making->stepping.from)
+    if (zone->time_min > making->event_scan.to || zone->time_max < making->event_scan.from)
         return 0;
-    int failed = hs_stepping__read(&making->stepping, number, zone_number);
+    int failed = hs_zone_event_scan__read(&making->event_scan, number, zone_number);
     if (failed)
         return failed;
-    sum_frees(&making->worker[number], making->stepping.steps[number]);
-    return walk(making, &making->worker[number], making->stepping.steps[number], &making->zone[zone_number]);
+    sum_frees(&making->worker[number], making->event_scan.zone_events[number]);
+    return walk(making, &making->worker[number], making->event_scan.zone_events[number], &making->zone[zone_number]);
 }
 
 // ---- third: from the zones to the timeline -------------------------------------------------------------------------
 
-static void sum_points(const struct making *making, struct hs_history *history)
+static void sum_points(const struct history_making *making, struct hs_history *history)
 {
     struct hs_timeline *timeline = history->timeline;
     history->start = (struct hs_live_total){0};
-    for (unsigned w = 0; w < making->stepping.workers; w++) {
+    for (unsigned w = 0; w < making->event_scan.workers; w++) {
         history->start.bytes += making->worker[w].start.bytes;
         history->start.count += making->worker[w].start.count;
         for (size_t i = 0; i < timeline->count; i++) {
@@ -202,12 +203,12 @@ static void sum_points(const struct making *making, struct hs_history *history)
     }
 }
 
-static void raise_summits(const struct making *making, struct hs_history *history)
+static void raise_summits(const struct history_making *making, struct hs_history *history)
 {
     uint64_t bytes = history->start.bytes, count = history->start.count;
     history->peak_bytes = 0;
     history->peak_row = UINT64_MAX;
-    for (size_t i = 0; i < making->stepping.times.count; i++) {
+    for (size_t i = 0; i < making->event_scan.times.count; i++) {
         const struct zone_history *zone = &making->zone[i];
         for (size_t k = 0; k < zone->count; k++) {
             const struct summit *summit = &zone->summit[k];
@@ -225,41 +226,41 @@ static void raise_summits(const struct making *making, struct hs_history *histor
     }
 }
 
-static int make_room(struct making *making)
+static int make_room(struct history_making *making)
 {
-    int failed = hs_stepping__start(&making->stepping);
-    making->worker = calloc(making->stepping.workers, sizeof(*making->worker));
-    making->zone = calloc(making->stepping.times.count + 1, sizeof(*making->zone));
+    int failed = hs_zone_event_scan__start(&making->event_scan);
+    making->worker = calloc(making->event_scan.workers, sizeof(*making->worker));
+    making->zone = calloc(making->event_scan.times.count + 1, sizeof(*making->zone));
     bool good = !failed && making->worker && making->zone;
-    for (unsigned i = 0; good && i < making->stepping.workers; i++) {
+    for (unsigned i = 0; good && i < making->event_scan.workers; i++) {
         making->worker[i].point = calloc(making->timeline->count, sizeof(*making->worker[i].point));
         good = making->worker[i].point != NULL;
     }
     return good ? 0 : -ENOMEM;
 }
 
-static void free_room(struct making *making)
+static void free_room(struct history_making *making)
 {
-    for (unsigned i = 0; making->worker && i < making->stepping.workers; i++)
+    for (unsigned i = 0; making->worker && i < making->event_scan.workers; i++)
         free(making->worker[i].point);
-    for (size_t i = 0; making->zone && i < making->stepping.times.count; i++)
+    for (size_t i = 0; making->zone && i < making->event_scan.times.count; i++)
         free(making->zone[i].summit);
     free(making->worker);
     free(making->zone);
-    hs_stepping__end(&making->stepping);
+    hs_zone_event_scan__end(&making->event_scan);
 }
 
 int hs_history__make(struct hs_history *history, const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_error *error)
 {
-    struct making making = {.stepping = {.store = store,
-                                         .filter = filter,
-                                         .from = history->timeline->from,
-                                         .to = history->to,
-                                         .workers = hs_scan__workers(store, control)},
-                            .timeline = history->timeline};
+    struct history_making making = {.event_scan = {.store = store,
+                                                   .filter = filter,
+                                                   .from = history->timeline->from,
+                                                   .to = history->to,
+                                                   .workers = hs_scan__workers(store, control)},
+                                    .timeline = history->timeline};
     int failed = make_room(&making) ? hs_error__set(error, ENOMEM, "query: out of memory") : 0;
-    const unsigned workers = making.stepping.workers;
+    const unsigned workers = making.event_scan.workers;
     const struct hs_scan sum = {store, filter, control, workers, sum_zone, &making, false, 1};
     const struct hs_scan walk = {store, NULL, control, workers, walk_zone, &making, false, 0};
     if (!failed)

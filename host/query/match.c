@@ -82,7 +82,7 @@ struct hs_matcher *hs_matcher__create(const struct hs_store *store, const struct
     }
     for (unsigned state = 0; state < 256; state++)
         matcher->state_matches[state] = state_matches(filter, state);
-    if (!hs_block__create(&matcher->block, hs_store__columns(store)))
+    if (!hs_column_block__create(&matcher->block, hs_store__columns(store)))
         return matcher;
     hs_matcher__destroy(matcher);
     return NULL;
@@ -96,7 +96,7 @@ void hs_matcher__destroy(struct hs_matcher *matcher)
         hs_matcher__destroy(matcher->part[i]);
     free(matcher->part);
     free(matcher->verdict);
-    hs_block__free(&matcher->block);
+    hs_column_block__free(&matcher->block);
     free(matcher);
 }
 
@@ -151,10 +151,11 @@ static void keep_within(uint8_t *restrict keep, const uint64_t *restrict value, 
 // False: no row of the block is left.
 static bool ask_range(struct hs_matcher *matcher, enum hs_block_column column, struct hs_bounds bounds)
 {
-    const struct hs_packed *packed = hs_block__packed(matcher->block.columns, column);
+    const struct hs_packed *packed = hs_column_block__packed(matcher->block.columns, column);
     enum share share = share_within(packed, matcher->block.number, bounds);
     if (share == SOME)
-        keep_within(start_keeping(matcher), hs_block__column(&matcher->block, column), matcher->block.count, bounds);
+        keep_within(start_keeping(matcher), hs_column_block__column(&matcher->block, column), matcher->block.count,
+                    bounds);
     return share != NONE;
 }
 
@@ -179,7 +180,7 @@ static bool ask_states(struct hs_matcher *matcher)
     const struct hs_packed_block *packed = &matcher->block.columns->state.block[matcher->block.number];
     if (!packed->width && !packed->exceptions)
         return matcher->state_matches[packed->base & 255];
-    const uint64_t *state = hs_block__column(&matcher->block, HS_BLOCK_STATE);
+    const uint64_t *state = hs_column_block__column(&matcher->block, HS_BLOCK_STATE);
     uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
         keep[i] &= matcher->state_matches[state[i] & 255];
@@ -195,16 +196,16 @@ static bool ask_free_times(struct hs_matcher *matcher)
     const struct hs_packed_block *packed = &matcher->block.columns->free_time.block[matcher->block.number];
     if (bounds.least > bounds.most || (bounds.least == HS_NEVER && packed->base))
         return false;
-    keep_within(start_keeping(matcher), hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME), matcher->block.count,
-                bounds);
+    keep_within(start_keeping(matcher), hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME),
+                matcher->block.count, bounds);
     return true;
 }
 
 static void ask_lifetimes(struct hs_matcher *matcher)
 {
     const struct hs_filter *filter = matcher->filter;
-    const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-    const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    const uint64_t *time = hs_column_block__column(&matcher->block, HS_BLOCK_TIME);
+    const uint64_t *free_time = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
     const uint64_t end_time = matcher->end_time, least = filter->lifetime_min, most = filter->lifetime_max;
     const bool forever = filter->unfreed_live_forever;
     uint8_t *keep = start_keeping(matcher);
@@ -220,7 +221,7 @@ static void ask_set(struct hs_matcher *matcher, enum hs_block_column column, con
 {
     if (!set->words)
         return;
-    const uint64_t *value = hs_block__column(&matcher->block, column);
+    const uint64_t *value = hs_column_block__column(&matcher->block, column);
     uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
         if (keep[i])
@@ -231,7 +232,7 @@ static void ask_threads(struct hs_matcher *matcher)
 {
     if (!matcher->filter->not_own_thread_only)
         return;
-    const uint64_t *difference = hs_block__column(&matcher->block, HS_BLOCK_FREE_STREAM);
+    const uint64_t *difference = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_STREAM);
     uint8_t *keep = start_keeping(matcher);
     for (size_t i = 0; i < matcher->block.count; i++)
         keep[i] &= difference[i] != 0;
@@ -326,7 +327,7 @@ static size_t sum_up(const struct hs_matcher *matcher)
 
 size_t hs_matcher__count(struct hs_matcher *matcher, uint64_t block)
 {
-    hs_block__move_to(&matcher->block, block);
+    hs_column_block__move_to(&matcher->block, block);
     matcher->all = true;
     if (!ask_columns(matcher))
         return 0;

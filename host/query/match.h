@@ -17,7 +17,7 @@ struct hs_bounds {
 struct hs_matcher {
     const struct hs_store *store;
     const struct hs_filter *filter;
-    struct hs_block block;
+    struct hs_column_block block;
     size_t count;                    // of the rows of the block that match
     uint16_t place[HS_PACKED_BLOCK]; // of each of them in the block, in order
     bool all;                        // every row of the block matches

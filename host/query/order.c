@@ -10,8 +10,8 @@
 
 static const uint64_t *lifetimes(struct hs_matcher *matcher, uint64_t *key)
 {
-    const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-    const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    const uint64_t *time = hs_column_block__column(&matcher->block, HS_BLOCK_TIME);
+    const uint64_t *free_time = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
     const uint64_t end_time = matcher->end_time;
     for (size_t i = 0; matcher->all && i < matcher->count; i++)
         key[i] = (free_time[i] == HS_NEVER ? end_time : free_time[i]) - time[i];
@@ -31,7 +31,7 @@ const uint64_t *hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, u
 {
     if (by == HS_ROW_BY_LIFETIME)
         return lifetimes(matcher, room);
-    const uint64_t *value = hs_block__column(&matcher->block, column_of(by));
+    const uint64_t *value = hs_column_block__column(&matcher->block, column_of(by));
     if (matcher->all)
         return value;
     for (size_t i = 0; i < matcher->count; i++)
@@ -58,7 +58,7 @@ struct hs_bounds hs_order__block(const struct hs_columns *columns, uint64_t bloc
 {
     if (by == HS_ROW_BY_LIFETIME)
         return block_lifetimes(columns, block, end_time);
-    const struct hs_packed *packed = hs_block__packed(columns, column_of(by));
+    const struct hs_packed *packed = hs_column_block__packed(columns, column_of(by));
     return (struct hs_bounds){packed->block[block].base, hs_packed__most(packed, block)};
 }
 
@@ -225,7 +225,7 @@ struct zone_order {
     size_t zone;
 };
 
-struct search {
+struct order_search {
     const struct hs_store *store;
     const struct hs_filter *filter;
     enum hs_row_key by;
@@ -238,7 +238,7 @@ struct search {
     struct hs_keyed_row limit; // under the lock: the first of the workers' `last`
 };
 
-static struct hs_keyed_row turn(const struct search *search, uint64_t key, uint32_t row)
+static struct hs_keyed_row turn(const struct order_search *search, uint64_t key, uint32_t row)
 {
     return search->last ? (struct hs_keyed_row){~key, ~row} : (struct hs_keyed_row){key, row};
 }
@@ -249,7 +249,7 @@ static int compare_zones(const void *left, const void *right)
 }
 
 // The zones that may have the best rows come first.
-static void order_zones(struct search *search)
+static void order_zones(struct order_search *search)
 {
     size_t count;
     const struct hs_zone *zones = hs_store__zones(search->store, &count);
@@ -267,7 +267,7 @@ static void order_zones(struct search *search)
 }
 
 // Only the best ones are kept, and the others hear of the worst of them.
-static void narrow(struct search *search, struct best *best)
+static void narrow(struct order_search *search, struct best *best)
 {
     if (best->count < search->wanted)
         return;
@@ -286,7 +286,7 @@ static void narrow(struct search *search, struct best *best)
 }
 
 // Whether a row with a key within the bounds may be one of the best.
-static bool may_be_best(const struct search *search, const struct best *best, struct hs_bounds keys)
+static bool may_be_best(const struct order_search *search, const struct best *best, struct hs_bounds keys)
 {
     return (search->last ? ~keys.most : keys.least) <= best->last.key;
 }
@@ -301,7 +301,7 @@ static struct hs_bounds bounds_of(const uint64_t *key, size_t count)
     return bounds;
 }
 
-static void look_at_block(struct search *search, struct hs_matcher *matcher, struct best *best, uint64_t number)
+static void look_at_block(struct order_search *search, struct hs_matcher *matcher, struct best *best, uint64_t number)
 {
     const size_t room = 2 * search->wanted;
     const struct hs_columns *columns = hs_store__columns(search->store);
@@ -324,7 +324,7 @@ static void look_at_block(struct search *search, struct hs_matcher *matcher, str
 // The zone comes in the order of the search, not in that of the store.
 static int look_at_zone(void *argument, unsigned worker, uint64_t first, uint64_t end)
 {
-    struct search *search = argument;
+    struct order_search *search = argument;
     struct best *best = &search->best[worker];
     pthread_mutex_lock(&search->lock);
     best->last = search->limit;
@@ -346,7 +346,7 @@ static int look_at_zone(void *argument, unsigned worker, uint64_t first, uint64_
     return 0;
 }
 
-static bool make_room(struct search *search, unsigned workers)
+static bool make_room(struct order_search *search, unsigned workers)
 {
     size_t zones;
     hs_store__zones(search->store, &zones);
@@ -362,7 +362,7 @@ static bool make_room(struct search *search, unsigned workers)
     return good;
 }
 
-static int merge(struct search *search, unsigned workers, struct hs_keyed_row **rows, size_t *count)
+static int merge(struct order_search *search, unsigned workers, struct hs_keyed_row **rows, size_t *count)
 {
     size_t sum = 0;
     for (unsigned i = 0; i < workers; i++)
@@ -391,13 +391,13 @@ int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filt
                       struct hs_error *error)
 {
     unsigned workers = hs_scan__workers(store, control);
-    struct search search = {.store = store,
-                            .filter = filter,
-                            .by = by,
-                            .last = last,
-                            .wanted = wanted ? wanted : 1,
-                            .lock = PTHREAD_MUTEX_INITIALIZER,
-                            .limit = {UINT64_MAX, UINT32_MAX}};
+    struct order_search search = {.store = store,
+                                  .filter = filter,
+                                  .by = by,
+                                  .last = last,
+                                  .wanted = wanted ? wanted : 1,
+                                  .lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .limit = {UINT64_MAX, UINT32_MAX}};
     int failed = make_room(&search, workers) ? 0 : hs_error__set(error, ENOMEM, "query: out of memory");
     if (!failed) {
         order_zones(&search);

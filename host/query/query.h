@@ -79,8 +79,8 @@ struct hs_filter {
 void hs_filter__init(struct hs_filter *filter);
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
-struct hs_cells;
-struct hs_ranking;
+struct hs_rollups;
+struct hs_sorted_index;
 struct hs_event_log;
 
 // How a question runs. NULL means: all processors, no progress, not cancellable.
@@ -89,12 +89,14 @@ struct hs_query_control {
     const int *cancel; // the question ends with -ECANCELED soon after this becomes not 0; may be NULL
     void (*progress)(void *context, uint64_t rows_done, uint64_t rows); // called from the asking thread; may be NULL
     void *context;
-    const struct hs_cells *cells; // sums made beforehand (host/query/cells.h), of this or another store; may be NULL
-    const struct hs_ranking *lifetimes; // the list by lifetime (host/query/ranking.h), of the cells' store; may be NULL
-    const struct hs_event_log *events;  // (host/query/event_log.h) of this or another store; may be NULL
+    const struct hs_rollups
+        *rollups; // sums made beforehand (host/query/rollups.h), of this or another store; may be NULL
+    const struct hs_sorted_index
+        *lifetimes; // the list by lifetime (host/query/sorted_index.h), of the rollups' store; may be NULL
+    const struct hs_event_log *events; // (host/query/event_log.h) of this or another store; may be NULL
     // The columns are not kept resident behind who reads them: of one who asks about a large trace once. What is asked
     // of them again costs faults.
-    bool leaves_columns;
+    bool drops_pages;
 };
 
 // ---- per-stack totals ----------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ struct hs_totals {
 };
 
 // Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks:
-// their times, sizes and threads are not known one by one. A trace of sums (hs_summary.has_sums) consists of such
+// their times, sizes and threads are not known one by one. A trace of sums (hs_summary.is_aggregate) consists of such
 // alone: it has totals, a peak and the timeline of the whole heap, and refuses every other question with -ENOTSUP.
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);

@@ -38,8 +38,8 @@ int hs_row_set__make(struct hs_row_set *set, const struct hs_store *store, const
                      const struct hs_query_control *control, struct hs_error *error)
 {
     *set = (struct hs_row_set){0};
-    if (hs_store__summary(store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     unsigned workers = hs_scan__workers(store, control);
     set->bytes = (hs_store__columns(store)->rows / 64 + 1) * sizeof(*set->words);
     set->words = calloc(1, set->bytes);

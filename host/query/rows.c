@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/query/cells.h"
 #include "host/query/order.h"
+#include "host/query/rollups.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct choosing {
     const struct hs_filter *filter;
     const struct hs_query_control *control;
     enum hs_row_key by;
-    struct hs_bounds bounds;      // of keys; by time: any
-    const struct hs_cells *cells; // that know the numbers of rows; NULL: none
+    struct hs_bounds bounds;          // of keys; by time: any
+    const struct hs_rollups *rollups; // that know the numbers of rows; NULL: none
     unsigned workers;
     struct hs_matcher **matchers;
     uint64_t *zone;      // rows of each zone; when they are collected, where its rows begin
@@ -63,7 +63,7 @@ static int count_rows(void *argument, unsigned worker, uint64_t first, uint64_t 
     bool bounded = has_bounds(choosing);
     if (bounded && !zone_has_keys(choosing, first))
         return 0;
-    if (choosing->cells && hs_slice__is_whole(hs_cells__slice_of(choosing->cells, first), choosing->filter))
+    if (choosing->rollups && hs_slice__is_whole(hs_rollups__slice_of(choosing->rollups, first), choosing->filter))
         return 0;
     for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
         if (!bounded) {
@@ -164,21 +164,21 @@ static int take_ranks(struct choosing *choosing, uint64_t first, uint64_t end, s
     return first < end ? run(choosing, collect_rows, error) : 0;
 }
 
-static uint64_t count_cells(const struct hs_cells *cells, const struct hs_filter *filter)
+static uint64_t count_rollups(const struct hs_rollups *rollups, const struct hs_filter *filter)
 {
     uint64_t count = 0;
-    for (size_t i = 0; cells && i < hs_cells__slices(cells); i++) {
-        const struct hs_slice *slice = hs_cells__slice(cells, i);
+    for (size_t i = 0; rollups && i < hs_rollups__slices(rollups); i++) {
+        const struct hs_slice *slice = hs_rollups__slice(rollups, i);
         bool whole = hs_slice__is_whole(slice, filter);
         for (size_t k = 0; whole && k < slice->count; k++)
-            count += hs_cell__matches(&slice->cell[k], filter) ? slice->cell[k].count : 0;
+            count += hs_rollup__matches(&slice->rollup[k], filter) ? slice->rollup[k].count : 0;
     }
     return count;
 }
 
-static int count_cell(void *context, const struct hs_cell *cell)
+static int count_rollup(void *context, const struct hs_rollup *rollup)
 {
-    *(uint64_t *)context += cell->count;
+    *(uint64_t *)context += rollup->count;
     return 0;
 }
 
@@ -188,17 +188,17 @@ int hs_query__count(const struct hs_store *store, const struct hs_filter *filter
     struct hs_filter heap;
     struct choosing choosing;
     *count = 0;
-    if (hs_store__summary(store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     filter = hs_filter__or_heap(filter, &heap);
-    if (control && hs_cells__know_lifetimes(control->cells, control->lifetimes, store, filter))
-        return hs_cells__each_of_lifetimes(control->cells, control->lifetimes, filter, count_cell, count);
+    if (control && hs_rollups__know_lifetimes(control->rollups, control->lifetimes, store, filter))
+        return hs_rollups__each_of_lifetimes(control->rollups, control->lifetimes, filter, count_rollup, count);
     int failed = start_choosing(&choosing, store, filter, control, error);
-    choosing.cells = control && hs_cells__know(control->cells, store, filter) ? control->cells : NULL;
+    choosing.rollups = control && hs_rollups__know(control->rollups, store, filter) ? control->rollups : NULL;
     if (!failed)
         failed = rank_zones(&choosing, count, error);
     if (!failed)
-        *count += count_cells(choosing.cells, filter);
+        *count += count_rollups(choosing.rollups, filter);
     end_choosing(&choosing);
     return failed;
 }
@@ -231,7 +231,7 @@ static int count_digits(void *argument, unsigned worker, uint64_t first, uint64_
 }
 
 // Where a page is in the order of keys: its rows have keys within the bounds, and so many rows come before these.
-struct place {
+struct rows_place {
     struct hs_bounds bounds;
     uint64_t below, count;
 };
@@ -250,7 +250,7 @@ static struct hs_bounds all_keys(const struct hs_store *store, enum hs_row_key b
 }
 
 // Narrows the place to the digits that hold the ranks [first, end).
-static void narrow(struct place *place, const uint64_t *count, unsigned shift, uint64_t first, uint64_t end)
+static void narrow(struct rows_place *place, const uint64_t *count, unsigned shift, uint64_t first, uint64_t end)
 {
     uint64_t rank = place->below, least = place->bounds.least, most = place->bounds.most;
     unsigned digit = 0;
@@ -275,7 +275,7 @@ static const uint64_t *sum_digits(const struct choosing *choosing)
 }
 
 // Digits of the keys are counted until few rows are left, or each digit is one key, or it does not get on.
-static int find_place(struct choosing *choosing, struct place *place, uint64_t first, uint64_t end,
+static int find_place(struct choosing *choosing, struct rows_place *place, uint64_t first, uint64_t end,
                       struct hs_error *error)
 {
     uint64_t before = 0, span;
@@ -307,7 +307,7 @@ static int take_within(struct choosing *choosing, struct hs_bounds bounds, uint6
 }
 
 // All within the bounds, sorted; *rows is to be freed.
-static int sort_within(struct choosing *choosing, const struct place *place, struct hs_keyed_row **rows,
+static int sort_within(struct choosing *choosing, const struct rows_place *place, struct hs_keyed_row **rows,
                        struct hs_error *error)
 {
     uint64_t there;
@@ -321,7 +321,7 @@ static int sort_within(struct choosing *choosing, const struct place *place, str
 }
 
 // A page of many rows that have the key of its first or last row: of those not all are taken, and none is sorted.
-static int take_among_equals(struct choosing *choosing, const struct place *place, uint64_t first, uint64_t end,
+static int take_among_equals(struct choosing *choosing, const struct rows_place *place, uint64_t first, uint64_t end,
                              struct hs_keyed_row **rows, struct hs_error *error)
 {
     const struct hs_bounds bounds = place->bounds;
@@ -354,7 +354,7 @@ static int take_from_middle(struct choosing *choosing, enum hs_row_key key, uint
                             uint64_t end, struct hs_keyed_row **rows, struct hs_keyed_row **page,
                             struct hs_error *error)
 {
-    struct place place = {all_keys(choosing->store, key), 0, total};
+    struct rows_place place = {all_keys(choosing->store, key), 0, total};
     choosing->by = key;
     int failed = end - first < hs_order_limits.sortable ? find_place(choosing, &place, first, end, error) : 0;
     bool single_keys = place.bounds.most - place.bounds.least < DIGITS;
@@ -416,8 +416,8 @@ int hs_query__rows(const struct hs_store *store, const struct hs_filter *filter,
     struct hs_filter heap;
     struct choosing choosing;
     *rows = (struct hs_rows){0};
-    if (hs_store__summary(store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     int failed = start_choosing(&choosing, store, hs_filter__or_heap(filter, &heap), control, error);
     if (!failed)
         failed = choose_page(&choosing, key, descending, skip, limit, rows, error);
@@ -459,8 +459,8 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
                    int (*visit)(void *context, const struct hs_store *store, uint64_t row), void *context,
                    struct hs_error *error)
 {
-    if (hs_store__summary(store)->has_sums)
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
     struct hs_filter heap;
     filter = hs_filter__or_heap(filter, &heap);
     struct each each = {store, hs_matcher__create(store, filter), visit, context};

@@ -220,7 +220,7 @@ static void add_up(const struct matching *matching, struct hs_total *all)
     }
 }
 
-struct adding {
+struct samples_adding {
     const struct hs_touching *touching;
     struct hs_total *all;
     size_t nodes;
@@ -228,7 +228,7 @@ struct adding {
 
 static int add_block(void *context, const struct hs_store *store, uint64_t row)
 {
-    const struct adding *adding = context;
+    const struct samples_adding *adding = context;
     const struct hs_columns *columns = hs_store__columns(store);
     uint64_t size = hs_row__size(columns, row), touched = hs_touching__bytes(adding->touching, row);
     uint64_t time = hs_row__time(columns, row);
@@ -267,7 +267,7 @@ static int add_touched(const struct hs_store *store, enum hs_events events, cons
 {
     struct hs_filter of_events = hs_events__filter(events, filter);
     struct hs_touching *touching = hs_touching__create(store);
-    struct adding adding = {touching, all, nodes};
+    struct samples_adding adding = {touching, all, nodes};
     if (!touching)
         return hs_error__set(error, ENOMEM, "out of memory");
     int result = hs_query__each(store, &of_events, control, add_block, &adding, error);

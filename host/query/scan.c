@@ -2,8 +2,8 @@
 #include "host/query/scan.h"
 
 #include "host/base/check.h"
-#include "host/query/leave.h"
-#include "host/query/turns.h"
+#include "host/query/drop_pages.h"
+#include "host/query/scan_scheduler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct pool {
     atomic_ullong used; // ns of the processor
 };
 
-struct worker {
+struct scan_worker {
     struct pool *pool;
     unsigned number;
     pthread_t thread;
@@ -52,10 +52,10 @@ static int check_cancel(const struct hs_scan *scan)
 #define LEFT_AT_ONCE 32
 #define STAYING      32
 
-void hs_scan__leave_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone)
+void hs_scan__drop_pages_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone)
 {
-    if (control && control->leaves_columns && zone >= STAYING)
-        hs_columns__leave(hs_store__columns(store), (zone - STAYING) * (HS_ZONE_ROWS / HS_PACKED_BLOCK));
+    if (control && control->drops_pages && zone >= STAYING)
+        hs_columns__drop_pages(hs_store__columns(store), (zone - STAYING) * (HS_ZONE_ROWS / HS_PACKED_BLOCK));
 }
 
 static int do_zone(struct pool *pool, unsigned worker, size_t zone)
@@ -91,7 +91,8 @@ static void begin_turn(struct pool *pool, struct turn *turn)
     if (pool->scan->may_wait || turn->is_taken)
         return;
     const uint64_t done = atomic_load(&pool->done), behind = (uint64_t)pool->scan->behind * pool->zone_count;
-    hs_turn__take(hs_turn__rank(atomic_load(&pool->used), done, pool->zone_count - done + behind));
+    hs_scan_scheduler__acquire(
+        hs_scan_scheduler__rank(atomic_load(&pool->used), done, pool->zone_count - done + behind));
     *turn = (struct turn){true, used_by_thread()};
 }
 
@@ -100,7 +101,7 @@ static void end_turn(struct pool *pool, struct turn *turn)
     if (!turn->is_taken)
         return;
     atomic_fetch_add(&pool->used, used_by_thread() - turn->since);
-    hs_turn__give_back();
+    hs_scan_scheduler__release();
     turn->is_taken = false;
 }
 
@@ -110,7 +111,7 @@ static void end_long_turn(struct pool *pool, struct turn *turn)
         end_turn(pool, turn);
 }
 
-static void tell_progress(struct pool *pool, uint64_t done, struct turn *turn)
+static void report_progress(struct pool *pool, uint64_t done, struct turn *turn)
 {
     const struct hs_query_control *control = pool->scan->control;
     if (!control || !control->progress)
@@ -130,24 +131,24 @@ static void work(struct pool *pool, unsigned worker)
         if (result)
             atomic_compare_exchange_strong(&pool->result, &none, result);
         if (zone % LEFT_AT_ONCE == 0)
-            hs_scan__leave_behind(pool->scan->store, pool->scan->control, zone);
+            hs_scan__drop_pages_behind(pool->scan->store, pool->scan->control, zone);
         uint64_t done = atomic_fetch_add(&pool->done, 1) + 1;
         HS_CHECK(done <= pool->zone_count);
         end_long_turn(pool, &turn);
         if (worker == 0)
-            tell_progress(pool, done, &turn);
+            report_progress(pool, done, &turn);
     }
     end_turn(pool, &turn);
 }
 
 static void *work_thread(void *argument)
 {
-    struct worker *worker = argument;
+    struct scan_worker *worker = argument;
     work(worker->pool, worker->number);
     return NULL;
 }
 
-int hs_query__refuse_sums(struct hs_error *error)
+int hs_query__refuse_aggregate(struct hs_error *error)
 {
     return hs_error__set(error, ENOTSUP,
                          "the trace holds sums per stack (HEAPSONDE_MODE=aggregate), without times, sizes, lifetimes "
@@ -157,7 +158,7 @@ int hs_query__refuse_sums(struct hs_error *error)
 // Threads that help those who ask, in all: when many ask at once, each works for himself.
 static atomic_uint helpers;
 
-static bool start_helper(struct worker *worker)
+static bool start_helper(struct scan_worker *worker)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (atomic_fetch_add(&helpers, 1) < (unsigned)(processors < 1 ? 1 : processors) * HELPERS_PER_PROCESSOR &&
@@ -169,12 +170,12 @@ static bool start_helper(struct worker *worker)
 
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error)
 {
-    struct worker workers[WORKERS_MAX];
+    struct scan_worker workers[WORKERS_MAX];
     struct pool pool = {.scan = scan, .rows = hs_store__columns(scan->store)->rows};
     unsigned started = 0;
     pool.zones = hs_store__zones(scan->store, &pool.zone_count);
     for (unsigned i = 1; i < scan->workers; i++) {
-        workers[started] = (struct worker){.pool = &pool, .number = i};
+        workers[started] = (struct scan_worker){.pool = &pool, .number = i};
         // Without another thread the others do its share.
         started += start_helper(&workers[started]);
     }

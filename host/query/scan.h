@@ -24,7 +24,7 @@ unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_co
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error);
 
 // For readers of the columns that have reached this zone: drops pages well before it, if the control says so.
-void hs_scan__leave_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone);
+void hs_scan__drop_pages_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone);
 
 // A filter that is not given means the heap.
 static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter *filter, struct hs_filter *heap)
@@ -35,7 +35,7 @@ static inline const struct hs_filter *hs_filter__or_heap(const struct hs_filter 
 }
 
 // Refuses a question about single blocks for a trace that has only sums. Returns -ENOTSUP.
-int hs_query__refuse_sums(struct hs_error *error);
+int hs_query__refuse_aggregate(struct hs_error *error);
 
 // Whether some row of the zone may match.
 bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time);

@@ -2,8 +2,8 @@
 #include "host/query/stack_sums.h"
 
 #include "host/query/block.h"
+#include "host/query/drop_pages.h"
 #include "host/query/large_pages.h"
-#include "host/query/leave.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,15 +23,15 @@ static bool is_in_heap(uint64_t state)
     return hs_kind_domain(hs_row__kind_of_state(state)) == HS_DOMAIN_HEAP;
 }
 
-static uint32_t new_place(struct stack_sums *sums, uint32_t stack)
+static uint32_t new_place(struct hs_stack_sums *sums, uint32_t stack)
 {
     sums->sum[++sums->count] =
-        (struct stack_sum){.size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
+        (struct hs_stack_sum){.size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
     return sums->place[stack] = (uint32_t)sums->count;
 }
 
 // Where the rows' sums are; 0 for rows that are not in the heap.
-static void find_places(struct stack_sums *sums, const struct addends *addends, size_t count, uint32_t *place)
+static void find_places(struct hs_stack_sums *sums, const struct addends *addends, size_t count, uint32_t *place)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t next = i + AHEAD < count ? addends->stack[i + AHEAD] : 0;
@@ -53,7 +53,7 @@ static inline uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static inline void add_end(struct stack_sum *sum, uint64_t size, uint64_t slack, uint64_t time, uint64_t end)
+static inline void add_end(struct hs_stack_sum *sum, uint64_t size, uint64_t slack, uint64_t time, uint64_t end)
 {
     if (end == HS_NEVER) {
         sum->live_bytes += size;
@@ -67,7 +67,7 @@ static inline void add_end(struct stack_sum *sum, uint64_t size, uint64_t slack,
     sum->lifetime_max = most(sum->lifetime_max, lifetime);
 }
 
-static inline void add_row(struct stack_sum *sum, const struct addends *addends, size_t i)
+static inline void add_row(struct hs_stack_sum *sum, const struct addends *addends, size_t i)
 {
     uint64_t size = addends->size[i], slack = hs_row__stored_slack(addends->slack[i], size, addends->pointer_size);
     unsigned flags = hs_row__flags_of_state(addends->state[i]);
@@ -87,7 +87,7 @@ static inline void add_row(struct stack_sum *sum, const struct addends *addends,
     add_end(sum, size, slack, addends->time[i], addends->end[i]);
 }
 
-static void add_rows(struct stack_sums *sums, const struct addends *addends, size_t count)
+static void add_rows(struct hs_stack_sums *sums, const struct addends *addends, size_t count)
 {
     uint32_t place[HS_PACKED_BLOCK + AHEAD] = {0};
     find_places(sums, addends, count, place);
@@ -100,18 +100,18 @@ static void add_rows(struct stack_sums *sums, const struct addends *addends, siz
     }
 }
 
-static struct addends addends_of(struct hs_block *block)
+static struct addends addends_of(struct hs_column_block *block)
 {
-    return (struct addends){.time = hs_block__column(block, HS_BLOCK_TIME),
-                            .end = hs_block__column(block, HS_BLOCK_FREE_TIME),
-                            .size = hs_block__column(block, HS_BLOCK_SIZE),
-                            .slack = hs_block__column(block, HS_BLOCK_SLACK),
-                            .stack = hs_block__column(block, HS_BLOCK_STACK),
-                            .state = hs_block__column(block, HS_BLOCK_STATE),
+    return (struct addends){.time = hs_column_block__column(block, HS_BLOCK_TIME),
+                            .end = hs_column_block__column(block, HS_BLOCK_FREE_TIME),
+                            .size = hs_column_block__column(block, HS_BLOCK_SIZE),
+                            .slack = hs_column_block__column(block, HS_BLOCK_SLACK),
+                            .stack = hs_column_block__column(block, HS_BLOCK_STACK),
+                            .state = hs_column_block__column(block, HS_BLOCK_STATE),
                             .pointer_size = block->columns->pointer_size};
 }
 
-static void add_block(struct stack_sums *sums, struct hs_block *block)
+static void add_block(struct hs_stack_sums *sums, struct hs_column_block *block)
 {
     const struct addends addends = addends_of(block);
     add_rows(sums, &addends, block->count);
@@ -119,12 +119,12 @@ static void add_block(struct stack_sums *sums, struct hs_block *block)
 
 // ---- rows that match -----------------------------------------------------------------------------------------------
 
-static uint32_t stack_of(const struct stack_sums *sums, uint64_t stack)
+static uint32_t stack_of(const struct hs_stack_sums *sums, uint64_t stack)
 {
     return stack < sums->stacks ? (uint32_t)stack : 0;
 }
 
-static void find_matching(struct stack_sums *sums, const struct addends *addends, const struct hs_matcher *matcher,
+static void find_matching(struct hs_stack_sums *sums, const struct addends *addends, const struct hs_matcher *matcher,
                           uint32_t *place)
 {
     for (size_t n = 0; n < matcher->count; n++) {
@@ -135,7 +135,7 @@ static void find_matching(struct stack_sums *sums, const struct addends *addends
     }
 }
 
-static void add_many(struct stack_sums *sums, struct hs_matcher *matcher)
+static void add_many(struct hs_stack_sums *sums, struct hs_matcher *matcher)
 {
     uint32_t place[HS_PACKED_BLOCK + AHEAD] = {0};
     const struct addends addends = addends_of(&matcher->block);
@@ -148,7 +148,7 @@ static void add_many(struct stack_sums *sums, struct hs_matcher *matcher)
     }
 }
 
-static void add_few(struct stack_sums *sums, const struct hs_matcher *matcher)
+static void add_few(struct hs_stack_sums *sums, const struct hs_matcher *matcher)
 {
     const struct hs_columns *columns = matcher->block.columns;
     for (size_t n = 0; n < matcher->count; n++) {
@@ -169,7 +169,7 @@ static void add_few(struct stack_sums *sums, const struct hs_matcher *matcher)
 
 #define FEW (HS_PACKED_BLOCK / 16)
 
-void stack_sums__add(struct stack_sums *sums, struct hs_matcher *matcher)
+void hs_stack_sums__add(struct hs_stack_sums *sums, struct hs_matcher *matcher)
 {
     if (matcher->count > FEW)
         add_many(sums, matcher);
@@ -179,16 +179,16 @@ void stack_sums__add(struct stack_sums *sums, struct hs_matcher *matcher)
 
 // ---- a part of the heap --------------------------------------------------------------------------------------------
 
-int stack_sums__start(struct stack_sums *sums, const struct hs_store *store, uint64_t most)
+int hs_stack_sums__start(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t most)
 {
-    *sums = (struct stack_sums){0};
+    *sums = (struct hs_stack_sums){0};
     hs_store__nodes(store, &sums->stacks);
     sums->stacks += !sums->stacks;
     const uint64_t places = least(most, sums->stacks) + 1;
     sums->place = hs_large_pages__get(sums->stacks * sizeof *sums->place);
     sums->sum = hs_large_pages__get(places * sizeof *sums->sum);
     if (!sums->place || !sums->sum) {
-        stack_sums__free(sums);
+        hs_stack_sums__free(sums);
         return -ENOMEM;
     }
     // Written before it is read: a page that was only read is exchanged when it is written, and each time all
@@ -197,34 +197,34 @@ int stack_sums__start(struct stack_sums *sums, const struct hs_store *store, uin
     return 0;
 }
 
-int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
+int hs_stack_sums__create(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end)
 {
     const struct hs_columns *columns = hs_store__columns(store);
-    struct hs_block block;
-    int failed = hs_block__create(&block, columns);
-    if (failed || stack_sums__start(sums, store, end - first)) {
-        hs_block__free(&block);
+    struct hs_column_block block;
+    int failed = hs_column_block__create(&block, columns);
+    if (failed || hs_stack_sums__start(sums, store, end - first)) {
+        hs_column_block__free(&block);
         return -ENOMEM;
     }
     for (; first < end; first += HS_PACKED_BLOCK) {
-        hs_block__move_to(&block, first / HS_PACKED_BLOCK);
+        hs_column_block__move_to(&block, first / HS_PACKED_BLOCK);
         add_block(sums, &block);
-        hs_columns__leave_behind(columns, first / HS_PACKED_BLOCK);
+        hs_columns__drop_pages_behind(columns, first / HS_PACKED_BLOCK);
     }
-    hs_block__free(&block);
+    hs_column_block__free(&block);
     return 0;
 }
 
-void stack_sums__free(struct stack_sums *sums)
+void hs_stack_sums__free(struct hs_stack_sums *sums)
 {
     free(sums->place);
     free(sums->sum);
-    *sums = (struct stack_sums){0};
+    *sums = (struct hs_stack_sums){0};
 }
 
-void stack_sums__total(const struct stack_sums *sums, uint32_t stack, struct hs_total *total)
+void hs_stack_sums__total(const struct hs_stack_sums *sums, uint32_t stack, struct hs_total *total)
 {
-    const struct stack_sum *sum = &sums->sum[sums->place[stack]];
+    const struct hs_stack_sum *sum = &sums->sum[sums->place[stack]];
     *total = (struct hs_total){.stack = stack,
                                .allocated_bytes = sum->allocated_bytes,
                                .allocated_usable = sum->allocated_bytes + sum->allocated_slack,

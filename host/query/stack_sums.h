@@ -8,7 +8,7 @@
 #include "host/query/query.h"
 
 // Two cache lines.
-struct stack_sum {
+struct hs_stack_sum {
     uint64_t allocated_bytes, allocated_slack;
     uint64_t live_bytes, live_slack;
     uint64_t peak_bytes, peak_slack;
@@ -20,29 +20,29 @@ struct stack_sum {
     uint32_t allocated_count, live_count, peak_count, temporary_count;
 };
 
-struct stack_sums {
+struct hs_stack_sums {
     uint32_t *place; // by stack: place in `sum`; 0: none
     size_t stacks;
-    struct stack_sum *sum; // by first appearance; 0 is not used
+    struct hs_stack_sum *sum; // by first appearance; 0 is not used
     size_t count;
 };
 
 // None yet. There may be as many as `most`. Returns 0 or -ENOMEM.
-int stack_sums__start(struct stack_sums *sums, const struct hs_store *store, uint64_t most);
+int hs_stack_sums__start(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t most);
 // Those rows of the matcher's block that match. Stacks that the store does not have are the empty one.
-void stack_sums__add(struct stack_sums *sums, struct hs_matcher *matcher);
+void hs_stack_sums__add(struct hs_stack_sums *sums, struct hs_matcher *matcher);
 // Of the heap rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
-int stack_sums__create(struct stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
-void stack_sums__free(struct stack_sums *sums);
+int hs_stack_sums__create(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
+void hs_stack_sums__free(struct hs_stack_sums *sums);
 
 // For the totals of a stack that are asked for soon.
-static inline void stack_sums__fetch(const struct stack_sums *sums, size_t stack)
+static inline void hs_stack_sums__fetch(const struct hs_stack_sums *sums, size_t stack)
 {
     const char *sum = (const char *)&sums->sum[sums->place[stack]];
     __builtin_prefetch(sum);
     __builtin_prefetch(sum + 64);
 }
 // The totals of a stack that has a place.
-void stack_sums__total(const struct stack_sums *sums, uint32_t stack, struct hs_total *total);
+void hs_stack_sums__total(const struct hs_stack_sums *sums, uint32_t stack, struct hs_total *total);
 
 #endif

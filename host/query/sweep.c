@@ -42,7 +42,7 @@ static int add_there(void *argument, unsigned worker, uint64_t first, uint64_t e
         return 0;
     for (uint64_t row = first; row < end && row <= instant->row; row += HS_PACKED_BLOCK) {
         hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        const uint64_t *free_time = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+        const uint64_t *free_time = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
         for (size_t i = 0; i < matcher->count && hs_matcher__row(matcher, i) <= instant->row; i++) {
             uint64_t here = hs_matcher__row(matcher, i);
             if (free_time[matcher->place[i]] <= instant->time && here != instant->row)
@@ -101,7 +101,7 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
         *time = summary->peak_time;
         return 0;
     }
-    if (summary->has_sums)
+    if (summary->is_aggregate)
         return peak_of_sums(store, filter, peak, time, error);
     if (control && hs_event_log__suits(control->events, store, filter))
         return hs_event_log__peak(control->events, filter, control, peak, time, error);
@@ -250,13 +250,13 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
         return hs_error__set(error, ENOMEM, "query: out of memory");
     if (!filter && from_pyramid(store, timeline, to))
         return 0;
-    if (!filter && hs_store__summary(store)->has_sums) {
+    if (!filter && hs_store__summary(store)->is_aggregate) {
         from_ticks(store, timeline, to);
         return 0;
     }
-    if (hs_store__summary(store)->has_sums) {
+    if (hs_store__summary(store)->is_aggregate) {
         hs_timeline__free(timeline);
-        return hs_query__refuse_sums(error);
+        return hs_query__refuse_aggregate(error);
     }
     filter = hs_filter__or_heap(filter, &heap);
     struct hs_history history = {.timeline = timeline, .to = to < HS_NEVER ? to : HS_NEVER - 1};

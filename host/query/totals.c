@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/query/cells.h"
 #include "host/query/large_pages.h"
 #include "host/query/match.h"
+#include "host/query/rollups.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
 #include "host/query/stack_sums.h"
-#include "host/query/totals_table.h"
+#include "host/query/stack_totals_column.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 // What is known without looking at rows: totals by stack, in the order in which stacks came.
-struct known {
+struct totals_known {
     uint32_t *index; // by stack: place in `total` + 1; NULL: nothing is
     size_t stacks;
     struct hs_total *total;
@@ -23,11 +23,11 @@ struct context {
     const struct hs_store *store;
     const struct hs_filter *filter;
     size_t stacks;
-    const struct hs_cells *cells; // that know all that is asked; NULL: none
-    struct known known;
+    const struct hs_rollups *rollups; // that know all that is asked; NULL: none
+    struct totals_known known;
     // Of each worker: the rows that it looked at.
     unsigned workers;
-    struct stack_sums *sums;
+    struct hs_stack_sums *sums;
     struct hs_matcher **matchers;
 };
 
@@ -37,14 +37,14 @@ static void start_total(struct hs_total *total, uint32_t stack)
         (struct hs_total){.stack = stack, .size_min = UINT64_MAX, .first_time = UINT64_MAX, .lifetime_min = UINT64_MAX};
 }
 
-static bool start_known(struct known *known)
+static bool start_known(struct totals_known *known)
 {
     if (!known->index)
         known->index = calloc(known->stacks, sizeof *known->index);
     return known->index;
 }
 
-static struct hs_total *total_of(struct known *known, uint32_t stack)
+static struct hs_total *total_of(struct totals_known *known, uint32_t stack)
 {
     if (stack >= known->stacks)
         stack = 0;
@@ -71,32 +71,32 @@ static int sum_rows(void *argument, unsigned worker, uint64_t first, uint64_t en
 {
     const struct context *context = argument;
     struct hs_matcher *matcher = context->matchers[worker];
-    if (context->cells && hs_slice__is_whole(hs_cells__slice_of(context->cells, first), context->filter))
+    if (context->rollups && hs_slice__is_whole(hs_rollups__slice_of(context->rollups, first), context->filter))
         return 0;
     for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK)
         if (hs_matcher__match(matcher, row / HS_PACKED_BLOCK))
-            stack_sums__add(&context->sums[worker], matcher);
+            hs_stack_sums__add(&context->sums[worker], matcher);
     return 0;
 }
 
-static int add_cell(void *argument, const struct hs_cell *cell)
+static int add_rollup(void *argument, const struct hs_rollup *rollup)
 {
-    struct hs_total *total = total_of(argument, cell->stack);
+    struct hs_total *total = total_of(argument, rollup->stack);
     if (!total)
         return -ENOMEM;
-    hs_cell__add(cell, total);
+    hs_rollup__add(rollup, total);
     return 0;
 }
 
-static int sum_cells(struct context *context)
+static int sum_rollups(struct context *context)
 {
     int failed = 0;
-    for (size_t i = 0; context->cells && i < hs_cells__slices(context->cells); i++) {
-        const struct hs_slice *slice = hs_cells__slice(context->cells, i);
+    for (size_t i = 0; context->rollups && i < hs_rollups__slices(context->rollups); i++) {
+        const struct hs_slice *slice = hs_rollups__slice(context->rollups, i);
         bool whole = hs_slice__is_whole(slice, context->filter);
         for (size_t k = 0; whole && k < slice->count && !failed; k++)
-            if (hs_cell__matches(&slice->cell[k], context->filter))
-                failed = add_cell(&context->known, &slice->cell[k]);
+            if (hs_rollup__matches(&slice->rollup[k], context->filter))
+                failed = add_rollup(&context->known, &slice->rollup[k]);
     }
     return failed;
 }
@@ -198,7 +198,7 @@ static bool find_total(const struct context *context, uint32_t stack, struct hs_
         struct hs_total of_worker;
         if (!context->sums[worker].place[stack])
             continue;
-        stack_sums__total(&context->sums[worker], stack, found ? &of_worker : total);
+        hs_stack_sums__total(&context->sums[worker], stack, found ? &of_worker : total);
         if (found)
             hs_total__add(total, &of_worker);
         found = true;
@@ -213,7 +213,7 @@ static int each_total(const struct context *context, hs_total_visitor visit, voi
         struct hs_total total;
         const size_t ahead = stack + STACKS_AHEAD < context->stacks ? stack + STACKS_AHEAD : stack;
         for (unsigned worker = 0; worker < context->workers; worker++)
-            stack_sums__fetch(&context->sums[worker], ahead);
+            hs_stack_sums__fetch(&context->sums[worker], ahead);
         if (find_total(context, (uint32_t)stack, &total))
             result = visit(visitor, &total);
     }
@@ -247,7 +247,7 @@ static int start_sums(struct context *context, unsigned workers)
     if (!context->sums)
         return -ENOMEM;
     for (; context->workers < workers; context->workers++)
-        if (stack_sums__start(&context->sums[context->workers], context->store, rows))
+        if (hs_stack_sums__start(&context->sums[context->workers], context->store, rows))
             return -ENOMEM;
     context->matchers = hs_matchers__create(context->store, context->filter, workers);
     return context->matchers ? 0 : -ENOMEM;
@@ -257,7 +257,7 @@ static void end(struct context *context)
 {
     hs_matchers__destroy(context->matchers, context->workers);
     for (unsigned worker = 0; worker < context->workers; worker++)
-        stack_sums__free(&context->sums[worker]);
+        hs_stack_sums__free(&context->sums[worker]);
     free(context->sums);
     free(context->known.index);
     free(context->known.total);
@@ -267,9 +267,9 @@ static int look_at_rows(struct context *context, const struct hs_query_control *
 {
     const struct hs_scan scan = {context->store, context->filter, control, context->workers,
                                  sum_rows,       context,         false,   0};
-    if (control && hs_cells__know_lifetimes(control->cells, control->lifetimes, context->store, context->filter))
-        return hs_cells__each_of_lifetimes(control->cells, control->lifetimes, context->filter, add_cell,
-                                           &context->known);
+    if (control && hs_rollups__know_lifetimes(control->rollups, control->lifetimes, context->store, context->filter))
+        return hs_rollups__each_of_lifetimes(control->rollups, control->lifetimes, context->filter, add_rollup,
+                                             &context->known);
     return hs_scan__run(&scan, NULL);
 }
 
@@ -282,12 +282,13 @@ static int fail(int failed, struct hs_error *error)
 // Afterwards each_total tells what there is. `end` frees it in either case.
 static int add_up(struct context *context, const struct hs_query_control *control, struct hs_error *error)
 {
-    context->cells = control && hs_cells__know(control->cells, context->store, context->filter) ? control->cells : NULL;
+    context->rollups =
+        control && hs_rollups__know(control->rollups, context->store, context->filter) ? control->rollups : NULL;
     int failed = start_sums(context, workers_for(context, control));
     if (!failed)
         failed = look_at_rows(context, control);
     if (!failed)
-        failed = sum_cells(context);
+        failed = sum_rollups(context);
     if (!failed)
         failed = add_culled(context);
     return fail(failed, error);
@@ -317,11 +318,11 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     filter = hs_filter__or_heap(filter, &heap);
     *totals = (struct hs_totals){0};
     start_total(&totals->sum, 0);
-    if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
-        return hs_query__refuse_sums(error);
-    const struct hs_packed *table = hs_totals_table__for(store, filter);
+    if (hs_store__summary(store)->is_aggregate && !hs_filter__asks_only_stacks(filter))
+        return hs_query__refuse_aggregate(error);
+    const struct hs_packed *table = hs_stack_totals_column__for(store, filter);
     if (table)
-        return fail(hs_totals_table__read(table, &filter->stacks, totals), error);
+        return fail(hs_stack_totals_column__read(table, &filter->stacks, totals), error);
     struct context context = context_of(store, filter);
     int failed = add_up(&context, control, error);
     if (!failed) {
@@ -337,13 +338,13 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
 static int write_table(const struct context *context, struct hs_packed *table)
 {
     struct hs_scratch scratch;
-    struct hs_totals_writer writer;
+    struct hs_stack_totals_writer writer;
     int failed = hs_scratch__make(&scratch, "totals");
     if (!failed) {
-        failed = hs_totals_writer__create(&writer, scratch.fd);
+        failed = hs_stack_totals_writer__create(&writer, scratch.fd);
         if (!failed)
-            failed = each_total(context, hs_totals_writer__add, &writer);
-        failed = hs_totals_writer__finish(&writer, failed);
+            failed = each_total(context, hs_stack_totals_writer__add, &writer);
+        failed = hs_stack_totals_writer__finish(&writer, failed);
     }
     if (!failed)
         failed = hs_packed__open(table, scratch.fd, "totals", UINT64_MAX);
@@ -352,11 +353,12 @@ static int write_table(const struct context *context, struct hs_packed *table)
     return failed;
 }
 
-int hs_query__totals_table(const struct hs_store *store, const struct hs_filter *filter,
-                           const struct hs_query_control *control, struct hs_packed *table, struct hs_error *error)
+int hs_query__stack_totals_column(const struct hs_store *store, const struct hs_filter *filter,
+                                  const struct hs_query_control *control, struct hs_packed *table,
+                                  struct hs_error *error)
 {
-    if (hs_store__summary(store)->has_sums && !hs_filter__asks_only_stacks(filter))
-        return hs_query__refuse_sums(error);
+    if (hs_store__summary(store)->is_aggregate && !hs_filter__asks_only_stacks(filter))
+        return hs_query__refuse_aggregate(error);
     struct context context = context_of(store, filter);
     int failed = add_up(&context, control, error);
     if (!failed) {

@@ -11,14 +11,14 @@ enum { OWN_MAPPING_SIZE = 128 << 10, OWN_MAPPING_OFFSET = 32, FALLBACK_PAGE = 40
 #define SLACK_NS 20000
 
 // Pages that became resident: [start, end), from the first to the last.
-struct run {
+struct touched_run {
     uint64_t start, end, first, last;
 };
 
 struct hs_touching {
     const struct hs_store *store;
-    struct run *run; // by start
-    uint64_t *reach; // the largest end of the runs up to this one
+    struct touched_run *run; // by start
+    uint64_t *reach;         // the largest end of the runs up to this one
     size_t count;
     uint64_t page;
     uint64_t *mapped_at; // by mapping (detail of rows): when it was made
@@ -28,7 +28,7 @@ struct hs_touching {
 
 static int compare_runs(const void *left, const void *right)
 {
-    const struct run *a = left, *b = right;
+    const struct touched_run *a = left, *b = right;
     return (a->start > b->start) - (a->start < b->start);
 }
 
@@ -44,7 +44,7 @@ static void collect_runs(struct hs_touching *touching, const struct hs_sample *s
     for (size_t i = 0; i < count; i++) {
         uint64_t start = samples[i].address & ~(touching->page - 1);
         if (samples[i].kind == HS_SAMPLE_FAULT && samples[i].weight <= UINT64_MAX - samples[i].address)
-            touching->run[touching->count++] = (struct run){
+            touching->run[touching->count++] = (struct touched_run){
                 start, start + samples[i].weight,
                 samples[i].time > samples[i].duration ? samples[i].time - samples[i].duration : 0, samples[i].time};
     }
@@ -125,34 +125,35 @@ static size_t first_run(const struct hs_touching *touching, uint64_t address)
     return low;
 }
 
-struct block {
+struct touched_block {
     uint64_t start, end; // addresses
     uint64_t since;      // pages that were touched before do not count
     uint64_t until;
 };
 
 // Where the page ends that the run begins with: what a single fault brought is one page, perhaps a huge one.
-static uint64_t end_of_first_page(const struct hs_touching *touching, const struct run *run)
+static uint64_t end_of_first_page(const struct hs_touching *touching, const struct touched_run *run)
 {
     return run->first == run->last ? run->end : run->start + touching->page;
 }
 
 // What the allocator itself writes in front of the block it writes before the block is there.
-static bool begins_in_first_page(const struct hs_touching *touching, const struct block *block, const struct run *run)
+static bool begins_in_first_page(const struct hs_touching *touching, const struct touched_block *block,
+                                 const struct touched_run *run)
 {
     return run->start <= block->start && block->start < end_of_first_page(touching, run);
 }
 
-static bool counts(const struct hs_touching *touching, const struct block *block, const struct run *run)
+static bool counts(const struct hs_touching *touching, const struct touched_block *block, const struct touched_run *run)
 {
     return run->first <= block->until && (run->last >= block->since || begins_in_first_page(touching, block, run));
 }
 
-static uint64_t touched_bytes(const struct hs_touching *touching, const struct block *block)
+static uint64_t touched_bytes(const struct hs_touching *touching, const struct touched_block *block)
 {
     uint64_t bytes = 0, at = block->start;
     for (size_t i = first_run(touching, at); i < touching->count && at < block->end; i++) {
-        const struct run *run = &touching->run[i];
+        const struct touched_run *run = &touching->run[i];
         if (run->start >= block->end)
             break;
         if (run->end <= at || !counts(touching, block, run))
@@ -201,7 +202,7 @@ static uint64_t faulted_bytes(const struct hs_touching *touching, uint64_t row)
     const struct hs_columns *columns = hs_store__columns(touching->store);
     uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
     uint64_t end = hs_row__free_time(columns, row);
-    struct block block = {.start = address, .end = size > UINT64_MAX - address ? UINT64_MAX : address + size};
+    struct touched_block block = {.start = address, .end = size > UINT64_MAX - address ? UINT64_MAX : address + size};
     if (has_own_mapping(hs_row__kind(columns, row), address, size, touching->page))
         block.since = begin_of(touching, row);
     block.until = end > UINT64_MAX - SLACK_NS ? end : end + SLACK_NS;

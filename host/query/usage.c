@@ -19,7 +19,7 @@ enum { MOST_PIECES = 64 };
 // At one instant in this order.
 enum change_kind { CHANGE_REST, CHANGE_END, CHANGE_RETURN, CHANGE_FAULT };
 
-struct change {
+struct usage_change {
     uint64_t time;
     uint64_t first, end; // pages
     uint64_t to, kept;   // END: the first `kept` of them go on at `to`
@@ -28,7 +28,7 @@ struct change {
 
 struct changes {
     const struct hs_store *store;
-    struct change *change;
+    struct usage_change *change;
     size_t count, room;
     size_t returns; // the first ones, while faults are added
     uint64_t page;
@@ -36,11 +36,11 @@ struct changes {
 
 // ---- what changes --------------------------------------------------------------------------------------------------
 
-static int add_change(struct changes *changes, const struct change *change)
+static int add_change(struct changes *changes, const struct usage_change *change)
 {
     if (changes->count == changes->room) {
         size_t room = 2 * changes->room + 1024;
-        struct change *bigger = reallocarray(changes->change, room, sizeof(*bigger));
+        struct usage_change *bigger = reallocarray(changes->change, room, sizeof(*bigger));
         if (!bigger)
             return -ENOMEM;
         changes->change = bigger;
@@ -52,7 +52,7 @@ static int add_change(struct changes *changes, const struct change *change)
 
 static int compare(const void *left, const void *right)
 {
-    const struct change *a = left, *b = right;
+    const struct usage_change *a = left, *b = right;
     if (a->time != b->time)
         return a->time < b->time ? -1 : 1;
     return (int)a->kind - (int)b->kind;
@@ -66,7 +66,8 @@ static int add_returns(struct changes *changes)
     for (size_t i = 0; i < count && !failed; i++) {
         uint64_t first = sample[i].address / changes->page, size = sample[i].weight;
         uint64_t pages = size / changes->page + (size % changes->page != 0);
-        struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_RETURN};
+        struct usage_change change = {
+            .time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_RETURN};
         if (sample[i].kind == HS_SAMPLE_RETURNED && sample[i].address % changes->page == 0)
             failed = add_change(changes, &change);
     }
@@ -91,12 +92,12 @@ static size_t first_return_after(const struct changes *changes, uint64_t time)
 
 // What of a run lies before pages of it are given back is not what lies after: its pages are spread evenly over its
 // time.
-static int add_run(struct changes *changes, struct change run, uint64_t duration)
+static int add_run(struct changes *changes, struct usage_change run, uint64_t duration)
 {
     uint64_t began = run.time > duration ? run.time - duration : 0, pages = run.end - run.first, begin = run.first;
     size_t i = first_return_after(changes, began);
     for (int pieces = 0; pieces < MOST_PIECES && i < changes->returns; pieces++, i++) {
-        struct change given = changes->change[i], piece = run;
+        struct usage_change given = changes->change[i], piece = run;
         if (given.time > run.time)
             break;
         if (given.first >= run.end || given.end <= begin)
@@ -117,7 +118,8 @@ static int add_faults(struct changes *changes)
     const struct hs_sample *sample = hs_store__samples(changes->store, &count);
     for (size_t i = 0; i < count && !failed; i++) {
         uint64_t first = sample[i].address / changes->page, pages = sample[i].weight / changes->page;
-        struct change change = {.time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_FAULT};
+        struct usage_change change = {
+            .time = sample[i].time, .first = first, .end = first + pages, .kind = CHANGE_FAULT};
         if (sample[i].kind == HS_SAMPLE_FAULT && pages <= MOST_FAULTED_PAGES)
             failed = add_run(changes, change, sample[i].duration);
     }
@@ -139,7 +141,7 @@ static int add_end(void *context, const struct hs_store *store, uint64_t row)
 {
     struct changes *changes = context;
     const struct hs_columns *columns = hs_store__columns(store);
-    struct change change = {.time = hs_row__free_time(columns, row), .kind = CHANGE_END};
+    struct usage_change change = {.time = hs_row__free_time(columns, row), .kind = CHANGE_END};
     if (!hs_row__has_own_mapping(store, row))
         return 0;
     set_pages(changes, row, &change.first, &change.end);
@@ -156,7 +158,7 @@ static int add_end(void *context, const struct hs_store *store, uint64_t row)
 static int add_rest(void *context, const struct hs_store *store, uint64_t row)
 {
     struct changes *changes = context;
-    struct change change = {.time = hs_row__time(hs_store__columns(store), row), .kind = CHANGE_REST};
+    struct usage_change change = {.time = hs_row__time(hs_store__columns(store), row), .kind = CHANGE_REST};
     set_pages(changes, row, &change.first, &change.end);
     return add_change(changes, &change);
 }
@@ -190,7 +192,7 @@ struct memory {
     struct hs_page_set staying; // parts of mappings that are about to end
 };
 
-static bool end_mapping(struct memory *memory, const struct change *change)
+static bool end_mapping(struct memory *memory, const struct usage_change *change)
 {
     uint64_t kept = change->kept < change->end - change->first ? change->kept : change->end - change->first;
     hs_page_set__remove(&memory->resident, change->first + kept, change->end);
@@ -198,7 +200,7 @@ static bool end_mapping(struct memory *memory, const struct change *change)
            hs_page_set__move(&memory->resident, change->first, change->first + kept, change->to);
 }
 
-static bool apply(struct memory *memory, const struct change *change)
+static bool apply(struct memory *memory, const struct usage_change *change)
 {
     switch (change->kind) {
     case CHANGE_REST:
@@ -225,7 +227,7 @@ static bool let_stay(struct memory *memory)
 
 static bool is_last_of_its_kind(const struct changes *changes, size_t i)
 {
-    const struct change *next = &changes->change[i + 1];
+    const struct usage_change *next = &changes->change[i + 1];
     return i + 1 == changes->count || next->time != changes->change[i].time || next->kind >= CHANGE_RETURN;
 }
 
@@ -235,7 +237,7 @@ static bool advance(const struct changes *changes, size_t *at, uint64_t until, s
 {
     uint64_t most = 0;
     for (; *at < changes->count && changes->change[*at].time < until; ++*at) {
-        const struct change *change = &changes->change[*at];
+        const struct usage_change *change = &changes->change[*at];
         if (!apply(memory, change) || (is_last_of_its_kind(changes, *at) && !let_stay(memory)))
             return false;
         if (change->kind == CHANGE_FAULT && point)
@@ -332,7 +334,7 @@ typedef int (*residence_visitor)(void *context, uint64_t time, uint64_t first, u
                                  const struct hs_page_set *resident);
 
 // Those of one instant that belong together.
-static int visit_changes(const struct change *change, size_t count, const struct memory *memory,
+static int visit_changes(const struct usage_change *change, size_t count, const struct memory *memory,
                          residence_visitor visit, void *context)
 {
     int failed = 0;

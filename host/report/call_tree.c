@@ -85,14 +85,14 @@ static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struc
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 
-struct sorting {
+struct call_tree_sorting {
     const struct hs_call_tree *tree;
     enum hs_tree_order order;
 };
 
 static int compare_nodes(const void *left, const void *right, void *context)
 {
-    const struct sorting *sorting = context;
+    const struct call_tree_sorting *sorting = context;
     const struct hs_tree_node *a = &sorting->tree->node[*(const uint32_t *)left];
     const struct hs_tree_node *b = &sorting->tree->node[*(const uint32_t *)right];
     uint64_t of_a = sorting->order == HS_TREE_BY_BYTES ? a->bytes : a->blocks;
@@ -122,7 +122,7 @@ static void list_children(struct hs_call_tree *tree)
 
 static int order_children(struct hs_call_tree *tree, enum hs_tree_order order)
 {
-    struct sorting sorting = {tree, order};
+    struct call_tree_sorting sorting = {tree, order};
     tree->order = malloc(tree->count * sizeof(*tree->order));
     if (!tree->order)
         return -ENOMEM;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct collecting {
+struct digest_collecting {
     const struct hs_subject *subject;
     struct hs_digest *digest;
     int failed;
@@ -13,7 +13,7 @@ struct collecting {
 
 static void *collect_uses(void *argument)
 {
-    struct collecting *collecting = argument;
+    struct digest_collecting *collecting = argument;
     collecting->failed = hs_module_uses__collect(&collecting->digest->uses, collecting->subject);
     if (!collecting->failed && !collecting->subject->kind)
         collecting->failed = hs_cut_stacks__count(&collecting->digest->cut, collecting->subject);
@@ -24,7 +24,7 @@ static void *collect_uses(void *argument)
 int hs_digest__make(struct hs_digest *digest, const struct hs_subject *subject, bool full_stacks)
 {
     pthread_t thread;
-    struct collecting collecting = {.subject = subject, .digest = digest};
+    struct digest_collecting collecting = {.subject = subject, .digest = digest};
     *digest = (struct hs_digest){.sum = subject->totals.sum, .stacks = subject->totals.count};
     bool threaded = !pthread_create(&thread, NULL, collect_uses, &collecting);
     int failed = hs_sites__build(&digest->sites, subject->symbols, &subject->totals,

@@ -41,7 +41,7 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
     return HS_ORIGIN_LIBRARY;
 }
 
-struct collecting {
+struct frames_collecting {
     const struct hs_frame **frames;
     uint32_t most;
     uint32_t count;
@@ -50,7 +50,7 @@ struct collecting {
     const struct hs_frame *standard; // the outermost frame of the standard library met so far
 };
 
-static void keep(struct collecting *to, const struct hs_frame *frame)
+static void keep(struct frames_collecting *to, const struct hs_frame *frame)
 {
     if (to->count < to->most)
         to->frames[to->count++] = frame;
@@ -58,7 +58,7 @@ static void keep(struct collecting *to, const struct hs_frame *frame)
 }
 
 // False where the rest is only the start of the thread.
-static bool collect(struct collecting *to, const struct hs_frame *frame, bool skip)
+static bool collect(struct frames_collecting *to, const struct hs_frame *frame, bool skip)
 {
     if (to->skipping && frame->role == HS_ROLE_ALLOCATOR)
         return true;
@@ -78,7 +78,7 @@ static bool collect(struct collecting *to, const struct hs_frame *frame, bool sk
 uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total)
 {
-    struct collecting to = {.frames = frames, .most = most, .skipping = skip};
+    struct frames_collecting to = {.frames = frames, .most = most, .skipping = skip};
     bool more = true;
     for (uint32_t node = stack; node && more; node = hs_trace_symbols__parent(symbols, node)) {
         const struct hs_frames *here = hs_trace_symbols__node(symbols, node);

@@ -15,7 +15,7 @@
 // Where nearly every node is a place of its own, as with names that another tool gave, reading them is no gain.
 #define MOST_PLACES ((size_t)1 << 18)
 
-struct head {
+struct kept_digest_head {
     uint64_t version;
     uint64_t look; // of the places that were looked at
     uint64_t stacks;
@@ -24,13 +24,13 @@ struct head {
     uint32_t places, modules, sites, reserved;
 };
 
-struct place {
+struct kept_digest_place {
     uint64_t nodes;
     uint32_t node;
     uint8_t behind_the_start, looked_at, reserved[2];
 };
 
-struct module {
+struct kept_digest_module {
     uint64_t stacks, bytes;
     uint32_t module, reserved;
 };
@@ -42,9 +42,9 @@ struct site {
 
 // The parts, in this order.
 struct parts {
-    const struct head *head;
-    const struct place *place;
-    const struct module *module;
+    const struct kept_digest_head *head;
+    const struct kept_digest_place *place;
+    const struct kept_digest_module *module;
     const struct site *site;
 };
 
@@ -88,16 +88,16 @@ static uint64_t mix_frames(uint64_t hash, const struct hs_frames *frames)
 
 // ---- keeping -------------------------------------------------------------------------------------------------------
 
-static void put_places(struct hs_buffer *to, struct head *head, const struct hs_digest *digest,
+static void put_places(struct hs_buffer *to, struct kept_digest_head *head, const struct hs_digest *digest,
                        const struct hs_subject *subject)
 {
     for (size_t i = 0; i < digest->uses.place_count; i++) {
         const struct hs_place_use *from = &digest->uses.places[i];
         const struct hs_frames *frames = hs_trace_symbols__known(subject->symbols, from->node);
-        const struct place place = {.nodes = from->nodes,
-                                    .node = from->node,
-                                    .behind_the_start = from->behind_the_start,
-                                    .looked_at = frames != NULL};
+        const struct kept_digest_place place = {.nodes = from->nodes,
+                                                .node = from->node,
+                                                .behind_the_start = from->behind_the_start,
+                                                .looked_at = frames != NULL};
         if (frames)
             head->look = mix_frames(head->look, frames);
         hs_buffer__put(to, &place, sizeof(place));
@@ -105,11 +105,11 @@ static void put_places(struct hs_buffer *to, struct head *head, const struct hs_
     }
 }
 
-static void put_modules(struct hs_buffer *to, struct head *head, const struct hs_digest *digest)
+static void put_modules(struct hs_buffer *to, struct kept_digest_head *head, const struct hs_digest *digest)
 {
     for (size_t i = 0; i < digest->uses.count; i++) {
         const struct hs_module_use *use = &digest->uses.use[i];
-        const struct module module = {.stacks = use->stacks, .bytes = use->bytes, .module = use->module};
+        const struct kept_digest_module module = {.stacks = use->stacks, .bytes = use->bytes, .module = use->module};
         hs_buffer__put(to, &module, sizeof(module));
         head->modules++;
     }
@@ -128,7 +128,7 @@ static int choose(uint8_t *chosen, const struct hs_sites *sites)
     return result;
 }
 
-static int put_sites(struct hs_buffer *to, struct head *head, const struct hs_sites *sites)
+static int put_sites(struct hs_buffer *to, struct kept_digest_head *head, const struct hs_sites *sites)
 {
     uint8_t *chosen = calloc(sites->count + 1, 1);
     int result = chosen ? choose(chosen, sites) : -1;
@@ -147,7 +147,8 @@ static int put_sites(struct hs_buffer *to, struct head *head, const struct hs_si
 void hs_digest__keep(const struct hs_digest *digest, const struct hs_subject *subject)
 {
     struct hs_buffer bytes = {0};
-    struct head head = {.version = VERSION, .stacks = digest->stacks, .sum = digest->sum, .cut = digest->cut};
+    struct kept_digest_head head = {
+        .version = VERSION, .stacks = digest->stacks, .sum = digest->sum, .cut = digest->cut};
     if (!is_of_all(subject) || digest->uses.place_count > MOST_PLACES)
         return;
     hs_buffer__put(&bytes, &head, sizeof(head));
@@ -166,13 +167,14 @@ void hs_digest__keep(const struct hs_digest *digest, const struct hs_subject *su
 
 static bool take_apart(struct parts *parts, const uint8_t *bytes, size_t count)
 {
-    const struct head *head = parts->head = (const struct head *)bytes;
+    const struct kept_digest_head *head = parts->head = (const struct kept_digest_head *)bytes;
     if (count < sizeof(*head) || head->version != VERSION)
         return false;
-    uint64_t expected = sizeof(*head) + (uint64_t)head->places * sizeof(struct place) +
-                        (uint64_t)head->modules * sizeof(struct module) + (uint64_t)head->sites * sizeof(struct site);
-    parts->place = (const struct place *)(head + 1);
-    parts->module = (const struct module *)(parts->place + head->places);
+    uint64_t expected = sizeof(*head) + (uint64_t)head->places * sizeof(struct kept_digest_place) +
+                        (uint64_t)head->modules * sizeof(struct kept_digest_module) +
+                        (uint64_t)head->sites * sizeof(struct site);
+    parts->place = (const struct kept_digest_place *)(head + 1);
+    parts->module = (const struct kept_digest_module *)(parts->place + head->places);
     parts->site = (const struct site *)(parts->module + head->modules);
     return count == expected;
 }
@@ -192,7 +194,7 @@ static bool add_sums(struct hs_module_uses *uses, const struct parts *parts)
     if (uses->count != parts->head->modules)
         return false;
     for (size_t i = 0; i < uses->count; i++) {
-        const struct module *module = parts->module, *end = module + parts->head->modules;
+        const struct kept_digest_module *module = parts->module, *end = module + parts->head->modules;
         while (module < end && module->module != uses->use[i].module)
             module++;
         if (module == end)

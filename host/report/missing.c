@@ -12,7 +12,7 @@
 
 #define NO_USE UINT32_MAX
 
-struct collecting {
+struct missing_collecting {
     const struct hs_subject *subject;
     struct hs_module_uses *uses;
     const struct hs_node *nodes;
@@ -26,12 +26,12 @@ struct collecting {
 
 enum { NOT_PASSED, IN_NO_MODULE, FIRST_USE, USES_AT_ONCE = 32 };
 
-static int start(struct collecting *with, const struct hs_subject *subject, struct hs_module_uses *uses)
+static int start(struct missing_collecting *with, const struct hs_subject *subject, struct hs_module_uses *uses)
 {
     size_t modules = 0;
     hs_store__modules(subject->store, &modules);
     *uses = (struct hs_module_uses){0};
-    *with = (struct collecting){.subject = subject, .uses = uses};
+    *with = (struct missing_collecting){.subject = subject, .uses = uses};
     with->nodes = hs_store__nodes(subject->store, &with->node_count);
     with->use_of_module = malloc((modules + 1) * sizeof(*with->use_of_module));
     uses->use = calloc(modules + 1, sizeof(*uses->use));
@@ -41,14 +41,14 @@ static int start(struct collecting *with, const struct hs_subject *subject, stru
     return 0;
 }
 
-static int start_nodes(struct collecting *with)
+static int start_nodes(struct missing_collecting *with)
 {
     with->use_of_node = calloc(with->node_count + 1, sizeof(*with->use_of_node));
     with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
     return with->use_of_node && with->passed ? 0 : -ENOMEM;
 }
 
-static uint32_t use_of(struct collecting *with, int module)
+static uint32_t use_of(struct missing_collecting *with, int module)
 {
     uint32_t *use = &with->use_of_module[module];
     if (*use == NO_USE) {
@@ -62,7 +62,7 @@ static uint32_t use_of(struct collecting *with, int module)
     return *use;
 }
 
-static struct hs_place_use *place_of(struct collecting *with, uint32_t number)
+static struct hs_place_use *place_of(struct missing_collecting *with, uint32_t number)
 {
     if (number >= with->place_room) {
         const size_t room = 2 * (size_t)number + 1024;
@@ -76,7 +76,7 @@ static struct hs_place_use *place_of(struct collecting *with, uint32_t number)
     return &with->places[number];
 }
 
-static bool is_behind_the_start(const struct collecting *with, uint32_t node)
+static bool is_behind_the_start(const struct missing_collecting *with, uint32_t node)
 {
     size_t frames = 0;
     for (; node && frames <= STARTING_FRAMES; node = hs_trace_symbols__parent(with->subject->symbols, node)) {
@@ -87,7 +87,7 @@ static bool is_behind_the_start(const struct collecting *with, uint32_t node)
     return frames > STARTING_FRAMES;
 }
 
-static int count_node(struct collecting *with, uint32_t node)
+static int count_node(struct missing_collecting *with, uint32_t node)
 {
     struct hs_place_use *place = place_of(with, hs_trace_symbols__place(with->subject->symbols, node));
     if (!place)
@@ -105,7 +105,7 @@ static int count_node(struct collecting *with, uint32_t node)
 }
 
 // Where debug information was found, names are not worth counting.
-static void add_place(const struct collecting *with, const struct hs_place_use *place)
+static void add_place(const struct missing_collecting *with, const struct hs_place_use *place)
 {
     if (place->use == NO_USE)
         return;
@@ -124,7 +124,7 @@ static void add_place(const struct collecting *with, const struct hs_place_use *
 }
 
 // Keeps the places that were passed.
-static void add_places(struct collecting *with)
+static void add_places(struct missing_collecting *with)
 {
     size_t count = 0;
     for (size_t i = 0; i < with->place_room; i++) {
@@ -139,13 +139,13 @@ static void add_places(struct collecting *with)
 }
 
 // A damaged table may say anything; a parent stands before its children.
-static uint32_t parent_of(const struct collecting *with, uint32_t node)
+static uint32_t parent_of(const struct missing_collecting *with, uint32_t node)
 {
     uint32_t parent = with->nodes[node].parent;
     return parent < node ? parent : 0;
 }
 
-static void mark_stacks(struct collecting *with)
+static void mark_stacks(struct missing_collecting *with)
 {
     const struct hs_totals *totals = &with->subject->totals;
     for (size_t i = 0; i < totals->count; i++) {
@@ -155,7 +155,7 @@ static void mark_stacks(struct collecting *with)
     }
 }
 
-static int count_nodes(struct collecting *with)
+static int count_nodes(struct missing_collecting *with)
 {
     int result = 0;
     for (uint32_t node = with->node_count ? (uint32_t)with->node_count - 1 : 0; node && !result; node--) {
@@ -168,7 +168,7 @@ static int count_nodes(struct collecting *with)
 }
 
 // The stacks through those uses from `first` that go into a word.
-static void add_stacks(struct collecting *with, uint32_t first)
+static void add_stacks(struct missing_collecting *with, uint32_t first)
 {
     const struct hs_totals *totals = &with->subject->totals;
     with->passed[0] = 0;
@@ -203,7 +203,7 @@ void hs_module_uses__sort(struct hs_module_uses *uses)
     qsort(uses->use, uses->count, sizeof(*uses->use), compare);
 }
 
-static int collect(struct collecting *with)
+static int collect(struct missing_collecting *with)
 {
     int result = start_nodes(with);
     if (result)
@@ -219,7 +219,7 @@ static int collect(struct collecting *with)
     return 0;
 }
 
-static int end(struct collecting *with, int result)
+static int end(struct missing_collecting *with, int result)
 {
     free(with->use_of_module);
     free(with->use_of_node);
@@ -232,7 +232,7 @@ static int end(struct collecting *with, int result)
 
 int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject *subject)
 {
-    struct collecting with;
+    struct missing_collecting with;
     int result = start(&with, subject, uses);
     return end(&with, result ? result : collect(&with));
 }
@@ -240,7 +240,7 @@ int hs_module_uses__collect(struct hs_module_uses *uses, const struct hs_subject
 int hs_module_uses__of_places(struct hs_module_uses *uses, const struct hs_subject *subject,
                               const struct hs_place_use *places, size_t count)
 {
-    struct collecting with;
+    struct missing_collecting with;
     int result = start(&with, subject, uses);
     with.places = result ? NULL : calloc(count + 1, sizeof(*with.places));
     if (!with.places)

@@ -7,25 +7,25 @@
 
 #define LETTERS 60
 
-struct lines {
+struct over_time_lines {
     struct hs_timeline heap;
     struct hs_usage usage;
     bool has_cpu, has_resident;
 };
 
-static void free_lines(struct lines *lines)
+static void free_lines(struct over_time_lines *lines)
 {
     hs_timeline__free(&lines->heap);
     hs_usage__free(&lines->usage);
 }
 
 // What is resident is known of the whole process alone.
-static int ask(struct lines *lines, const struct hs_subject *subject)
+static int ask(struct over_time_lines *lines, const struct hs_subject *subject)
 {
     const struct hs_store *store = subject->store;
     const struct hs_filter *filter = subject->restriction ? subject->filter : NULL;
-    *lines = (struct lines){.has_cpu = hs_events__are_in(HS_EVENTS_CPU, store) && !subject->not_of_samples,
-                            .has_resident = hs_events__are_in(HS_EVENTS_TOUCHED, store) && !filter};
+    *lines = (struct over_time_lines){.has_cpu = hs_events__are_in(HS_EVENTS_CPU, store) && !subject->not_of_samples,
+                                      .has_resident = hs_events__are_in(HS_EVENTS_TOUCHED, store) && !filter};
     int result =
         hs_query__timeline(store, filter, 0, hs_store__summary(store)->end_time, LETTERS, NULL, &lines->heap, NULL);
     if (!result)
@@ -41,41 +41,41 @@ static bool is_there(const struct hs_subject *subject)
     return hs_events__are_in(HS_EVENTS_CPU, subject->store) || hs_events__are_in(HS_EVENTS_TOUCHED, subject->store);
 }
 
-typedef uint64_t (*value_of)(const struct lines *lines, size_t i);
+typedef uint64_t (*value_of)(const struct over_time_lines *lines, size_t i);
 
-static uint64_t cpu_of(const struct lines *lines, size_t i)
+static uint64_t cpu_of(const struct over_time_lines *lines, size_t i)
 {
     return lines->usage.point[i].cpu_ns;
 }
 
-static uint64_t heap_of(const struct lines *lines, size_t i)
+static uint64_t heap_of(const struct over_time_lines *lines, size_t i)
 {
     return lines->heap.point[i].live_bytes_max;
 }
 
-static uint64_t resident_of(const struct lines *lines, size_t i)
+static uint64_t resident_of(const struct over_time_lines *lines, size_t i)
 {
     return lines->usage.point[i].resident_bytes_max;
 }
 
 // ---- text ----------------------------------------------------------------------------------------------------------
 
-static struct hs_text processors(const struct lines *lines, uint64_t cpu_ns)
+static struct hs_text processors(const struct over_time_lines *lines, uint64_t cpu_ns)
 {
     struct hs_text text;
     snprintf(text.text, sizeof(text.text), "%.2f processors", (double)cpu_ns / (double)lines->heap.width);
     return text;
 }
 
-static struct hs_text bytes(const struct lines *lines, uint64_t value)
+static struct hs_text bytes(const struct over_time_lines *lines, uint64_t value)
 {
     (void)lines;
     return hs_text__bytes(value);
 }
 
 // From nothing to the most, by how dark a letter is.
-static void print_line(FILE *out, const char *name, const struct lines *lines, value_of value,
-                       struct hs_text (*text)(const struct lines *lines, uint64_t value))
+static void print_line(FILE *out, const char *name, const struct over_time_lines *lines, value_of value,
+                       struct hs_text (*text)(const struct over_time_lines *lines, uint64_t value))
 {
     static const char letters[] = " .:-=+*#%@";
     const size_t darkest = sizeof(letters) - 2;
@@ -94,7 +94,7 @@ static void print_line(FILE *out, const char *name, const struct lines *lines, v
 int hs_report__over_time(FILE *out, const struct hs_subject *subject)
 {
     const struct hs_style *style = hs_style__for(out);
-    struct lines lines;
+    struct over_time_lines lines;
     int result = is_there(subject) ? ask(&lines, subject) : 0;
     if (result || !is_there(subject))
         return result;
@@ -111,7 +111,8 @@ int hs_report__over_time(FILE *out, const struct hs_subject *subject)
 
 // ---- JSON ----------------------------------------------------------------------------------------------------------
 
-static void write_line(struct hs_json *json, const char *key, const struct lines *lines, bool known, value_of value)
+static void write_line(struct hs_json *json, const char *key, const struct over_time_lines *lines, bool known,
+                       value_of value)
 {
     if (!known) {
         hs_json__null(json, key);
@@ -125,7 +126,7 @@ static void write_line(struct hs_json *json, const char *key, const struct lines
 
 int hs_report__over_time_json(struct hs_json *json, const struct hs_subject *subject)
 {
-    struct lines lines;
+    struct over_time_lines lines;
     int result = is_there(subject) ? ask(&lines, subject) : 0;
     if (result || !is_there(subject))
         return result;

@@ -60,13 +60,13 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
 static void write_kind(struct hs_json *json, const struct hs_summary *summary)
 {
     static const char *const unknown[] = {"peak_between_ticks", "times", "sizes", "lifetimes", "threads"};
-    hs_json__string(json, "holds", summary->has_sums ? "sums" : "events");
-    if (!summary->has_sums)
+    hs_json__string(json, "holds", summary->is_aggregate ? "sums" : "events");
+    if (!summary->is_aggregate)
         return;
     hs_json__open_object(json, "sums");
-    hs_json__number(json, "interval_ns", summary->sums_interval_ns);
-    hs_json__number(json, "ticks", summary->sums_ticks);
-    hs_json__number(json, "last_tick_ns", summary->sums_until);
+    hs_json__number(json, "interval_ns", summary->aggregate_interval_ns);
+    hs_json__number(json, "ticks", summary->aggregate_ticks);
+    hs_json__number(json, "last_tick_ns", summary->aggregate_until);
     hs_json__number(json, "folded_stacks", summary->folded_stacks);
     hs_json__number(json, "untold_events", summary->untold_events);
     hs_json__string(json, "peak_is", "highest_tick");
@@ -200,14 +200,14 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
     hs_json__close_object(json);
 }
 
-struct ranking {
+struct report_json_ranking {
     const struct hs_totals *totals;
     enum hs_cost cost;
 };
 
 static bool comes_before(const void *context, uint32_t a, uint32_t b)
 {
-    const struct ranking *ranking = context;
+    const struct report_json_ranking *ranking = context;
     const struct hs_total *first = &ranking->totals->total[a];
     const struct hs_total *second = &ranking->totals->total[b];
     uint64_t first_bytes = hs_cost__bytes(first, ranking->cost);
@@ -219,7 +219,7 @@ static bool comes_before(const void *context, uint32_t a, uint32_t b)
 static int choose(uint8_t *chosen, const struct hs_totals *totals, enum hs_cost cost, size_t most)
 {
     struct hs_top top;
-    struct ranking ranking = {totals, cost};
+    struct report_json_ranking ranking = {totals, cost};
     if (hs_top__start(&top, most, totals->count, comes_before, &ranking))
         return -ENOMEM;
     for (size_t i = 0; i < totals->count; i++) {
@@ -236,7 +236,7 @@ static int write_chosen(struct hs_json *json, const struct hs_subject *subject, 
                         enum hs_cost cost)
 {
     struct hs_top top;
-    struct ranking ranking = {&subject->totals, cost};
+    struct report_json_ranking ranking = {&subject->totals, cost};
     size_t count = 0;
     for (size_t i = 0; i < subject->totals.count; i++)
         count += chosen[i];

@@ -250,14 +250,14 @@ int hs_sites__build(struct hs_sites *sites, struct hs_trace_symbols *symbols, co
     return result;
 }
 
-struct ranking {
+struct sites_ranking {
     const struct hs_sites *sites;
     enum hs_cost cost;
 };
 
 static bool comes_before(const void *context, uint32_t a, uint32_t b)
 {
-    const struct ranking *ranking = context;
+    const struct sites_ranking *ranking = context;
     const struct hs_total *first = &ranking->sites->site[a].sum;
     const struct hs_total *second = &ranking->sites->site[b].sum;
     uint64_t first_bytes = hs_cost__bytes(first, ranking->cost);
@@ -271,7 +271,7 @@ static bool comes_before(const void *context, uint32_t a, uint32_t b)
 
 int hs_sites__top(const struct hs_sites *sites, enum hs_cost cost, size_t most, struct hs_top *top)
 {
-    struct ranking ranking = {sites, cost};
+    struct sites_ranking ranking = {sites, cost};
     if (hs_top__start(top, most, sites->count, comes_before, &ranking))
         return -ENOMEM;
     for (size_t i = 0; i < sites->count; i++) {

@@ -11,7 +11,7 @@ const char *hs_subject__title(const struct hs_subject *subject, enum hs_cost cos
 {
     if (subject->kind && cost == HS_COST_LIVE)
         return subject->kind->live_title;
-    if (!subject->kind && cost == HS_COST_PEAK && hs_store__summary(subject->store)->has_sums)
+    if (!subject->kind && cost == HS_COST_PEAK && hs_store__summary(subject->store)->is_aggregate)
         return "live at the highest tick";
     return hs_cost__title(cost);
 }

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <time.h>
 
-struct writer {
+struct report_summary_writer {
     FILE *out;
     const struct hs_style *style;
 };
 
-__attribute__((format(printf, 3, 4))) static void row(const struct writer *to, const char *name, const char *format,
-                                                      ...)
+__attribute__((format(printf, 3, 4))) static void row(const struct report_summary_writer *to, const char *name,
+                                                      const char *format, ...)
 {
     va_list list;
     char *text = NULL;
@@ -33,7 +33,7 @@ __attribute__((format(printf, 3, 4))) static void row(const struct writer *to, c
     free(length >= 0 ? text : NULL);
 }
 
-static void print_program(const struct writer *to, const struct hs_subject *subject)
+static void print_program(const struct report_summary_writer *to, const struct hs_subject *subject)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     char command[400];
@@ -53,21 +53,22 @@ static void print_program(const struct writer *to, const struct hs_subject *subj
 }
 
 // What a trace of sums knows, and what it does not.
-static void print_sums(const struct writer *to, const struct hs_summary *summary)
+static void print_sums(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
     row(to, "holds", "sums per stack at %s tick%s, every %s: live memory is known at each tick",
-        hs_text__count(summary->sums_ticks).text, summary->sums_ticks == 1 ? "" : "s",
-        hs_text__time(summary->sums_interval_ns).text);
+        hs_text__count(summary->aggregate_ticks).text, summary->aggregate_ticks == 1 ? "" : "s",
+        hs_text__time(summary->aggregate_interval_ns).text);
     row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
     if (summary->folded_stacks)
         row(to, "folded", "%s small stacks are folded together as [no stack]",
             hs_text__count(summary->folded_stacks).text);
     if (summary->untold_events)
         row(to, "untold", "%s events came after the last tick, at %s, and are in no sum",
-            hs_text__count(summary->untold_events).text, hs_text__time(summary->sums_until).text);
+            hs_text__count(summary->untold_events).text, hs_text__time(summary->aggregate_until).text);
 }
 
-static void print_numbers(const struct writer *to, const struct hs_subject *subject, const struct hs_digest *digest)
+static void print_numbers(const struct report_summary_writer *to, const struct hs_subject *subject,
+                          const struct hs_digest *digest)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     const struct hs_total *sum = &subject->totals.sum;
@@ -77,7 +78,7 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
         row(to, "only", "%s", subject->restriction);
     row(to, "allocations", "%s (%s), %s in total", hs_text__count(sum->allocated_count).text,
         hs_text__rate(sum->allocated_count, summary->end_time).text, hs_text__bytes(sum->allocated_bytes).text);
-    row(to, summary->has_sums ? "highest tick" : "peak", "%s in %s, %s after the start",
+    row(to, summary->is_aggregate ? "highest tick" : "peak", "%s in %s, %s after the start",
         hs_text__bytes(subject->peak.bytes).text, hs_text__blocks(subject->peak.count).text,
         hs_text__time(subject->peak_time).text);
     row(to, "live at end", "%s in %s", hs_text__bytes(sum->live_bytes).text, hs_text__blocks(sum->live_count).text);
@@ -88,11 +89,11 @@ static void print_numbers(const struct writer *to, const struct hs_subject *subj
             hs_text__count(sum->culled_count).text, hs_text__bytes(sum->culled_bytes).text);
     row(to, "threads", "%s", hs_text__count(threads).text);
     row(to, "stacks", digest->stacks > 1 ? "%s different ones" : "%s", hs_text__count(digest->stacks).text);
-    if (summary->has_sums)
+    if (summary->is_aggregate)
         print_sums(to, summary);
 }
 
-static void print_early_ending(const struct writer *to, const struct hs_summary *summary)
+static void print_early_ending(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
     static const char *const reasons[] = {"no reason given",
                                           "the disk was full",
@@ -111,14 +112,14 @@ static void print_early_ending(const struct writer *to, const struct hs_summary 
         row(to, "ending", "recording ended early because %s; what came later is missing", reason);
 }
 
-static void print_ending(const struct writer *to, const struct hs_summary *summary)
+static void print_ending(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
     switch (summary->state) {
     case HS_STATE_RECORDING:
-        if (summary->has_sums)
+        if (summary->is_aggregate)
             row(to, "ending",
                 "the program still runs or was killed; what happened after the last tick, at %s, is missing",
-                hs_text__time(summary->sums_until).text);
+                hs_text__time(summary->aggregate_until).text);
         else
             row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
         break;
@@ -135,7 +136,7 @@ static void print_ending(const struct writer *to, const struct hs_summary *summa
     }
 }
 
-static void print_damage(const struct writer *to, const struct hs_summary *summary)
+static void print_damage(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
     static const char *const kinds[HS_DAMAGE_COUNT] = {[HS_DAMAGE_HEADER] = "bytes that are no chunk",
                                                        [HS_DAMAGE_CHECKSUM] = "wrong checksum",
@@ -158,7 +159,8 @@ static void print_damage(const struct writer *to, const struct hs_summary *summa
 }
 
 // The recorder also counts the walks that ended early; stacks that are not in the trace have nothing but that.
-static void print_cut_stacks(const struct writer *to, const struct hs_subject *subject, const struct hs_cut_stacks *cut)
+static void print_cut_stacks(const struct report_summary_writer *to, const struct hs_subject *subject,
+                             const struct hs_cut_stacks *cut)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     const struct hs_total *sum = &subject->totals.sum;
@@ -177,7 +179,8 @@ static void print_cut_stacks(const struct writer *to, const struct hs_subject *s
 }
 
 // Only what is not zero: whoever reads this far has a reason to.
-static void print_losses(const struct writer *to, const struct hs_subject *subject, const struct hs_cut_stacks *cut)
+static void print_losses(const struct report_summary_writer *to, const struct hs_subject *subject,
+                         const struct hs_cut_stacks *cut)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     for (unsigned i = 0; i < 16; i++) {
@@ -204,7 +207,7 @@ static void print_losses(const struct writer *to, const struct hs_subject *subje
 
 void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest)
 {
-    struct writer to = {out, hs_style__for(out)};
+    struct report_summary_writer to = {out, hs_style__for(out)};
     const struct hs_summary *summary = hs_store__summary(subject->store);
     print_program(&to, subject);
     print_numbers(&to, subject, digest);

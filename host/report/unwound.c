@@ -17,7 +17,7 @@ struct end {
     uint64_t samples;
 };
 
-struct ends {
+struct unwound_ends {
     struct end *end; // most samples first
     size_t count;
 };
@@ -52,11 +52,11 @@ static int compare_samples(const void *left, const void *right)
     return a->samples != b->samples ? (a->samples < b->samples ? 1 : -1) : compare_places(left, right);
 }
 
-static int collect(struct ends *ends, const struct hs_subject *subject)
+static int collect(struct unwound_ends *ends, const struct hs_subject *subject)
 {
     size_t count, all = 0;
     const struct hs_sample *samples = hs_store__samples(subject->store, &count);
-    *ends = (struct ends){calloc(count + 1, sizeof *ends->end), 0};
+    *ends = (struct unwound_ends){calloc(count + 1, sizeof *ends->end), 0};
     if (!ends->end)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
@@ -101,7 +101,7 @@ int hs_report__unwound(FILE *out, const struct hs_subject *subject)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     const struct hs_style *style = hs_style__for(out);
-    struct ends ends;
+    struct unwound_ends ends;
     int result = summary->snapshots ? collect(&ends, subject) : -ENOENT;
     if (result)
         return result == -ENOENT ? 0 : result;
@@ -123,7 +123,7 @@ int hs_report__unwound(FILE *out, const struct hs_subject *subject)
 int hs_report__unwound_json(struct hs_json *json, const struct hs_subject *subject)
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
-    struct ends ends;
+    struct unwound_ends ends;
     int result = summary->snapshots ? collect(&ends, subject) : -ENOENT;
     if (result)
         return result == -ENOENT ? 0 : result;

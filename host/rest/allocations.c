@@ -4,7 +4,7 @@
 #include "host/filter/allocator.h"
 #include "host/rest/answers.h"
 #include "host/rest/paging.h"
-#include "host/rest/ranked_page.h"
+#include "host/rest/sorted_page.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ const struct hs_rest_parameter hs_allocations_parameters[] = {
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "timestamp address size lifetime",
-     .otherwise = "timestamp",
+     .default_value = "timestamp",
      .help = "the order of the blocks"},
     {0},
 };
@@ -46,18 +46,18 @@ static enum hs_row_key key_of(const char *word)
                                        : HS_ROW_BY_TIME;
 }
 
-struct asking {
+struct allocations_asking {
     struct hs_question *question;
-    struct hs_ranked_page ranked;
+    struct hs_sorted_page ranked;
     uint64_t skip, limit;
 };
 
-static int ask_rows(struct asking *asking, struct hs_rows *rows, struct hs_error *error)
+static int ask_rows(struct allocations_asking *asking, struct hs_rows *rows, struct hs_error *error)
 {
     struct hs_question *question = asking->question;
     const bool descending = !strcmp(hs_question__text(question, "order"), "dsc");
     if (asking->ranked.is_there)
-        return hs_ranked_page__rows(&asking->ranked, descending, asking->skip, asking->limit, rows, error);
+        return hs_sorted_page__rows(&asking->ranked, descending, asking->skip, asking->limit, rows, error);
     return hs_query__rows(question->store, &question->filter, key_of(hs_question__text(question, "sort_by")),
                           descending, asking->skip, asking->limit, &question->control, rows, error);
 }
@@ -70,7 +70,7 @@ static void free_rows(void *value)
 
 static int make_window(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    struct asking *asking = context;
+    struct allocations_asking *asking = context;
     struct hs_rows *rows = calloc(1, sizeof(*rows));
     if (!rows)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -84,7 +84,7 @@ static int make_window(void *context, void **value, size_t *bytes, struct hs_err
     return 0;
 }
 
-static int find_window(struct asking *asking, struct page *page, uint64_t skip)
+static int find_window(struct allocations_asking *asking, struct page *page, uint64_t skip)
 {
     struct hs_question *question = asking->question;
     char *key = NULL;
@@ -125,8 +125,8 @@ int hs_prepare__allocations(struct hs_question *question)
     question->free_work = free_page;
     page->allocator = hs_allocator__of(question->store);
     hs_main_heap__find(question->store, &page->heap);
-    struct asking asking = {.question = question, .skip = skip, .limit = count};
-    int result = hs_ranked_page__find(&asking.ranked, question, key_of(hs_question__text(question, "sort_by")));
+    struct allocations_asking asking = {.question = question, .skip = skip, .limit = count};
+    int result = hs_sorted_page__find(&asking.ranked, question, key_of(hs_question__text(question, "sort_by")));
     if (result)
         return result;
     if (count <= window_at(asking.ranked.is_there, skip)) {
@@ -165,7 +165,7 @@ static struct place_in_chain place_of(const struct hs_question *question, uint64
 {
     size_t count = 0;
     const struct hs_chain *chains = hs_store__chains(question->store, &count);
-    const struct hs_link *link = hs_row__link(hs_store__columns(question->store), row);
+    const struct hs_chain_link *link = hs_row__link(hs_store__columns(question->store), row);
     if (!link || link->chain >= count)
         return (struct place_in_chain){NULL, 0, 1};
     return (struct place_in_chain){&chains[link->chain], link->position, chains[link->chain].length};

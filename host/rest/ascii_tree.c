@@ -16,12 +16,12 @@ const struct hs_rest_parameter hs_ascii_tree_parameters[] = {
     {.name = "nodes",
      .kind = HS_REST_NUMBER,
      .least = 1,
-     .otherwise = "16000",
+     .default_value = "16000",
      .help = "at most so many lines, those through which most passed; what was left out is said in the end"},
     {0},
 };
 
-struct tree_work {
+struct ascii_tree_tree_work {
     struct hs_label_tree tree;
     size_t left_out;
 };
@@ -53,17 +53,18 @@ static int add_frames(struct hs_label_tree *tree, const struct hs_question *ques
     return 0;
 }
 
-struct stack {
+struct ascii_tree_stack {
     struct hs_label_value value;
     uint32_t stack;
 };
 
 struct stacks {
-    struct stack *at;
+    struct ascii_tree_stack *at;
     size_t count, room;
 };
 
-static int add_stack(struct hs_label_tree *tree, const struct hs_question *question, const struct stack *stack)
+static int add_stack(struct hs_label_tree *tree, const struct hs_question *question,
+                     const struct ascii_tree_stack *stack)
 {
     size_t count;
     uint32_t at = 0;
@@ -81,14 +82,14 @@ static int collect(void *context, const struct hs_total *total)
     struct stacks *stacks = context;
     if (stacks->count == stacks->room)
         return -ENOMEM; // there are more than were counted: the store's files are being changed
-    stacks->at[stacks->count++] = (struct stack){
+    stacks->at[stacks->count++] = (struct ascii_tree_stack){
         {total->allocated_bytes, total->allocated_count, total->first_time, total->last_time}, total->stack};
     return 0;
 }
 
 static int compare(const void *left, const void *right)
 {
-    const struct stack *a = left, *b = right;
+    const struct ascii_tree_stack *a = left, *b = right;
     if (a->value.first != b->value.first)
         return a->value.first < b->value.first ? -1 : 1;
     return (a->stack > b->stack) - (a->stack < b->stack);
@@ -111,7 +112,7 @@ static int add_stacks(struct hs_label_tree *tree, const struct hs_question *ques
 
 static void free_tree(void *work)
 {
-    struct tree_work *tree = work;
+    struct ascii_tree_tree_work *tree = work;
     hs_label_tree__free(&tree->tree);
     free(tree);
 }
@@ -119,7 +120,7 @@ static void free_tree(void *work)
 int hs_prepare__ascii_tree(struct hs_question *question)
 {
     struct hs_stack_totals totals;
-    struct tree_work *work = calloc(1, sizeof(*work));
+    struct ascii_tree_tree_work *work = calloc(1, sizeof(*work));
     if (!work || hs_label_tree__start(&work->tree)) {
         free(work);
         return hs_error__set(&question->error, ENOMEM, "out of memory");
@@ -234,7 +235,7 @@ static int add_rows(struct hs_ascii_table *table, const struct hs_question *ques
 
 static int add_all(struct hs_ascii_table *table, const struct hs_question *question)
 {
-    const struct hs_label_tree *tree = &((const struct tree_work *)question->work)->tree;
+    const struct hs_label_tree *tree = &((const struct ascii_tree_tree_work *)question->work)->tree;
     int failed = add_header(table);
     return failed || !tree->at[0].count ? failed : add_rows(table, question, tree);
 }
@@ -247,7 +248,7 @@ int hs_answer__ascii_tree(struct hs_question *question, FILE *out)
     if (!failed)
         failed = add_all(&table, question);
     hs_ascii_table__end(&table);
-    const struct tree_work *work = question->work;
+    const struct ascii_tree_tree_work *work = question->work;
     if (!failed && work->left_out)
         fprintf(out, "%zu more lines are left out, the smallest; nodes=N shows N\n", work->left_out);
     return failed;

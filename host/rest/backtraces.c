@@ -43,7 +43,7 @@ int hs_prepare__backtraces(struct hs_question *question)
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
-struct writing {
+struct backtraces_writing {
     const struct hs_question *question;
     struct hs_json *json;
     struct hs_paging paging;
@@ -52,7 +52,7 @@ struct writing {
 
 static int write_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t blocks)
 {
-    struct writing *writing = context;
+    struct backtraces_writing *writing = context;
     uint64_t place;
     (void)bytes;
     (void)blocks;
@@ -70,10 +70,10 @@ int hs_answer__backtraces(struct hs_question *question, FILE *out)
 {
     const struct hs_stack_totals *stacks = question->work;
     struct hs_json json;
-    struct writing writing = {.question = question,
-                              .json = &json,
-                              .paging = hs_paging__start(question, out, hs_stack_totals__count(stacks)),
-                              .skip = hs_question__number(question, "skip", 0)};
+    struct backtraces_writing writing = {.question = question,
+                                         .json = &json,
+                                         .paging = hs_paging__start(question, out, hs_stack_totals__count(stacks)),
+                                         .skip = hs_question__number(question, "skip", 0)};
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "backtraces");

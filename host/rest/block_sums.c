@@ -15,19 +15,19 @@ static unsigned power_of(uint64_t value)
 }
 
 // What rows of a block are numbered by.
-static uint64_t number_of(const struct hs_sum_rows *rows, struct hs_block *block, size_t i)
+static uint64_t number_of(const struct hs_sum_rows *rows, struct hs_column_block *block, size_t i)
 {
     uint64_t end;
     switch (rows->by) {
     case HS_SUM_BY_THREAD:
-        return hs_block__column(block, HS_BLOCK_STREAM)[i];
+        return hs_column_block__column(block, HS_BLOCK_STREAM)[i];
     case HS_SUM_BY_SIZE:
-        return power_of(hs_block__column(block, HS_BLOCK_SIZE)[i]);
+        return power_of(hs_column_block__column(block, HS_BLOCK_SIZE)[i]);
     case HS_SUM_BY_LIFETIME:
-        end = hs_block__column(block, HS_BLOCK_FREE_TIME)[i];
-        return end == HS_NEVER ? NEVER : power_of(end - hs_block__column(block, HS_BLOCK_TIME)[i]);
+        end = hs_column_block__column(block, HS_BLOCK_FREE_TIME)[i];
+        return end == HS_NEVER ? NEVER : power_of(end - hs_column_block__column(block, HS_BLOCK_TIME)[i]);
     default:
-        return hs_row__kind_of_state((unsigned)hs_block__column(block, HS_BLOCK_STATE)[i]);
+        return hs_row__kind_of_state((unsigned)hs_column_block__column(block, HS_BLOCK_STATE)[i]);
     }
 }
 
@@ -58,9 +58,10 @@ static int make_room(struct hs_sum_rows *rows, uint64_t number)
 
 static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size_t count)
 {
-    struct hs_block *block = &matcher->block;
-    const uint64_t *size = hs_block__column(block, HS_BLOCK_SIZE), *state = hs_block__column(block, HS_BLOCK_STATE);
-    const uint64_t *end = hs_block__column(block, HS_BLOCK_FREE_TIME);
+    struct hs_column_block *block = &matcher->block;
+    const uint64_t *size = hs_column_block__column(block, HS_BLOCK_SIZE),
+                   *state = hs_column_block__column(block, HS_BLOCK_STATE);
+    const uint64_t *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME);
     for (size_t n = 0; n < count; n++) {
         const size_t i = matcher->place[n];
         const uint64_t group = number_of(rows, block, i);
@@ -81,7 +82,7 @@ static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size
 }
 
 // What each thread of a scan has found.
-struct looking {
+struct block_sums_looking {
     struct hs_matcher **matcher; // by worker
     struct hs_sum_rows *found;
     unsigned workers;
@@ -89,7 +90,7 @@ struct looking {
 
 static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
 {
-    const struct looking *looking = context;
+    const struct block_sums_looking *looking = context;
     int failed = 0;
     for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
         const size_t count = hs_matcher__match(looking->matcher[worker], row / HS_PACKED_BLOCK);
@@ -121,7 +122,7 @@ static int join(struct hs_sum_rows *rows, const struct hs_sum_rows *found)
     return 0;
 }
 
-static int look(struct hs_sum_rows *rows, struct hs_question *question, struct looking *looking)
+static int look(struct hs_sum_rows *rows, struct hs_question *question, struct block_sums_looking *looking)
 {
     const struct hs_scan scan = {.store = question->store,
                                  .filter = &question->filter,
@@ -143,9 +144,9 @@ static int look(struct hs_sum_rows *rows, struct hs_question *question, struct l
 
 static int add_rows(struct hs_sum_rows *rows, struct hs_question *question)
 {
-    if (hs_store__summary(question->store)->has_sums)
-        return hs_query__refuse_sums(&question->error);
-    struct looking looking = {.workers = hs_scan__workers(question->store, &question->control)};
+    if (hs_store__summary(question->store)->is_aggregate)
+        return hs_query__refuse_aggregate(&question->error);
+    struct block_sums_looking looking = {.workers = hs_scan__workers(question->store, &question->control)};
     looking.matcher = hs_matchers__create(question->store, &question->filter, looking.workers);
     looking.found = calloc(looking.workers, sizeof(*looking.found));
     int result = look(rows, question, &looking);

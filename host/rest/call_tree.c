@@ -17,10 +17,10 @@
      .kind = HS_REST_NUMBER,                                                                                           \
      .least = 1,                                                                                                       \
      .most = 1000000,                                                                                                  \
-     .otherwise = "16000",                                                                                             \
+     .default_value = "16000",                                                                                         \
      .help = "at most this many functions of a tree, the largest ones"},                                               \
     {                                                                                                                  \
-        .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .otherwise = "nested",                  \
+        .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .default_value = "nested",              \
         .help = "nested objects, or an array for each property, with parents before their children"                    \
     }
 
@@ -36,20 +36,21 @@
      .kind = HS_REST_NUMBER,                                                                                           \
      .least = 1,                                                                                                       \
      .most = 10000,                                                                                                    \
-     .otherwise = "200",                                                                                               \
+     .default_value = "200",                                                                                           \
      .help = "at most this many levels"},                                                                              \
         {.name = "least",                                                                                              \
          .kind = HS_REST_REAL,                                                                                         \
-         .otherwise = "0.1",                                                                                           \
+         .default_value = "0.1",                                                                                       \
          .help = "leave out functions with less than this percentage of all bytes"},                                   \
         {.name = "children",                                                                                           \
          .kind = HS_REST_NUMBER,                                                                                       \
          .least = 1,                                                                                                   \
          .most = 100000,                                                                                               \
-         .otherwise = "1000",                                                                                          \
+         .default_value = "1000",                                                                                      \
          .help = "at most this many children of one function, the largest ones"},                                      \
     {                                                                                                                  \
-        .name = "cost", .kind = HS_REST_CHOICE, .choices = "allocated live peak temporary", .otherwise = "allocated",  \
+        .name = "cost", .kind = HS_REST_CHOICE, .choices = "allocated live peak temporary",                            \
+        .default_value = "allocated",                                                                                  \
         .help = "which of the matching blocks: all, those that are still live, those that were live at the peak, or "  \
                 "temporary ones"                                                                                       \
     }
@@ -235,13 +236,14 @@ int hs_prepare__sandwich(struct hs_question *question)
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-struct writing {
+struct call_tree_writing {
     struct hs_question *question;
     FILE *out;
     const struct hs_function_tree *tree;
 };
 
-static void write_members(struct hs_json *json, const struct writing *writing, const struct hs_function_node *node)
+static void write_members(struct hs_json *json, const struct call_tree_writing *writing,
+                          const struct hs_function_node *node)
 {
     char *memory = NULL;
     if (node->frame) {
@@ -257,7 +259,8 @@ static void write_members(struct hs_json *json, const struct writing *writing, c
     hs_json__number(json, "self_count", node->self.count);
 }
 
-static void write_left_out(struct hs_json *json, const struct writing *writing, const struct hs_function_node *node)
+static void write_left_out(struct hs_json *json, const struct call_tree_writing *writing,
+                           const struct hs_function_node *node)
 {
     uint64_t bytes = node->all.bytes - node->self.bytes, blocks = node->all.count - node->self.count;
     for (uint32_t i = 0; i < node->children; i++) {
@@ -270,7 +273,7 @@ static void write_left_out(struct hs_json *json, const struct writing *writing, 
 }
 
 // As deep as `depth` says at most, so that the stack is deep enough. The writer of JSON counts no levels here.
-static int write_node(const struct writing *writing, uint32_t at)
+static int write_node(const struct call_tree_writing *writing, uint32_t at)
 {
     const struct hs_function_node *node = &writing->tree->at[at];
     struct hs_json json;
@@ -294,7 +297,7 @@ static int write_tree(struct hs_question *question, FILE *out, const struct hs_f
 {
     if (!strcmp(hs_question__text(question, "format"), "columns"))
         return hs_tree_columns__write(question, out, tree);
-    const struct writing writing = {question, out, tree};
+    const struct call_tree_writing writing = {question, out, tree};
     return write_node(&writing, 0);
 }
 

@@ -20,39 +20,39 @@ const struct hs_rest_parameter hs_diff_parameters[] = {
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "size_delta count_delta size_change count_change",
-     .otherwise = "size_change",
+     .default_value = "size_change",
      .help = "by the difference, or by its absolute value"},
     {.name = "order",
      .kind = HS_REST_CHOICE,
      .choices = "asc dsc",
-     .otherwise = "dsc",
+     .default_value = "dsc",
      .help = "ascending or descending"},
     {.name = "count", .kind = HS_REST_NUMBER, .help = "at most this many; default all"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out this many at the beginning"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 
-struct side {
+struct diff_side {
     uint64_t bytes, usable, count;
 };
 
 // Stacks that look the same.
-struct group {
+struct diff_group {
     uint64_t hash;
     uint32_t stack; // the least, of the trace that was asked if that has one
     bool only_in_base;
-    struct side base, now;
+    struct diff_side base, now;
 };
 
 struct diff {
     struct hs_question base_question; // to write stacks of the other trace with
     bool same_trace;
-    struct group *group;
+    struct diff_group *group;
     size_t count, room;
     uint32_t *slot; // number of a group + 1, by hash
     size_t slots;   // a power of two
     struct hs_keyed_row *order;
-    struct side base, now;
+    struct diff_side base, now;
 };
 
 static void free_diff(void *work)
@@ -64,7 +64,7 @@ static void free_diff(void *work)
     free(diff);
 }
 
-static void add(struct side *to, const struct side *from)
+static void add(struct diff_side *to, const struct diff_side *from)
 {
     to->bytes += from->bytes;
     to->usable += from->usable;
@@ -84,7 +84,7 @@ static uint32_t *slot_of(const struct diff *diff, uint64_t hash)
 static int grow_groups(struct diff *diff)
 {
     const size_t room = diff->room ? 2 * diff->room : 1024;
-    struct group *groups = reallocarray(diff->group, room, sizeof(*groups));
+    struct diff_group *groups = reallocarray(diff->group, room, sizeof(*groups));
     if (groups)
         diff->group = groups;
     uint32_t *slot = groups ? calloc(2 * room, sizeof(*slot)) : NULL;
@@ -99,11 +99,11 @@ static int grow_groups(struct diff *diff)
     return 0;
 }
 
-static struct group *group_of(struct diff *diff, uint64_t hash, uint32_t stack, bool now)
+static struct diff_group *group_of(struct diff *diff, uint64_t hash, uint32_t stack, bool now)
 {
     uint32_t *slot = diff->slots ? slot_of(diff, hash) : NULL;
     if (slot && *slot) {
-        struct group *group = &diff->group[*slot - 1];
+        struct diff_group *group = &diff->group[*slot - 1];
         if (diff->same_trace && stack < group->stack)
             group->stack = stack;
         return group;
@@ -113,8 +113,8 @@ static struct group *group_of(struct diff *diff, uint64_t hash, uint32_t stack, 
             return NULL;
         slot = slot_of(diff, hash);
     }
-    struct group *group = &diff->group[diff->count++];
-    *group = (struct group){.hash = hash, .stack = stack, .only_in_base = !now && !diff->same_trace};
+    struct diff_group *group = &diff->group[diff->count++];
+    *group = (struct diff_group){.hash = hash, .stack = stack, .only_in_base = !now && !diff->same_trace};
     *slot = (uint32_t)diff->count;
     return group;
 }
@@ -128,11 +128,11 @@ struct taking {
 static int take_total(void *context, const struct hs_total *total)
 {
     const struct taking *taking = context;
-    const struct side side = {total->allocated_bytes, total->allocated_usable, total->allocated_count};
+    const struct diff_side side = {total->allocated_bytes, total->allocated_usable, total->allocated_count};
     uint64_t hash;
     if (hs_stack_hashes__find(taking->hashes, total->stack, &hash))
         return -ENOMEM;
-    struct group *group = group_of(taking->diff, hash, total->stack, taking->now);
+    struct diff_group *group = group_of(taking->diff, hash, total->stack, taking->now);
     if (!group)
         return -ENOMEM;
     add(taking->now ? &group->now : &group->base, &side);
@@ -159,11 +159,11 @@ static int add_sides(struct diff *diff, const struct hs_rest_state *now_state, c
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
-struct sorting {
+struct diff_sorting {
     bool counts, changes;
 };
 
-static uint64_t key_of(const struct sorting *sorting, const struct group *group)
+static uint64_t key_of(const struct diff_sorting *sorting, const struct diff_group *group)
 {
     uint64_t delta = sorting->counts ? group->now.count - group->base.count : group->now.bytes - group->base.bytes;
     delta = sorting->changes && delta >> 63 ? 0 - delta : delta;
@@ -175,7 +175,7 @@ static void leave_out_equal(struct diff *diff)
 {
     size_t kept = 0;
     for (size_t i = 0; i < diff->count; i++)
-        if (memcmp(&diff->group[i].base, &diff->group[i].now, sizeof(struct side)) != 0)
+        if (memcmp(&diff->group[i].base, &diff->group[i].now, sizeof(struct diff_side)) != 0)
             diff->group[kept++] = diff->group[i];
     diff->count = kept;
     free(diff->slot);
@@ -186,7 +186,7 @@ static void leave_out_equal(struct diff *diff)
 static int sort(struct hs_question *question, struct diff *diff)
 {
     const char *word = hs_question__text(question, "sort_by");
-    const struct sorting sorting = {!strncmp(word, "count", 5), strstr(word, "change") != NULL};
+    const struct diff_sorting sorting = {!strncmp(word, "count", 5), strstr(word, "change") != NULL};
     leave_out_equal(diff);
     struct hs_keyed_row *by_stack = malloc((diff->count + 1) * sizeof(*by_stack));
     diff->order = malloc((diff->count + 1) * sizeof(*diff->order));
@@ -259,7 +259,7 @@ int hs_prepare__diff(struct hs_question *question)
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
-static void write_side(struct hs_json *json, const char *key, const struct side *side)
+static void write_side(struct hs_json *json, const char *key, const struct diff_side *side)
 {
     hs_json__open_object(json, key);
     hs_json__number(json, "size", side->bytes);
@@ -268,7 +268,7 @@ static void write_side(struct hs_json *json, const char *key, const struct side 
     hs_json__close_object(json);
 }
 
-static void write_sides(struct hs_json *json, const struct side *base, const struct side *now)
+static void write_sides(struct hs_json *json, const struct diff_side *base, const struct diff_side *now)
 {
     write_side(json, "base", base);
     write_side(json, "now", now);
@@ -288,7 +288,7 @@ int hs_answer__diff(struct hs_question *question, FILE *out)
     write_sides(&json, &diff->base, &diff->now);
     hs_json__open_array(&json, "stacks");
     while (hs_paging__next(&paging, &i)) {
-        const struct group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i].row];
+        const struct diff_group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i].row];
         hs_json__open_object(&json, NULL);
         write_sides(&json, &group->base, &group->now);
         hs_json__number(&json, "backtrace_id", group->stack);

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct line {
+struct dynamic_line {
     const char *file;
     uint32_t line;
     uint64_t count, bytes;
 };
 
-struct lines {
-    struct line *line; // by file, then by line
+struct dynamic_lines {
+    struct dynamic_line *line; // by file, then by line
     size_t count;
 };
 
@@ -44,12 +44,12 @@ static const struct hs_frame *find_initialiser(const struct hs_question *questio
 
 static int compare(const void *left, const void *right)
 {
-    const struct line *a = left, *b = right;
+    const struct dynamic_line *a = left, *b = right;
     int files = strcmp(a->file, b->file);
     return files ? files : (a->line > b->line) - (a->line < b->line);
 }
 
-static void merge(struct lines *lines)
+static void merge(struct dynamic_lines *lines)
 {
     size_t kept = 0;
     if (lines->count)
@@ -67,7 +67,7 @@ static void merge(struct lines *lines)
 
 static void free_lines(void *work)
 {
-    struct lines *lines = work;
+    struct dynamic_lines *lines = work;
     free(lines->line);
     free(lines);
 }
@@ -76,7 +76,7 @@ static int prepare(struct hs_question *question, bool constants)
 {
     const struct hs_totals *totals;
     struct hs_filter live;
-    struct lines *lines = calloc(1, sizeof(*lines));
+    struct dynamic_lines *lines = calloc(1, sizeof(*lines));
     if (!lines)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = lines;
@@ -93,8 +93,8 @@ static int prepare(struct hs_question *question, bool constants)
         const struct hs_total *total = &totals->total[i];
         const struct hs_frame *frame = find_initialiser(question, total->stack, constants);
         if (frame)
-            lines->line[lines->count++] =
-                (struct line){frame->file ? frame->file : "", frame->line, total->live_count, total->live_usable};
+            lines->line[lines->count++] = (struct dynamic_line){frame->file ? frame->file : "", frame->line,
+                                                                total->live_count, total->live_usable};
     }
     merge(lines);
     return 0;
@@ -110,9 +110,9 @@ int hs_prepare__dynamic_statics(struct hs_question *question)
     return prepare(question, false);
 }
 
-static struct line sum_of(const struct lines *lines, size_t first, size_t *end)
+static struct dynamic_line sum_of(const struct dynamic_lines *lines, size_t first, size_t *end)
 {
-    struct line sum = {.file = lines->line[first].file};
+    struct dynamic_line sum = {.file = lines->line[first].file};
     for (*end = first; *end < lines->count && !strcmp(lines->line[*end].file, sum.file); ++*end) {
         sum.count += lines->line[*end].count;
         sum.bytes += lines->line[*end].bytes;
@@ -128,7 +128,7 @@ static void write_sum(struct hs_json *json, uint64_t count, uint64_t bytes)
 
 int hs_answer__dynamic(struct hs_question *question, FILE *out)
 {
-    const struct lines *lines = question->work;
+    const struct dynamic_lines *lines = question->work;
     struct hs_json json;
     uint64_t count = 0, bytes = 0;
     for (size_t i = 0; i < lines->count; i++) {
@@ -140,7 +140,7 @@ int hs_answer__dynamic(struct hs_question *question, FILE *out)
     write_sum(&json, count, bytes);
     hs_json__open_object(&json, "per_file");
     for (size_t i = 0, end; i < lines->count; i = end) {
-        struct line sum = sum_of(lines, i, &end);
+        struct dynamic_line sum = sum_of(lines, i, &end);
         hs_json__open_object(&json, sum.file);
         write_sum(&json, sum.count, sum.bytes);
         hs_json__open_object(&json, "per_line");
@@ -162,7 +162,7 @@ int hs_answer__dynamic(struct hs_question *question, FILE *out)
 // ---- as text --------------------------------------------------------------------------------------------------------
 
 struct file {
-    struct line sum;
+    struct dynamic_line sum;
     size_t first, end;
 };
 
@@ -182,7 +182,8 @@ static int add_numbers(struct hs_ascii_table *table, uint64_t bytes, uint64_t co
     return failed ? failed : hs_ascii_table__add(table, "%" PRIu64, count);
 }
 
-static int add_file(struct hs_ascii_table *table, const struct lines *lines, const struct file *file, bool is_last)
+static int add_file(struct hs_ascii_table *table, const struct dynamic_lines *lines, const struct file *file,
+                    bool is_last)
 {
     const char *branch = is_last ? "└" : "├";
     const char *name = hs_base_name(file->sum.file);
@@ -200,7 +201,7 @@ static int add_file(struct hs_ascii_table *table, const struct lines *lines, con
     return failed;
 }
 
-static int add_files(struct hs_ascii_table *table, const struct lines *lines)
+static int add_files(struct hs_ascii_table *table, const struct dynamic_lines *lines)
 {
     size_t count = 0;
     uint64_t bytes = 0, blocks = 0;
@@ -223,7 +224,7 @@ static int add_files(struct hs_ascii_table *table, const struct lines *lines)
     return failed;
 }
 
-static int add_all(struct hs_ascii_table *table, const struct lines *lines)
+static int add_all(struct hs_ascii_table *table, const struct dynamic_lines *lines)
 {
     static const char *const names[] = {"SIZE", "COUNT", "SOURCE"};
     int failed = 0;

@@ -28,8 +28,8 @@ struct hs_rest_parameter {
     const char *name; // NULL ends an array
     enum hs_rest_kind kind;
     const char *choices;
-    uint64_t least, most;  // most 0: any
-    const char *otherwise; // what is meant when it is not given, as text; NULL: nothing
+    uint64_t least, most;      // most 0: any
+    const char *default_value; // what is meant when it is not given, as text; NULL: nothing
     bool required;
     const char *help; // one sentence, no full stop
 };

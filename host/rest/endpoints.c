@@ -19,19 +19,19 @@ const struct hs_rest_parameter hs_page_parameters[] = {
     {.name = "order",
      .kind = HS_REST_CHOICE,
      .choices = "asc dsc",
-     .otherwise = "asc",
+     .default_value = "asc",
      .help = "ascending or descending"},
     {.name = "count",
      .kind = HS_REST_NUMBER,
      .help = "at most this many; default as many as fit into 4 MiB, and next_skip is the skip of the rest"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out this many at the beginning"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 
 const struct hs_rest_parameter hs_strip_parameters[] = {
     {.name = "strip_template_args",
      .kind = HS_REST_FLAG,
-     .otherwise = "false",
+     .default_value = "false",
      .help = "write <...> in place of template arguments"},
     {0},
 };
@@ -40,7 +40,7 @@ const struct hs_rest_parameter hs_frames_parameters[] = {
     {.name = "frames",
      .kind = HS_REST_CHOICE,
      .choices = "full short none",
-     .otherwise = "full",
+     .default_value = "full",
      .help = "return addresses of stacks: all, the innermost twelve, or none"},
     {0},
 };
@@ -49,7 +49,7 @@ const struct hs_rest_parameter hs_events_parameters[] = {
     {.name = "events",
      .kind = HS_REST_CHOICE,
      .choices = HS_EVENTS_CHOICES,
-     .otherwise = "heap",
+     .default_value = "heap",
      .help =
          "the kind of sizes: allocations, CPU time or time off the processor in ns, page faults, or touched memory"},
     {0},

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum known { NOT_KNOWN, HAS_NOT, HAS };
+enum entries_known { NOT_KNOWN, HAS_NOT, HAS };
 
-struct finding {
+struct entries_finding {
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
     const char *function;
@@ -19,7 +19,7 @@ struct finding {
     size_t count, room;
 };
 
-static bool is_it(const struct finding *finding, const struct hs_frame *frame)
+static bool is_it(const struct entries_finding *finding, const struct hs_frame *frame)
 {
     if (strcmp(frame->function, finding->function) != 0)
         return false;
@@ -28,7 +28,7 @@ static bool is_it(const struct finding *finding, const struct hs_frame *frame)
 }
 
 // The outermost frame of the function; -1: none.
-static int32_t frame_of(const struct finding *finding, const struct hs_frames *frames)
+static int32_t frame_of(const struct entries_finding *finding, const struct hs_frames *frames)
 {
     int32_t i = (int32_t)frames->count - 1;
     while (i >= 0 && !is_it(finding, &frames->frame[i]))
@@ -36,7 +36,7 @@ static int32_t frame_of(const struct finding *finding, const struct hs_frames *f
     return i;
 }
 
-static int make_room(struct finding *finding, uint32_t place)
+static int make_room(struct entries_finding *finding, uint32_t place)
 {
     if (place < finding->places)
         return 0;
@@ -50,7 +50,7 @@ static int make_room(struct finding *finding, uint32_t place)
     return 0;
 }
 
-static int add_entry(struct finding *finding, uint32_t at, int32_t frame)
+static int add_entry(struct entries_finding *finding, uint32_t at, int32_t frame)
 {
     if (finding->count == finding->room) {
         const size_t room = 2 * finding->room + 256;
@@ -65,12 +65,12 @@ static int add_entry(struct finding *finding, uint32_t at, int32_t frame)
     return 0;
 }
 
-static bool is_inside(const struct finding *finding, uint32_t at)
+static bool is_inside(const struct entries_finding *finding, uint32_t at)
 {
     return finding->inside[at / 64] >> (at % 64) & 1;
 }
 
-static int look_at(struct finding *finding, uint32_t at)
+static int look_at(struct entries_finding *finding, uint32_t at)
 {
     const uint32_t node = finding->nodes->node[at], place = hs_trace_symbols__place(finding->symbols, node);
     bool inside = is_inside(finding, hs_node_tree__parent(finding->nodes, at));
@@ -88,7 +88,7 @@ static int look_at(struct finding *finding, uint32_t at)
 int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
                      const char *declared, struct hs_function_start **entries, size_t *count)
 {
-    struct finding finding = {.symbols = symbols, .nodes = nodes, .function = function, .declared = declared};
+    struct entries_finding finding = {.symbols = symbols, .nodes = nodes, .function = function, .declared = declared};
     finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
     int failed = finding.inside ? 0 : -ENOMEM;
     for (uint32_t at = 1; at < nodes->count && !failed; at++)

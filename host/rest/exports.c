@@ -13,10 +13,14 @@ const struct hs_rest_parameter hs_export_parameters[] = {
     {.name = "cost",
      .kind = HS_REST_CHOICE,
      .choices = HS_COST_CHOICES,
-     .otherwise = "allocated",
+     .default_value = "allocated",
      .help = "for formats with one number per stack, which of the matching blocks: those that are still live, those "
              "that were live at the peak, all, or temporary ones"},
-    {.name = "unit", .kind = HS_REST_CHOICE, .choices = "bytes count", .otherwise = "bytes", .help = "bytes or blocks"},
+    {.name = "unit",
+     .kind = HS_REST_CHOICE,
+     .choices = "bytes count",
+     .default_value = "bytes",
+     .help = "bytes or blocks"},
     {0},
 };
 
@@ -68,11 +72,11 @@ int hs_prepare__export(struct hs_question *question)
     struct hs_subject *subject = &exporting->subject;
     const struct hs_summary *summary = hs_store__summary(question->store);
     // While it is written it is too late to say so.
-    if (summary->has_sums && exporting->format->of_blocks && !hs_events__are_samples(question->events))
-        return hs_query__refuse_sums(&question->error);
+    if (summary->is_aggregate && exporting->format->of_blocks && !hs_events__are_samples(question->events))
+        return hs_query__refuse_aggregate(&question->error);
     // What it takes for each stack is to have their room.
-    if (question->control.leaves_columns)
-        hs_rest_state__leave(question->state);
+    if (question->control.drops_pages)
+        hs_rest_state__drop_pages(question->state);
     int result = hs_question__totals(question, &totals);
     if (result)
         return result;

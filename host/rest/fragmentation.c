@@ -147,17 +147,17 @@ struct survivors {
     size_t count, room;
 };
 
-struct looker {
+struct fragmentation_looker {
     struct hs_matcher *matcher;
     struct survivors survivors;
     struct second begin, end; // those that were looked up last
     uint64_t lowest, highest;
 };
 
-struct looking {
+struct fragmentation_looking {
     const struct heap *heap;
     struct fragmentation *result;
-    struct looker *looker; // by worker
+    struct fragmentation_looker *looker; // by worker
     unsigned workers;
 };
 
@@ -192,8 +192,8 @@ static void activate(struct fragmentation *result, size_t second)
         __atomic_store_n(&result->active[second], true, __ATOMIC_RELAXED);
 }
 
-static int look_at(const struct looking *looking, struct looker *looker, uint32_t row, uint64_t time, uint64_t freed,
-                   uint64_t address)
+static int look_at(const struct fragmentation_looking *looking, struct fragmentation_looker *looker, uint32_t row,
+                   uint64_t time, uint64_t freed, uint64_t address)
 {
     const struct heap *heap = looking->heap;
     const size_t begin = place_of(looking->result, second_in(&looker->begin, heap->store, time));
@@ -214,15 +214,15 @@ static int look_at(const struct looking *looking, struct looker *looker, uint32_
 
 static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
 {
-    const struct looking *looking = context;
-    struct looker *looker = &looking->looker[worker];
+    const struct fragmentation_looking *looking = context;
+    struct fragmentation_looker *looker = &looking->looker[worker];
     struct hs_matcher *matcher = looker->matcher;
     int failed = 0;
     for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
         const size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        const uint64_t *time = hs_block__column(&matcher->block, HS_BLOCK_TIME);
-        const uint64_t *freed = hs_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-        const uint64_t *address = hs_block__column(&matcher->block, HS_BLOCK_ADDRESS);
+        const uint64_t *time = hs_column_block__column(&matcher->block, HS_BLOCK_TIME);
+        const uint64_t *freed = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+        const uint64_t *address = hs_column_block__column(&matcher->block, HS_BLOCK_ADDRESS);
         for (size_t n = 0; n < count && !failed; n++) {
             const size_t i = matcher->place[n];
             failed = look_at(looking, looker, (uint32_t)(row + i), time[i], freed[i], address[i]);
@@ -233,7 +233,7 @@ static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t
 
 // Sorts by counting: the survivors of second s are those from from[s] to from[s + 1]. With `ends` by when they end,
 // without those that do not.
-static uint32_t *sort_survivors(const struct looking *looking, bool ends, size_t **from)
+static uint32_t *sort_survivors(const struct fragmentation_looking *looking, bool ends, size_t **from)
 {
     const struct heap *heap = looking->heap;
     const struct fragmentation *result = looking->result;
@@ -284,7 +284,7 @@ static void sweep(struct heap *heap, struct fragmentation *result, const uint32_
     }
 }
 
-static int sweep_survivors(struct heap *heap, const struct looking *looking)
+static int sweep_survivors(struct heap *heap, const struct fragmentation_looking *looking)
 {
     size_t *begins_from, *ends_from = NULL;
     uint32_t *begins = sort_survivors(looking, false, &begins_from);
@@ -311,7 +311,7 @@ static int make_result(const struct heap *heap, struct fragmentation *result)
     return result->value && result->active ? 0 : -ENOMEM;
 }
 
-static int make_lookers(struct looking *looking, const struct hs_filter *filter)
+static int make_lookers(struct fragmentation_looking *looking, const struct hs_filter *filter)
 {
     looking->looker = calloc(looking->workers, sizeof(*looking->looker));
     for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
@@ -323,7 +323,7 @@ static int make_lookers(struct looking *looking, const struct hs_filter *filter)
     return looking->looker ? 0 : -ENOMEM;
 }
 
-static void free_lookers(struct looking *looking)
+static void free_lookers(struct fragmentation_looking *looking)
 {
     for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
         hs_matcher__destroy(looking->looker[worker].matcher);
@@ -332,11 +332,11 @@ static void free_lookers(struct looking *looking)
     free(looking->looker);
 }
 
-static int work_out(struct heap *heap, struct looking *looking)
+static int work_out(struct heap *heap, struct fragmentation_looking *looking)
 {
     heap->lowest = UINT64_MAX;
     for (unsigned worker = 0; worker < looking->workers; worker++) {
-        const struct looker *looker = &looking->looker[worker];
+        const struct fragmentation_looker *looker = &looking->looker[worker];
         heap->lowest = looker->lowest < heap->lowest ? looker->lowest : heap->lowest;
         heap->highest = looker->highest > heap->highest ? looker->highest : heap->highest;
     }
@@ -365,11 +365,11 @@ int hs_prepare__fragmentation(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = result;
     question->free_work = free_fragmentation;
-    if (hs_store__summary(question->store)->has_sums)
-        return hs_query__refuse_sums(&question->error);
+    if (hs_store__summary(question->store)->is_aggregate)
+        return hs_query__refuse_aggregate(&question->error);
     hs_main_heap__find(question->store, &heap.bounds);
     hs_filter__init(&filter);
-    struct looking looking = {
+    struct fragmentation_looking looking = {
         .heap = &heap, .result = result, .workers = hs_scan__workers(question->store, &question->control)};
     const struct hs_scan scan = {question->store, &filter, &question->control, looking.workers, look_at_rows, &looking,
                                  false,           0};

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/frame_counts.h"
 
-#include "host/query/totals_table.h"
+#include "host/query/stack_totals_column.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct address {
+struct frame_counts_address {
     uint64_t pc, passing;
     uint32_t on_path; // how often on the way to the node at hand
 };
 
 struct hs_frame_counts {
-    struct address *address;
+    struct frame_counts_address *address;
     size_t count, room;
     uint32_t *slot; // number of an address + 1
     size_t slots;   // a power of two
 };
 
-struct counting {
+struct frame_counts_counting {
     struct hs_frame_counts *counts;
     const struct hs_node *nodes;
     size_t count;
@@ -42,7 +42,7 @@ static int grow_slots(struct hs_frame_counts *counts)
 {
     const size_t slots = counts->slots ? 2 * counts->slots : 4096;
     uint32_t *slot = calloc(slots, sizeof(*slot));
-    struct address *address = slot ? reallocarray(counts->address, slots / 2, sizeof(*address)) : NULL;
+    struct frame_counts_address *address = slot ? reallocarray(counts->address, slots / 2, sizeof(*address)) : NULL;
     if (!address) {
         free(slot);
         return -ENOMEM;
@@ -57,7 +57,7 @@ static int grow_slots(struct hs_frame_counts *counts)
     return 0;
 }
 
-static int find_address(struct hs_frame_counts *counts, uint64_t pc, struct address **address)
+static int find_address(struct hs_frame_counts *counts, uint64_t pc, struct frame_counts_address **address)
 {
     uint32_t *slot = slot_of(counts, pc);
     if (!*slot && counts->count == counts->room) {
@@ -67,7 +67,7 @@ static int find_address(struct hs_frame_counts *counts, uint64_t pc, struct addr
         slot = slot_of(counts, pc);
     }
     if (!*slot) {
-        counts->address[counts->count] = (struct address){.pc = pc};
+        counts->address[counts->count] = (struct frame_counts_address){.pc = pc};
         *slot = (uint32_t)++counts->count;
     }
     *address = &counts->address[*slot - 1];
@@ -82,13 +82,13 @@ uint64_t hs_frame_counts__of(const struct hs_frame_counts *counts, uint64_t pc)
 
 // ---- all nodes ------------------------------------------------------------------------------------------------------
 
-static uint32_t parent_of(const struct counting *counting, uint32_t node)
+static uint32_t parent_of(const struct frame_counts_counting *counting, uint32_t node)
 {
     const uint32_t parent = counting->nodes[node].parent;
     return parent < node ? parent : 0;
 }
 
-static void link_children(struct counting *counting)
+static void link_children(struct frame_counts_counting *counting)
 {
     for (uint32_t node = (uint32_t)counting->count; node-- > 1;) {
         const uint32_t parent = parent_of(counting, node);
@@ -97,9 +97,9 @@ static void link_children(struct counting *counting)
     }
 }
 
-static int enter(struct counting *counting, uint32_t node)
+static int enter(struct frame_counts_counting *counting, uint32_t node)
 {
-    struct address *address;
+    struct frame_counts_address *address;
     int failed = find_address(counting->counts, counting->nodes[node].pc, &address);
     if (!failed && !address->on_path++)
         address->passing += counting->below[node];
@@ -107,7 +107,7 @@ static int enter(struct counting *counting, uint32_t node)
 }
 
 // Leaves a node and those above it whose last child this was. The next one to enter; 0: there is none.
-static uint32_t leave(struct counting *counting, uint32_t node)
+static uint32_t leave(struct frame_counts_counting *counting, uint32_t node)
 {
     uint32_t next = 0;
     while (node && !next) {
@@ -118,13 +118,13 @@ static uint32_t leave(struct counting *counting, uint32_t node)
     return next;
 }
 
-static bool is_cancelled(const struct counting *counting)
+static bool is_cancelled(const struct frame_counts_counting *counting)
 {
     return counting->cancel && __atomic_load_n(counting->cancel, __ATOMIC_RELAXED);
 }
 
 // Depth first, without a stack of its own: a node knows its parent.
-static int count_nodes(struct counting *counting)
+static int count_nodes(struct frame_counts_counting *counting)
 {
     enum { NODES_BETWEEN_LOOKS = 65536 };
     int failed = 0;
@@ -143,14 +143,14 @@ static int count_nodes(struct counting *counting)
 
 static int take_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
 {
-    struct counting *counting = context;
+    struct frame_counts_counting *counting = context;
     (void)bytes;
     if (stack < counting->count)
         counting->below[stack] = count;
     return 0;
 }
 
-static int add_up(struct counting *counting, const struct hs_store *store, struct hs_error *error)
+static int add_up(struct frame_counts_counting *counting, const struct hs_store *store, struct hs_error *error)
 {
     int result =
         hs_query__each_stack(store, HS_TOTAL_ALLOCATED_BYTES, HS_TOTAL_ALLOCATED_COUNT, take_stack, counting, error);
@@ -162,7 +162,7 @@ static int add_up(struct counting *counting, const struct hs_store *store, struc
 int hs_frame_counts__make(const struct hs_store *store, const int *cancel, struct hs_frame_counts **result,
                           struct hs_error *error)
 {
-    struct counting counting = {.counts = calloc(1, sizeof(*counting.counts)), .cancel = cancel};
+    struct frame_counts_counting counting = {.counts = calloc(1, sizeof(*counting.counts)), .cancel = cancel};
     counting.nodes = hs_store__nodes(store, &counting.count);
     counting.below = calloc(counting.count + 1, sizeof(*counting.below));
     counting.first = calloc(counting.count + 1, sizeof(*counting.first));

@@ -88,7 +88,7 @@ static struct hs_sum_row *row_of(struct hs_sum_rows *rows, const struct hs_frame
 
 // ---- adding up ------------------------------------------------------------------------------------------------------
 
-struct walk {
+struct frame_sums_walk {
     struct hs_sum_rows *rows;
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
@@ -104,7 +104,7 @@ static void add(struct hs_value *to, struct hs_value value)
 }
 
 // What is further out counts already: a function that calls itself has its sum once.
-static void enter(struct walk *walk, uint32_t at)
+static void enter(struct frame_sums_walk *walk, uint32_t at)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
     for (uint32_t i = frames->count; i-- > 0;) {
@@ -121,7 +121,7 @@ static void enter(struct walk *walk, uint32_t at)
     }
 }
 
-static void leave(struct walk *walk, uint32_t at)
+static void leave(struct frame_sums_walk *walk, uint32_t at)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
     walk->depth -= frames->count;
@@ -132,7 +132,7 @@ static void leave(struct walk *walk, uint32_t at)
     }
 }
 
-static int walk_all(struct walk *walk, const int *cancel)
+static int walk_all(struct frame_sums_walk *walk, const int *cancel)
 {
     uint32_t at = walk->nodes->child[0];
     size_t steps = 0;
@@ -192,7 +192,7 @@ static int add_functions(struct hs_sum_rows *rows, struct hs_question *question,
     struct hs_node_tree nodes = {0};
     int result = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
     if (!result) {
-        struct walk walk = {.rows = rows, .symbols = question->symbols, .nodes = &nodes, .cost = cost};
+        struct frame_sums_walk walk = {.rows = rows, .symbols = question->symbols, .nodes = &nodes, .cost = cost};
         rows->sum[cost] = nodes.passing[0];
         result = walk_all(&walk, question->control.cancel);
     }

@@ -8,7 +8,7 @@
 
 // Frames of one node of the tree are called members, those behind them steps. Steps of one function are a group: when
 // it is shown, a node of the tree, and its steps are the members of that.
-struct group {
+struct function_tree_group {
     const struct hs_frame *frame;
     struct hs_value value;
     uint32_t first;
@@ -23,25 +23,25 @@ struct members {
 };
 
 // Of a node of the tree of this level.
-struct range {
+struct function_tree_range {
     uint32_t node;
     size_t begin, end;
 };
 
-struct ranges {
-    struct range *range;
+struct function_tree_ranges {
+    struct function_tree_range *range;
     size_t count, room;
 };
 
-struct growing {
+struct function_tree_growing {
     const struct hs_function_growth *growth;
     struct hs_function_tree *tree;
     uint64_t least;
     struct members now, next;
-    struct ranges ranges, next_ranges;
+    struct function_tree_ranges ranges, next_ranges;
     // Of the node at hand:
     struct hs_value self;
-    struct group *group;
+    struct function_tree_group *group;
     size_t groups, room;
     uint32_t *slot; // number of a group + 1, by function
     size_t slots;   // a power of two
@@ -69,7 +69,7 @@ static bool make_room(void **memory, size_t *room, size_t wanted, size_t element
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct growing *growing, const char *identity)
+static uint32_t *slot_of(const struct function_tree_growing *growing, const char *identity)
 {
     size_t i = (size_t)(((uint64_t)(uintptr_t)identity * 0x9e3779b97f4a7c15u) >> 32) & (growing->slots - 1);
     while (growing->slot[i] && hs_frame__identity(growing->group[growing->slot[i] - 1].frame) != identity)
@@ -77,7 +77,7 @@ static uint32_t *slot_of(const struct growing *growing, const char *identity)
     return &growing->slot[i];
 }
 
-static int grow_slots(struct growing *growing)
+static int grow_slots(struct function_tree_growing *growing)
 {
     size_t slots = growing->slots ? 2 * growing->slots : 1024;
     uint32_t *slot = calloc(slots, sizeof(*slot));
@@ -92,7 +92,7 @@ static int grow_slots(struct growing *growing)
 }
 
 // Those that came last first: nobody else was put aside because of them.
-static void forget_groups(struct growing *growing)
+static void forget_groups(struct function_tree_growing *growing)
 {
     while (growing->groups) {
         *slot_of(growing, hs_frame__identity(growing->group[growing->groups - 1].frame)) = 0;
@@ -100,7 +100,7 @@ static void forget_groups(struct growing *growing)
     }
 }
 
-static struct group *group_of(struct growing *growing, const struct hs_frame *frame)
+static struct function_tree_group *group_of(struct function_tree_growing *growing, const struct hs_frame *frame)
 {
     uint32_t *slot = slot_of(growing, hs_frame__identity(frame));
     if (*slot)
@@ -112,7 +112,7 @@ static struct group *group_of(struct growing *growing, const struct hs_frame *fr
     }
     if (MAKE_ROOM(growing, growing->group, growing->room, growing->groups + 1))
         return NULL;
-    growing->group[growing->groups] = (struct group){.frame = frame, .first = UINT32_MAX};
+    growing->group[growing->groups] = (struct function_tree_group){.frame = frame, .first = UINT32_MAX};
     *slot = (uint32_t)++growing->groups;
     return &growing->group[growing->groups - 1];
 }
@@ -125,10 +125,10 @@ static void add(struct hs_value *to, const struct hs_value *value)
     to->count += value->count;
 }
 
-static struct group *count_step(struct growing *growing, const struct hs_function_start *step,
-                                const struct hs_frame *frame)
+static struct function_tree_group *count_step(struct function_tree_growing *growing,
+                                              const struct hs_function_start *step, const struct hs_frame *frame)
 {
-    struct group *group = group_of(growing, frame);
+    struct function_tree_group *group = group_of(growing, frame);
     if (!group)
         return NULL;
     add(&group->value, &step->value);
@@ -140,7 +140,8 @@ static struct group *count_step(struct growing *growing, const struct hs_functio
     return group;
 }
 
-static void take_step(struct growing *growing, struct group *group, const struct hs_function_start *step)
+static void take_step(struct function_tree_growing *growing, struct function_tree_group *group,
+                      const struct hs_function_start *step)
 {
     growing->next.member[group->begin + group->filled++] = *step;
 }
@@ -173,7 +174,7 @@ static void look_ahead(const struct hs_trace_symbols *symbols, const struct hs_f
 }
 
 // Some members: each is moved by itself.
-struct part {
+struct function_tree_part {
     struct hs_trace_symbols *symbols;
     struct hs_function_start *member;
     size_t count;
@@ -182,7 +183,7 @@ struct part {
 
 static void *move_part(void *argument)
 {
-    const struct part *part = argument;
+    const struct function_tree_part *part = argument;
     for (size_t i = 0; i < part->count; i++) {
         look_ahead(part->symbols, &part->member[i], part->count - i);
         move_outwards(part->symbols, &part->member[i]);
@@ -191,13 +192,14 @@ static void *move_part(void *argument)
 }
 
 // Where there are many it is done by two: nodes and their places are far from each other in memory.
-static void move_all(struct growing *growing, const struct range *range)
+static void move_all(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     enum { MANY = 1 << 16 };
     struct hs_function_start *member = growing->now.member + range->begin;
     const size_t count = range->end - range->begin, half = count > MANY ? count / 2 : 0;
-    struct part first = {.symbols = growing->growth->symbols, .member = member, .count = half};
-    struct part second = {.symbols = growing->growth->symbols, .member = member + half, .count = count - half};
+    struct function_tree_part first = {.symbols = growing->growth->symbols, .member = member, .count = half};
+    struct function_tree_part second = {
+        .symbols = growing->growth->symbols, .member = member + half, .count = count - half};
     const bool helped = half && !pthread_create(&first.thread, NULL, move_part, &first);
     move_part(&second);
     if (helped)
@@ -206,7 +208,7 @@ static void move_all(struct growing *growing, const struct range *range)
         move_part(&first);
 }
 
-static void count_outwards(struct growing *growing, const struct range *range)
+static void count_outwards(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     struct hs_trace_symbols *symbols = growing->growth->symbols;
     move_all(growing, range);
@@ -217,13 +219,14 @@ static void count_outwards(struct growing *growing, const struct range *range)
             continue;
         }
         const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member->group);
-        const struct group *group = count_step(growing, member, &frames->frame[member->frame]);
+        const struct function_tree_group *group = count_step(growing, member, &frames->frame[member->frame]);
         member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
     }
 }
 
 // Many stacks come to the same frame, from where on they are one.
-static struct hs_function_start *same_step(const struct growing *growing, const struct group *group,
+static struct hs_function_start *same_step(const struct function_tree_growing *growing,
+                                           const struct function_tree_group *group,
                                            const struct hs_function_start *step)
 {
     const size_t place = growing->place[step->at];
@@ -233,11 +236,11 @@ static struct hs_function_start *same_step(const struct growing *growing, const 
     return same->at == step->at && same->frame == step->frame ? same : NULL;
 }
 
-static void take_outwards(struct growing *growing, const struct range *range)
+static void take_outwards(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     for (size_t i = range->begin; i < range->end; i++) {
         const struct hs_function_start *step = &growing->now.member[i];
-        struct group *group = step->group ? &growing->group[step->group - 1] : NULL;
+        struct function_tree_group *group = step->group ? &growing->group[step->group - 1] : NULL;
         __builtin_prefetch(&growing->place[growing->now.member[i + NEAR < range->end ? i + NEAR : i].at], 1);
         if (!group || !group->shown)
             continue;
@@ -254,16 +257,17 @@ static void take_outwards(struct growing *growing, const struct range *range)
 
 // ---- inwards --------------------------------------------------------------------------------------------------------
 
-typedef void (*step_visitor)(struct growing *growing, const struct hs_function_start *step,
+typedef void (*step_visitor)(struct function_tree_growing *growing, const struct hs_function_start *step,
                              const struct hs_frame *frame);
 
-static void step_to(struct growing *growing, struct hs_function_start step, const struct hs_frames *frames,
-                    step_visitor visit)
+static void step_to(struct function_tree_growing *growing, struct hs_function_start step,
+                    const struct hs_frames *frames, step_visitor visit)
 {
     visit(growing, &step, &frames->frame[step.frame]);
 }
 
-static void step_inwards(struct growing *growing, const struct hs_function_start *member, step_visitor visit)
+static void step_inwards(struct function_tree_growing *growing, const struct hs_function_start *member,
+                         step_visitor visit)
 {
     struct hs_trace_symbols *symbols = growing->growth->symbols;
     const struct hs_node_tree *nodes = growing->growth->nodes;
@@ -287,23 +291,25 @@ static void step_inwards(struct growing *growing, const struct hs_function_start
     add(&growing->self, &own);
 }
 
-static void count_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+static void count_inwards(struct function_tree_growing *growing, const struct hs_function_start *step,
+                          const struct hs_frame *frame)
 {
     if (!growing->failed)
         count_step(growing, step, frame);
 }
 
-static void take_inwards(struct growing *growing, const struct hs_function_start *step, const struct hs_frame *frame)
+static void take_inwards(struct function_tree_growing *growing, const struct hs_function_start *step,
+                         const struct hs_frame *frame)
 {
     const uint32_t *slot = slot_of(growing, hs_frame__identity(frame));
-    struct group *group = *slot ? &growing->group[*slot - 1] : NULL;
+    struct function_tree_group *group = *slot ? &growing->group[*slot - 1] : NULL;
     if (group && group->shown && group->filled < group->steps)
         take_step(growing, group, step);
 }
 
 // ---- all steps of a node --------------------------------------------------------------------------------------------
 
-static void count_steps(struct growing *growing, const struct range *range)
+static void count_steps(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     if (!growing->growth->nodes) {
         count_outwards(growing, range);
@@ -314,7 +320,7 @@ static void count_steps(struct growing *growing, const struct range *range)
 }
 
 // Those of the groups that are shown become the next level's members.
-static void take_steps(struct growing *growing, const struct range *range)
+static void take_steps(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     if (!growing->growth->nodes) {
         take_outwards(growing, range);
@@ -328,7 +334,8 @@ static void take_steps(struct growing *growing, const struct range *range)
 
 static int compare(const void *left, const void *right, void *context)
 {
-    const struct group *groups = context, *a = &groups[*(const uint32_t *)left], *b = &groups[*(const uint32_t *)right];
+    const struct function_tree_group *groups = context, *a = &groups[*(const uint32_t *)left],
+                                     *b = &groups[*(const uint32_t *)right];
     if (a->value.bytes != b->value.bytes)
         return a->value.bytes > b->value.bytes ? -1 : 1;
     if (a->value.count != b->value.count)
@@ -337,13 +344,13 @@ static int compare(const void *left, const void *right, void *context)
     return names ? names : (a > b) - (a < b);
 }
 
-static bool is_above(const struct growing *growing, unsigned depth)
+static bool is_above(const struct function_tree_growing *growing, unsigned depth)
 {
     return depth < growing->growth->cut.path_length;
 }
 
 // On the way along the path it is one group; below its end it is as at the root.
-static size_t choose_step(struct growing *growing, size_t count, unsigned depth)
+static size_t choose_step(struct function_tree_growing *growing, size_t count, unsigned depth)
 {
     const uint32_t step = growing->growth->cut.path[depth];
     if (step >= count) {
@@ -355,7 +362,7 @@ static size_t choose_step(struct growing *growing, size_t count, unsigned depth)
 }
 
 // The groups that are shown, largest first. Returns how many.
-static size_t choose(struct growing *growing, unsigned depth)
+static size_t choose(struct function_tree_growing *growing, unsigned depth)
 {
     size_t count = 0;
     if (MAKE_ROOM(growing, growing->order, growing->order_room, growing->groups))
@@ -370,7 +377,7 @@ static size_t choose(struct growing *growing, unsigned depth)
     return count < growing->growth->cut.children ? count : growing->growth->cut.children;
 }
 
-static int add_children(struct growing *growing, uint32_t node, unsigned depth)
+static int add_children(struct function_tree_growing *growing, uint32_t node, unsigned depth)
 {
     struct hs_function_tree *tree = growing->tree;
     const size_t count = choose(growing, depth);
@@ -380,7 +387,7 @@ static int add_children(struct growing *growing, uint32_t node, unsigned depth)
     tree->at[node].first_child = (uint32_t)tree->count;
     tree->at[node].children = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        struct group *group = &growing->group[growing->order[i]];
+        struct function_tree_group *group = &growing->group[growing->order[i]];
         group->shown = (uint32_t)tree->count;
         group->begin = growing->next.count;
         growing->next.count += group->steps;
@@ -389,23 +396,23 @@ static int add_children(struct growing *growing, uint32_t node, unsigned depth)
     return MAKE_ROOM(growing, growing->next.member, growing->next.room, growing->next.count);
 }
 
-static void add_ranges(struct growing *growing, uint32_t node)
+static void add_ranges(struct function_tree_growing *growing, uint32_t node)
 {
     const uint32_t children = growing->tree->at[node].children;
     for (uint32_t i = 0; i < children; i++) {
-        const struct group *group = &growing->group[growing->order[i]];
+        const struct function_tree_group *group = &growing->group[growing->order[i]];
         growing->next_ranges.range[growing->next_ranges.count++] =
-            (struct range){group->shown, group->begin, group->begin + group->filled};
+            (struct function_tree_range){group->shown, group->begin, group->begin + group->filled};
     }
 }
 
-static void set_least(struct growing *growing, const struct hs_value *whole)
+static void set_least(struct function_tree_growing *growing, const struct hs_value *whole)
 {
     const double least = (double)whole->bytes * growing->growth->cut.least / 100;
     growing->least = least < 0x1p64 ? (uint64_t)least : UINT64_MAX;
 }
 
-static int grow_node(struct growing *growing, const struct range *range, unsigned depth)
+static int grow_node(struct function_tree_growing *growing, const struct function_tree_range *range, unsigned depth)
 {
     const int *cancel = growing->growth->cancel;
     if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
@@ -427,9 +434,9 @@ static int grow_node(struct growing *growing, const struct range *range, unsigne
     return 0;
 }
 
-static void next_level(struct growing *growing)
+static void next_level(struct function_tree_growing *growing)
 {
-    struct ranges ranges = growing->ranges;
+    struct function_tree_ranges ranges = growing->ranges;
     free(growing->now.member);
     growing->now = growing->next;
     growing->next = (struct members){0};
@@ -438,7 +445,7 @@ static void next_level(struct growing *growing)
     growing->next_ranges = ranges;
 }
 
-static int grow_levels(struct growing *growing)
+static int grow_levels(struct function_tree_growing *growing)
 {
     for (unsigned depth = 0; growing->ranges.count; depth++) {
         for (size_t i = 0; i < growing->ranges.count; i++)
@@ -449,7 +456,7 @@ static int grow_levels(struct growing *growing)
     return 0;
 }
 
-static int plant(struct growing *growing, struct hs_function_start *starts, size_t count)
+static int plant(struct function_tree_growing *growing, struct hs_function_start *starts, size_t count)
 {
     struct hs_function_tree *tree = growing->tree;
     growing->now = (struct members){starts, count, count};
@@ -464,14 +471,14 @@ static int plant(struct growing *growing, struct hs_function_start *starts, size
     tree->count = 1;
     for (size_t i = 0; i < count; i++)
         add(&tree->at[0].all, &starts[i].value);
-    growing->ranges.range[growing->ranges.count++] = (struct range){0, 0, count};
+    growing->ranges.range[growing->ranges.count++] = (struct function_tree_range){0, 0, count};
     return 0;
 }
 
 int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
                            struct hs_function_start *starts, size_t count)
 {
-    struct growing growing = {.growth = growth, .tree = tree};
+    struct function_tree_growing growing = {.growth = growth, .tree = tree};
     *tree = (struct hs_function_tree){0};
     int failed = plant(&growing, starts, count);
     if (!failed)

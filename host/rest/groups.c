@@ -20,18 +20,18 @@ const struct hs_rest_parameter hs_groups_parameters[] = {
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = HALF("only_matched") " " HALF("all") " all.max_total_usage_first_seen_at",
-     .otherwise = "only_matched.min_timestamp",
+     .default_value = "only_matched.min_timestamp",
      .help = "the order of the groups"},
     {.name = "generate_graphs",
      .kind = HS_REST_FLAG,
-     .otherwise = "false",
+     .default_value = "false",
      .help = "accepted for older clients; no pictures are made, and the URLs are null"},
     {0},
 };
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
-struct sorting {
+struct groups_sorting {
     struct hs_question *question;
     const struct hs_stack_totals *stacks;
     const char *word;
@@ -40,7 +40,7 @@ struct sorting {
     size_t at; // all before it have their keys
 };
 
-struct order {
+struct groups_order {
     size_t count;
     uint32_t stack[]; // ascending; equal ones by stack
 };
@@ -60,7 +60,7 @@ static uint64_t half_key(const struct hs_total *total, const char *word)
     return !strcmp(word, "leaked_count") ? total->live_count : total->allocated_bytes;
 }
 
-static int add_row(struct sorting *sorting, uint32_t stack, uint64_t key)
+static int add_row(struct groups_sorting *sorting, uint32_t stack, uint64_t key)
 {
     if (sorting->count == sorting->room)
         return -ENOMEM; // there are more than were counted: the store's files are being changed
@@ -70,7 +70,7 @@ static int add_row(struct sorting *sorting, uint32_t stack, uint64_t key)
 
 static int take_matched(void *context, const struct hs_total *total)
 {
-    struct sorting *sorting = context;
+    struct groups_sorting *sorting = context;
     return add_row(sorting, total->stack, half_key(total, sorting->word + sizeof("only_matched.") - 1));
 }
 
@@ -84,7 +84,7 @@ static int take_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t co
 // Both the groups and the stacks come in the order of stacks.
 static int take_group(void *context, const struct hs_group *group)
 {
-    struct sorting *sorting = context;
+    struct groups_sorting *sorting = context;
     const char *word = sorting->word + sizeof("all.") - 1;
     while (sorting->at < sorting->count && sorting->row[sorting->at].row < group->total.stack)
         sorting->at++;
@@ -94,7 +94,7 @@ static int take_group(void *context, const struct hs_group *group)
     return 0;
 }
 
-static int take_keys(struct sorting *sorting)
+static int take_keys(struct groups_sorting *sorting)
 {
     if (!strncmp(sorting->word, "only_matched.", sizeof("only_matched.") - 1))
         return hs_stack_totals__each(sorting->stacks, take_matched, sorting);
@@ -104,9 +104,9 @@ static int take_keys(struct sorting *sorting)
 
 static int make_order(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    struct sorting *sorting = context;
+    struct groups_sorting *sorting = context;
     sorting->room = hs_stack_totals__count(sorting->stacks);
-    struct order *order = malloc(sizeof(*order) + sorting->room * sizeof(order->stack[0]));
+    struct groups_order *order = malloc(sizeof(*order) + sorting->room * sizeof(order->stack[0]));
     sorting->row = malloc((sorting->room + 1) * sizeof(*sorting->row));
     int failed = order && sorting->row ? take_keys(sorting) : -ENOMEM;
     if (failed) {
@@ -119,7 +119,7 @@ static int make_order(void *context, void **value, size_t *bytes, struct hs_erro
     for (size_t i = 0; i < sorting->count; i++)
         order->stack[i] = sorting->row[i].row;
     free(sorting->row);
-    struct order *fitting = realloc(order, sizeof(*order) + order->count * sizeof(order->stack[0]));
+    struct groups_order *fitting = realloc(order, sizeof(*order) + order->count * sizeof(order->stack[0]));
     *value = fitting ? fitting : order;
     *bytes = malloc_usable_size(*value);
     return 0;
@@ -129,7 +129,7 @@ static int make_order(void *context, void **value, size_t *bytes, struct hs_erro
 
 struct groups {
     struct hs_stack_totals stacks;
-    const struct order *order;
+    const struct groups_order *order;
 };
 
 int hs_prepare__groups(struct hs_question *question)
@@ -146,7 +146,7 @@ int hs_prepare__groups(struct hs_question *question)
         return result;
     char *key = NULL;
     void *value = NULL;
-    struct sorting sorting = {
+    struct groups_sorting sorting = {
         .question = question, .stacks = &groups->stacks, .word = hs_question__text(question, "sort_by")};
     const struct hs_cache_maker maker = {make_order, &sorting, free};
     if (asprintf(&key, "groups?%s&%s", sorting.word, question->filter_text) < 0)

@@ -42,21 +42,21 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_json__boolean(json, "growing", hs_rest_trace__is_written(trace, state));
     hs_json__number(json, "pid", summary->pid);
     hs_json__number(json, "file_size", summary->file_size);
-    hs_json__string(json, "holds", summary->has_sums ? "sums" : "events");
+    hs_json__string(json, "holds", summary->is_aggregate ? "sums" : "events");
     hs_json__number(json, "allocations", summary->allocations);
     hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
     hs_json__close_object(json);
     hs_rest_state__release(state);
 }
 
-struct written {
+struct list_written {
     struct hs_rest_traces *traces;
     size_t count;
 };
 
 static bool is_written(void *context, const char *path)
 {
-    const struct written *written = context;
+    const struct list_written *written = context;
     for (size_t i = 0; i < written->count; i++)
         if (!strcmp(hs_rest_trace__path(hs_rest_traces__at(written->traces, i)), path))
             return true;
@@ -70,7 +70,7 @@ int hs_answer__list(struct hs_question *question, FILE *out)
     struct hs_importing_rows *reading = hs_importing__rows(question->rest->importing);
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
-    struct written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
+    struct list_written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
     for (size_t i = 0; i < written.count; i++)
         write_trace(&json, hs_rest_traces__at(written.traces, i));
     hs_importing_rows__write(reading, is_written, &written, &json);

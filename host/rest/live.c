@@ -16,7 +16,7 @@ const struct hs_rest_parameter hs_live_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 100,
      .most = 60000,
-     .otherwise = "1000",
+     .default_value = "1000",
      .help = "milliseconds between two updates"},
     {0},
 };

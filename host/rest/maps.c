@@ -15,7 +15,7 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "timestamp address size peak_rss",
-     .otherwise = "timestamp",
+     .default_value = "timestamp",
      .help = "the order; without recorded page faults, peak_rss is the same as timestamp"},
     {.name = "id", .kind = HS_REST_NUMBER, .help = "only this one, regardless of the filter"},
     {.name = "peak_rss_min", .kind = HS_REST_NUMBER, .help = "only those with more resident bytes at some time"},
@@ -40,14 +40,14 @@ const struct hs_rest_parameter hs_maps_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "only_true only_false",
      .help = "only those of the recorder itself, of which there are none, or only others"},
-    {.name = "with_regions", .kind = HS_REST_FLAG, .otherwise = "false", .help = "also the parts of each"},
+    {.name = "with_regions", .kind = HS_REST_FLAG, .default_value = "false", .help = "also the parts of each"},
     {.name = "with_usage_history",
      .kind = HS_REST_FLAG,
-     .otherwise = "false",
+     .default_value = "false",
      .help = "also the resident bytes of each over time; empty without recorded page faults"},
     {.name = "generate_graphs",
      .kind = HS_REST_FLAG,
-     .otherwise = "false",
+     .default_value = "false",
      .help = "accepted for older clients; no pictures are made, and the URLs are null"},
     {0},
 };
@@ -138,7 +138,7 @@ static bool has_peak(const struct hs_question *question, const struct hs_map_lis
 
 // ---- in which order ------------------------------------------------------------------------------------------------
 
-struct order {
+struct maps_order {
     const struct hs_columns *columns;
     const char *key;
     bool descending;
@@ -151,7 +151,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 
 static int compare(const void *left, const void *right, void *context)
 {
-    const struct order *order = context;
+    const struct maps_order *order = context;
     const struct hs_map *a = *(const struct hs_map *const *)left, *b = *(const struct hs_map *const *)right;
     const struct hs_columns *columns = order->columns;
     int result = !strcmp(order->key, "address")
@@ -166,9 +166,9 @@ static int compare(const void *left, const void *right, void *context)
 
 static int put_in_order(struct hs_question *question, struct maps *maps)
 {
-    struct order order = {.columns = hs_store__columns(question->store),
-                          .key = hs_question__text(question, "sort_by"),
-                          .descending = !strcmp(hs_question__text(question, "order"), "dsc")};
+    struct maps_order order = {.columns = hs_store__columns(question->store),
+                               .key = hs_question__text(question, "sort_by"),
+                               .descending = !strcmp(hs_question__text(question, "order"), "dsc")};
     maps->chosen = calloc(maps->list.count + 1, sizeof(*maps->chosen));
     if (!maps->chosen)
         return hs_error__set(&question->error, ENOMEM, "out of memory");

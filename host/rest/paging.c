@@ -10,13 +10,13 @@ const struct hs_rest_parameter hs_part_parameters[] = {
     {.name = "count",
      .kind = HS_REST_NUMBER,
      .help = "at most so many; when not given, as many as 4 MiB hold, and next_skip says where the rest begins"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out so many at the beginning"},
     {0},
 };
 
 const struct hs_rest_parameter hs_list_parameters[] = {
     {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .otherwise = "0", .help = "leave out so many at the beginning"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out so many at the beginning"},
     {0},
 };
 

@@ -26,19 +26,19 @@ const char *hs_question__text(const struct hs_question *question, const char *na
 {
     const char *value = hs_uri__value(&question->uri, name);
     const struct hs_rest_parameter *parameter = value ? NULL : find_parameter(question->endpoint, name);
-    return parameter ? parameter->otherwise : value;
+    return parameter ? parameter->default_value : value;
 }
 
-uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise)
+uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t default_value)
 {
     const char *text = hs_question__text(question, name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
+    return text ? strtoull(text, NULL, 10) : default_value;
 }
 
-double hs_question__real(const struct hs_question *question, const char *name, double otherwise)
+double hs_question__real(const struct hs_question *question, const char *name, double default_value)
 {
     const char *text = hs_question__text(question, name);
-    return text ? strtod(text, NULL) : otherwise;
+    return text ? strtod(text, NULL) : default_value;
 }
 
 uint64_t hs_question__written(const struct hs_question *question, FILE *out)
@@ -393,7 +393,7 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
     return 0;
 }
 
-struct adding {
+struct question_adding {
     struct hs_question *question;
     const struct hs_rest_state *state;
     const struct hs_filter *filter;
@@ -407,7 +407,7 @@ static void free_totals(void *value)
 
 static int add_up(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    struct adding *adding = context;
+    struct question_adding *adding = context;
     struct hs_totals *totals = calloc(1, sizeof(*totals));
     if (!totals)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -427,7 +427,7 @@ int hs_question__totals_of(struct hs_question *question, const struct hs_rest_st
 {
     char *key = NULL;
     void *value = NULL;
-    struct adding adding = {question, state, filter};
+    struct question_adding adding = {question, state, filter};
     const struct hs_cache_maker maker = {add_up, &adding, free_totals};
     if (asprintf(&key, "totals?%d&%s", (int)question->events, filter_key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
@@ -469,11 +469,12 @@ static void free_table(void *value)
 
 static int make_table(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    const struct adding *adding = context;
+    const struct question_adding *adding = context;
     struct hs_packed *table = calloc(1, sizeof(*table));
     if (!table)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result = hs_query__totals_table(adding->state->store, adding->filter, &adding->question->control, table, error);
+    int result =
+        hs_query__stack_totals_column(adding->state->store, adding->filter, &adding->question->control, table, error);
     if (result) {
         free(table);
         return result;
@@ -489,12 +490,12 @@ int hs_question__stack_totals_of(struct hs_question *question, const struct hs_r
 {
     char *key = NULL;
     void *value = NULL;
-    struct adding adding = {question, state, filter};
+    struct question_adding adding = {question, state, filter};
     const struct hs_cache_maker maker = {make_table, &adding, free_table};
     *stacks = (struct hs_stack_totals){0};
     if (question->events != HS_EVENTS_HEAP)
         return hs_question__totals_of(question, state, filter, filter_key, &stacks->totals);
-    stacks->table = hs_totals_table__for(state->store, filter);
+    stacks->table = hs_stack_totals_column__for(state->store, filter);
     if (stacks->table) {
         stacks->stacks = filter->stacks;
         return 0;

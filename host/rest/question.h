@@ -59,8 +59,8 @@ struct hs_question {
 // Values of the endpoint's own parameters, which have been checked. `otherwise` of the table when not given; NULL, 0
 // and false when there is none.
 const char *hs_question__text(const struct hs_question *question, const char *name);
-uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t otherwise);
-double hs_question__real(const struct hs_question *question, const char *name, double otherwise);
+uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t default_value);
+double hs_question__real(const struct hs_question *question, const char *name, double default_value);
 bool hs_question__flag(const struct hs_question *question, const char *name);
 // Bytes of the answer that were written so far.
 uint64_t hs_question__written(const struct hs_question *question, FILE *out);

@@ -26,30 +26,31 @@ static void free_regions(void *work)
     free(regions);
 }
 
-struct looker {
+struct regions_looker {
     struct hs_matcher *matcher;
     struct hs_spans spans;
     struct hs_span heap;
 };
 
-struct looking {
+struct regions_looking {
     const struct hs_store *store;
     struct hs_main_heap heap;
     bool mapped_blocks; // some have mappings of their own
     bool wants_spans, wants_heap;
-    struct looker *looker; // by worker
+    struct regions_looker *looker; // by worker
     unsigned workers;
 };
 
 // The head of a block belongs to it.
-static struct hs_span span_of(const struct looking *looking, uint64_t row, uint64_t address, uint64_t usable)
+static struct hs_span span_of(const struct regions_looking *looking, uint64_t row, uint64_t address, uint64_t usable)
 {
     const unsigned word = hs_store__columns(looking->store)->pointer_size;
     const bool mapped = looking->mapped_blocks && hs_allocator__is_mapped(looking->store, row);
     return (struct hs_span){address - word * (mapped ? 2u : 1u), address + usable};
 }
 
-static void widen(const struct looking *looking, struct looker *looker, uint64_t row, struct hs_span span)
+static void widen(const struct regions_looking *looking, struct regions_looker *looker, uint64_t row,
+                  struct hs_span span)
 {
     const bool wider = !looker->heap.end || span.start < looker->heap.start || span.end > looker->heap.end;
     if (!wider || !hs_main_heap__has(&looking->heap, looking->store, row))
@@ -60,8 +61,8 @@ static void widen(const struct looking *looking, struct looker *looker, uint64_t
 
 static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
 {
-    const struct looking *looking = context;
-    struct looker *looker = &looking->looker[worker];
+    const struct regions_looking *looking = context;
+    struct regions_looker *looker = &looking->looker[worker];
     struct hs_matcher *matcher = looker->matcher;
     const unsigned word = hs_store__columns(looking->store)->pointer_size;
     int failed = 0;
@@ -69,9 +70,9 @@ static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t
         const size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
         if (!count)
             continue;
-        const uint64_t *address = hs_block__column(&matcher->block, HS_BLOCK_ADDRESS);
-        const uint64_t *size = hs_block__column(&matcher->block, HS_BLOCK_SIZE);
-        const uint64_t *slack = hs_block__column(&matcher->block, HS_BLOCK_SLACK);
+        const uint64_t *address = hs_column_block__column(&matcher->block, HS_BLOCK_ADDRESS);
+        const uint64_t *size = hs_column_block__column(&matcher->block, HS_BLOCK_SIZE);
+        const uint64_t *slack = hs_column_block__column(&matcher->block, HS_BLOCK_SLACK);
         for (size_t n = 0; n < count && !failed; n++) {
             const size_t i = matcher->place[n];
             const uint64_t usable = size[i] + hs_row__stored_slack(slack[i], size[i], word);
@@ -85,7 +86,7 @@ static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t
     return failed;
 }
 
-static void free_lookers(struct looking *looking)
+static void free_lookers(struct regions_looking *looking)
 {
     for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
         hs_matcher__destroy(looking->looker[worker].matcher);
@@ -95,7 +96,7 @@ static void free_lookers(struct looking *looking)
     looking->looker = NULL;
 }
 
-static int look(struct looking *looking, const struct hs_filter *filter, const struct hs_query_control *control)
+static int look(struct regions_looking *looking, const struct hs_filter *filter, const struct hs_query_control *control)
 {
     const struct hs_scan scan = {looking->store, filter, control, looking->workers, look_at_rows, looking, false, 0};
     looking->looker = calloc(looking->workers, sizeof(*looking->looker));
@@ -116,7 +117,7 @@ static void take_heap(struct regions *regions, const struct hs_span *found)
 }
 
 // What the workers found, together.
-static int take_all(struct looking *looking, struct regions *regions)
+static int take_all(struct regions_looking *looking, struct regions *regions)
 {
     int failed = 0;
     for (unsigned worker = 0; worker < looking->workers && !failed; worker++) {
@@ -129,7 +130,7 @@ static int take_all(struct looking *looking, struct regions *regions)
     return failed ? failed : hs_spans__settle(&regions->spans);
 }
 
-static int find(struct looking *looking, const struct hs_filter *filter, const struct hs_query_control *control,
+static int find(struct regions_looking *looking, const struct hs_filter *filter, const struct hs_query_control *control,
                 struct regions *regions)
 {
     int failed = look(looking, filter, control);
@@ -147,12 +148,12 @@ int hs_prepare__regions(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = regions;
     question->free_work = free_regions;
-    if (hs_store__summary(question->store)->has_sums)
-        return hs_query__refuse_sums(&question->error);
-    struct looking looking = {.store = question->store,
-                              .mapped_blocks = hs_allocator__of(question->store) == HS_ALLOCATOR_GLIBC,
-                              .wants_spans = true,
-                              .workers = hs_scan__workers(question->store, &question->control)};
+    if (hs_store__summary(question->store)->is_aggregate)
+        return hs_query__refuse_aggregate(&question->error);
+    struct regions_looking looking = {.store = question->store,
+                                      .mapped_blocks = hs_allocator__of(question->store) == HS_ALLOCATOR_GLIBC,
+                                      .wants_spans = true,
+                                      .workers = hs_scan__workers(question->store, &question->control)};
     hs_main_heap__find(question->store, &looking.heap);
     const bool has_heap = looking.heap.to != 0;
     looking.wants_heap = has_heap && !question->restricted;
@@ -204,7 +205,7 @@ const struct hs_rest_parameter hs_address_map_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 100000,
-     .otherwise = "1000",
+     .default_value = "1000",
      .help = "the number of pieces, such as the pixels of a picture"},
     {.name = "from_address",
      .kind = HS_REST_NUMBER,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/rest.h"
 
-#include "host/query/leave.h"
+#include "host/query/drop_pages.h"
 #include "host/rest/ask.h"
 #include "host/rest/question.h"
 #include "host/rest/sending.h"
@@ -19,7 +19,7 @@
 
 // ---- one answer -----------------------------------------------------------------------------------------------------
 
-struct kept {
+struct rest_kept {
     const char *type;
     size_t length;
     char bytes[];
@@ -59,7 +59,7 @@ static void free_answering(void *context)
 
 struct tee {
     FILE *out;
-    struct kept *kept; // NULL: it has become too long
+    struct rest_kept *kept; // NULL: it has become too long
     size_t size;
     uint64_t sent;
 };
@@ -71,7 +71,7 @@ static void keep_bytes(struct tee *tee, const char *bytes, size_t length)
     size_t wanted = tee->kept->length + length;
     if (wanted > tee->size) {
         size_t size = wanted * 2;
-        struct kept *grown = wanted > KEPT_ANSWER ? NULL : realloc(tee->kept, sizeof(*grown) + size);
+        struct rest_kept *grown = wanted > KEPT_ANSWER ? NULL : realloc(tee->kept, sizeof(*grown) + size);
         if (!grown) {
             free(tee->kept);
             tee->kept = NULL;
@@ -104,7 +104,7 @@ static int check_states(struct hs_question *question)
 static int write_and_keep(struct answering *answering, FILE *out)
 {
     struct hs_question *question = &answering->question;
-    struct tee tee = {.out = out, .kept = calloc(1, sizeof(struct kept) + BUFSIZ), .size = BUFSIZ};
+    struct tee tee = {.out = out, .kept = calloc(1, sizeof(struct rest_kept) + BUFSIZ), .size = BUFSIZ};
     question->sent = &tee.sent;
     FILE *both = fopencookie(&tee, "w", (cookie_io_functions_t){.write = write_both});
     int result = both ? question->endpoint->write(question, both) : -ENOMEM;
@@ -117,7 +117,7 @@ static int write_and_keep(struct answering *answering, FILE *out)
     if (good && tee.kept)
         tee.kept->type = question->type;
     if (good && tee.kept)
-        hs_cache__put(question->rest->cache, answering->key, tee.kept, sizeof(struct kept) + tee.size, free);
+        hs_cache__put(question->rest->cache, answering->key, tee.kept, sizeof(struct rest_kept) + tee.size, free);
     else
         free(tee.kept);
     question->sent = NULL;
@@ -184,10 +184,10 @@ static int find_state(struct hs_question *question)
         return result;
     question->store = question->state->store;
     question->symbols = question->state->symbols;
-    question->control.leaves_columns = hs_columns__are_large(hs_store__columns(question->store));
-    question->control.cells = hs_beforehand__cells(question->state->beforehand);
-    question->control.events = hs_beforehand__events(question->state->beforehand);
-    question->control.lifetimes = hs_beforehand__ranking(question->state->beforehand, HS_ROW_BY_LIFETIME);
+    question->control.drops_pages = hs_columns__are_large(hs_store__columns(question->store));
+    question->control.rollups = hs_indexes__rollups(question->state->indexes);
+    question->control.events = hs_indexes__events(question->state->indexes);
+    question->control.lifetimes = hs_indexes__sorted_index(question->state->indexes, HS_ROW_BY_LIFETIME);
     return 0;
 }
 
@@ -224,7 +224,7 @@ static bool answer_from_cache(struct hs_question *question, const char *key, str
     struct hs_cached *cached = hs_cache__find(question->rest->cache, key);
     if (!cached)
         return false;
-    const struct kept *kept = hs_cached__value(cached);
+    const struct rest_kept *kept = hs_cached__value(cached);
     char *body = malloc(kept->length + 1);
     if (body) {
         memcpy(body, kept->bytes, kept->length);

@@ -19,8 +19,8 @@ size_t hs_stack_totals__count(const struct hs_stack_totals *stacks)
     if (!stacks->table)
         return stacks->totals->count;
     if (!stacks->stacks.words)
-        return hs_totals_table__count(stacks->table);
-    hs_totals_table__each(stacks->table, &stacks->stacks, HS_TOTAL_STACK, HS_TOTAL_STACK, count_stack, &count);
+        return hs_stack_totals_column__count(stacks->table);
+    hs_stack_totals_column__each(stacks->table, &stacks->stacks, HS_TOTAL_STACK, HS_TOTAL_STACK, count_stack, &count);
     return count;
 }
 
@@ -34,7 +34,7 @@ bool hs_stack_totals__find(const struct hs_stack_totals *stacks, uint32_t stack,
 {
     if (stacks->table)
         return (!stacks->stacks.words || hs_set__has(&stacks->stacks, stack)) &&
-               hs_totals_table__find(stacks->table, stack, total);
+               hs_stack_totals_column__find(stacks->table, stack, total);
     const struct hs_totals *totals = stacks->totals;
     const struct hs_total *found =
         totals->count ? bsearch(&stack, totals->total, totals->count, sizeof(*found), compare_stack) : NULL;
@@ -47,7 +47,7 @@ int hs_stack_totals__each(const struct hs_stack_totals *stacks, hs_total_visitor
 {
     int result = 0;
     if (stacks->table)
-        return hs_totals_table__each_total(stacks->table, &stacks->stacks, visit, context);
+        return hs_stack_totals_column__each_total(stacks->table, &stacks->stacks, visit, context);
     for (size_t i = 0; i < stacks->totals->count && !result; i++)
         result = visit(context, &stacks->totals->total[i]);
     return result;
@@ -58,7 +58,7 @@ int hs_stack_totals__each_value(const struct hs_stack_totals *stacks, enum hs_to
 {
     int result = 0;
     if (stacks->table)
-        return hs_totals_table__each(stacks->table, &stacks->stacks, bytes, count, visit, context);
+        return hs_stack_totals_column__each(stacks->table, &stacks->stacks, bytes, count, visit, context);
     for (size_t i = 0; i < stacks->totals->count && !result; i++) {
         const struct hs_total *total = &stacks->totals->total[i];
         result = visit(context, total->stack, hs_total__value(total, bytes), hs_total__value(total, count));

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REST_STACK_TOTALS_H
 #define HEAPSONDE_HOST_REST_STACK_TOTALS_H
 
-#include "host/query/totals_table.h"
+#include "host/query/stack_totals_column.h"
 
 struct hs_stack_totals {
     const struct hs_packed *table; // NULL: `totals` say it

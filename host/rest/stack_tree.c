@@ -6,7 +6,7 @@
 
 // ---- building -------------------------------------------------------------------------------------------------------
 
-struct collecting {
+struct stack_tree_collecting {
     struct hs_stack_value *value;
     struct hs_stack_times *times;
     size_t count, room;
@@ -14,7 +14,7 @@ struct collecting {
 
 static int collect(void *context, const struct hs_total *total)
 {
-    struct collecting *collecting = context;
+    struct stack_tree_collecting *collecting = context;
     if (collecting->count == collecting->room)
         return -ENOMEM; // there are more than were counted: the store's files are being changed
     collecting->value[collecting->count] =
@@ -30,7 +30,7 @@ static void add_times(struct hs_stack_tree *tree, uint32_t at, struct hs_stack_t
     to->last = times.last > to->last ? times.last : to->last;
 }
 
-static int make_times(struct hs_stack_tree *tree, const struct collecting *collected)
+static int make_times(struct hs_stack_tree *tree, const struct stack_tree_collecting *collected)
 {
     tree->times = malloc(tree->nodes.count * sizeof(*tree->times));
     if (!tree->times)
@@ -94,7 +94,7 @@ static int sort_all(struct hs_stack_tree *tree)
 
 int hs_stack_tree__build(struct hs_stack_tree *tree, const struct hs_store *store, const struct hs_stack_totals *stacks)
 {
-    struct collecting collected = {.room = hs_stack_totals__count(stacks)};
+    struct stack_tree_collecting collected = {.room = hs_stack_totals__count(stacks)};
     *tree = (struct hs_stack_tree){0};
     collected.value = malloc((collected.room + 1) * sizeof(*collected.value));
     collected.times = malloc((collected.room + 1) * sizeof(*collected.times));

@@ -10,14 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct work {
+struct stacks_work {
     const struct hs_totals *totals;
     uint32_t *order; // places in the totals
 };
 
 static void free_work(void *memory)
 {
-    struct work *work = memory;
+    struct stacks_work *work = memory;
     free(work->order);
     free(work);
 }
@@ -33,7 +33,7 @@ static int compare(const void *left, const void *right, void *context)
 
 int hs_prepare__stacks(struct hs_question *question)
 {
-    struct work *work = calloc(1, sizeof(*work));
+    struct stacks_work *work = calloc(1, sizeof(*work));
     if (!work)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = work;
@@ -61,7 +61,7 @@ static void write_stack(struct hs_json *json, const struct hs_question *question
 
 int hs_answer__stacks(struct hs_question *question, FILE *out)
 {
-    const struct work *work = question->work;
+    const struct stacks_work *work = question->work;
     struct hs_paging paging = hs_paging__start(question, out, work->totals->count);
     struct hs_json json;
     uint64_t i;

@@ -18,18 +18,18 @@ const struct hs_rest_parameter hs_timeline_by_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 10000,
-     .otherwise = "500",
+     .default_value = "500",
      .help = "the number of intervals, such as the pixels of a picture"},
     {.name = "by",
      .kind = HS_REST_CHOICE,
      .choices = "function library source thread",
-     .otherwise = "library",
+     .default_value = "library",
      .help = "the kind of series; callers are not counted"},
     {.name = "top",
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 100,
-     .otherwise = "10",
+     .default_value = "10",
      .help = "this many series, those with the most memory at the peak or at the end; the rest is one series"},
     {0},
 };
@@ -42,7 +42,7 @@ struct series {
     const struct hs_frame *frame;
 };
 
-struct work {
+struct timeline_by_work {
     enum hs_sum_by by;
     uint64_t from, to, width;
     size_t points, count; // the series, without the rest behind them
@@ -55,7 +55,7 @@ struct work {
 
 static void free_work(void *memory)
 {
-    struct work *work = memory;
+    struct timeline_by_work *work = memory;
     free(work->bytes);
     free(work->blocks);
     free(work->of);
@@ -85,7 +85,7 @@ static int compare(const void *left, const void *right)
     return all != other ? (all > other ? -1 : 1) : (a > b) - (a < b);
 }
 
-static int choose_series(struct hs_question *question, struct work *work)
+static int choose_series(struct hs_question *question, struct timeline_by_work *work)
 {
     struct hs_sum_rows rows = {
         .by = work->by, .costs = 1u << HS_COST_PEAK | 1u << HS_COST_LIVE | 1u << HS_COST_ALLOCATED, .self_only = true};
@@ -113,7 +113,7 @@ static int choose_series(struct hs_question *question, struct work *work)
 
 // ---- adding up ------------------------------------------------------------------------------------------------------
 
-static size_t series_of_stack(const struct work *work, uint32_t stack)
+static size_t series_of_stack(const struct timeline_by_work *work, uint32_t stack)
 {
     size_t i = 0;
     const char *text = stack ? text_of(work->by, &hs_trace_symbols__node(work->symbols, stack)->frame[0]) : NULL;
@@ -123,7 +123,7 @@ static size_t series_of_stack(const struct work *work, uint32_t stack)
 }
 
 // `owner` is a stack or, of threads, a stream. Several threads may find out the same at once.
-static size_t series_of(const struct work *work, uint64_t owner)
+static size_t series_of(const struct timeline_by_work *work, uint64_t owner)
 {
     if (work->by == HS_SUM_BY_THREAD) {
         size_t i = 0;
@@ -142,19 +142,19 @@ static size_t series_of(const struct work *work, uint64_t owner)
 }
 
 // What one thread of a scan has found.
-struct looker {
+struct timeline_by_looker {
     struct hs_matcher *matcher;
     int64_t *bytes, *blocks;
 };
 
-struct looking {
-    const struct work *work;
-    struct looker *looker; // by worker
+struct timeline_by_looking {
+    const struct timeline_by_work *work;
+    struct timeline_by_looker *looker; // by worker
     unsigned workers;
 };
 
-static void change(const struct work *work, struct looker *looker, size_t series, uint64_t time, int64_t bytes,
-                   int64_t blocks)
+static void change(const struct timeline_by_work *work, struct timeline_by_looker *looker, size_t series, uint64_t time,
+                   int64_t bytes, int64_t blocks)
 {
     const uint64_t after = time > work->from ? time - work->from : 0;
     const size_t at = series * work->points + after / work->width;
@@ -162,13 +162,14 @@ static void change(const struct work *work, struct looker *looker, size_t series
     looker->blocks[at] += blocks;
 }
 
-static void take_block(const struct work *work, struct looker *looker, size_t count)
+static void take_block(const struct timeline_by_work *work, struct timeline_by_looker *looker, size_t count)
 {
-    struct hs_block *block = &looker->matcher->block;
+    struct hs_column_block *block = &looker->matcher->block;
     const bool by_thread = work->by == HS_SUM_BY_THREAD;
-    const uint64_t *time = hs_block__column(block, HS_BLOCK_TIME), *end = hs_block__column(block, HS_BLOCK_FREE_TIME);
-    const uint64_t *size = hs_block__column(block, HS_BLOCK_SIZE);
-    const uint64_t *owner = hs_block__column(block, by_thread ? HS_BLOCK_STREAM : HS_BLOCK_STACK);
+    const uint64_t *time = hs_column_block__column(block, HS_BLOCK_TIME),
+                   *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME);
+    const uint64_t *size = hs_column_block__column(block, HS_BLOCK_SIZE);
+    const uint64_t *owner = hs_column_block__column(block, by_thread ? HS_BLOCK_STREAM : HS_BLOCK_STACK);
     for (size_t n = 0; n < count; n++) {
         const size_t i = looker->matcher->place[n];
         if (time[i] > work->to)
@@ -182,8 +183,8 @@ static void take_block(const struct work *work, struct looker *looker, size_t co
 
 static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
 {
-    const struct looking *looking = context;
-    struct looker *looker = &looking->looker[worker];
+    const struct timeline_by_looking *looking = context;
+    struct timeline_by_looker *looker = &looking->looker[worker];
     for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
         const size_t count = hs_matcher__match(looker->matcher, row / HS_PACKED_BLOCK);
         if (count)
@@ -192,7 +193,7 @@ static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t
     return 0;
 }
 
-static void add_lookers(struct work *work, const struct looking *looking)
+static void add_lookers(struct timeline_by_work *work, const struct timeline_by_looking *looking)
 {
     const size_t places = (work->count + 1) * work->points;
     for (unsigned worker = 0; worker < looking->workers; worker++)
@@ -202,7 +203,7 @@ static void add_lookers(struct work *work, const struct looking *looking)
         }
 }
 
-static int look(struct hs_question *question, struct work *work, struct looking *looking)
+static int look(struct hs_question *question, struct timeline_by_work *work, struct timeline_by_looking *looking)
 {
     const size_t places = (work->count + 1) * work->points;
     const struct hs_scan scan = {.store = question->store,
@@ -212,7 +213,7 @@ static int look(struct hs_question *question, struct work *work, struct looking 
                                  .work = look_at_rows,
                                  .context = looking};
     for (unsigned worker = 0; looking->looker && worker < looking->workers; worker++) {
-        struct looker *looker = &looking->looker[worker];
+        struct timeline_by_looker *looker = &looking->looker[worker];
         looker->matcher = hs_matcher__create(question->store, &question->filter);
         looker->bytes = calloc(places, sizeof(*looker->bytes));
         looker->blocks = calloc(places, sizeof(*looker->blocks));
@@ -224,11 +225,12 @@ static int look(struct hs_question *question, struct work *work, struct looking 
     return hs_scan__run(&scan, &question->error);
 }
 
-static int add_rows(struct hs_question *question, struct work *work)
+static int add_rows(struct hs_question *question, struct timeline_by_work *work)
 {
-    if (hs_store__summary(question->store)->has_sums)
-        return hs_query__refuse_sums(&question->error);
-    struct looking looking = {.work = work, .workers = hs_scan__workers(question->store, &question->control)};
+    if (hs_store__summary(question->store)->is_aggregate)
+        return hs_query__refuse_aggregate(&question->error);
+    struct timeline_by_looking looking = {.work = work,
+                                          .workers = hs_scan__workers(question->store, &question->control)};
     looking.looker = calloc(looking.workers, sizeof(*looking.looker));
     int result = look(question, work, &looking);
     if (!result)
@@ -242,14 +244,14 @@ static int add_rows(struct hs_question *question, struct work *work)
     return result;
 }
 
-static void add_along(const struct work *work, int64_t *values)
+static void add_along(const struct timeline_by_work *work, int64_t *values)
 {
     for (size_t series = 0; series <= work->count; series++)
         for (size_t i = 1; i < work->points; i++)
             values[series * work->points + i] += values[series * work->points + i - 1];
 }
 
-static int make_room(struct hs_question *question, struct work *work)
+static int make_room(struct hs_question *question, struct timeline_by_work *work)
 {
     size_t nodes = 0;
     hs_store__nodes(question->store, &nodes);
@@ -273,7 +275,7 @@ static enum hs_sum_by read_by(const char *word)
 
 int hs_prepare__timeline_by(struct hs_question *question)
 {
-    struct work *work = calloc(1, sizeof(*work));
+    struct timeline_by_work *work = calloc(1, sizeof(*work));
     if (!work)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = work;
@@ -301,8 +303,8 @@ int hs_prepare__timeline_by(struct hs_question *question)
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-static void write_points(struct hs_json *json, const char *key, const struct work *work, const int64_t *values,
-                         size_t series)
+static void write_points(struct hs_json *json, const char *key, const struct timeline_by_work *work,
+                         const int64_t *values, size_t series)
 {
     hs_json__open_array(json, key);
     for (size_t i = 0; i < work->points; i++)
@@ -310,7 +312,8 @@ static void write_points(struct hs_json *json, const char *key, const struct wor
     hs_json__close_array(json);
 }
 
-static void write_name(struct hs_json *json, const struct hs_question *question, const struct work *work, size_t number)
+static void write_name(struct hs_json *json, const struct hs_question *question, const struct timeline_by_work *work,
+                       size_t number)
 {
     const struct series *series = &work->series[number];
     const struct hs_thread *thread = series->frame ? NULL : hs_store__thread(question->store, (uint32_t)series->number);
@@ -324,7 +327,7 @@ static void write_name(struct hs_json *json, const struct hs_question *question,
         hs_json__string(json, "library", *series->frame->module ? hs_base_name(series->frame->module) : NULL);
 }
 
-static void write_series(struct hs_json *json, const struct work *work, size_t number)
+static void write_series(struct hs_json *json, const struct timeline_by_work *work, size_t number)
 {
     write_points(json, "size", work, work->bytes, number);
     write_points(json, "count", work, work->blocks, number);
@@ -333,7 +336,7 @@ static void write_series(struct hs_json *json, const struct work *work, size_t n
 
 int hs_answer__timeline_by(struct hs_question *question, FILE *out)
 {
-    const struct work *work = question->work;
+    const struct timeline_by_work *work = question->work;
     struct hs_json json;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);

@@ -18,12 +18,12 @@ const struct hs_rest_parameter hs_timeline_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 100000,
-     .otherwise = "1000",
+     .default_value = "1000",
      .help = "the number of intervals, such as the pixels of a picture"},
     {0},
 };
 
-struct work {
+struct timelines_work {
     const struct hs_timeline *timeline; // held in the cache
     uint64_t to;
     struct hs_seconds seconds;
@@ -32,13 +32,13 @@ struct work {
 
 static void free_work(void *memory)
 {
-    struct work *work = memory;
+    struct timelines_work *work = memory;
     hs_seconds__free(&work->seconds);
     hs_usage__free(&work->usage);
     free(work);
 }
 
-struct drawing {
+struct timelines_drawing {
     struct hs_question *question;
     bool restricted;
     uint64_t from, to, width;
@@ -52,7 +52,7 @@ static void free_timeline(void *value)
 
 static int draw(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    const struct drawing *drawing = context;
+    const struct timelines_drawing *drawing = context;
     const struct hs_question *question = drawing->question;
     struct hs_timeline *timeline = calloc(1, sizeof(*timeline));
     if (!timeline)
@@ -68,7 +68,7 @@ static int draw(void *context, void **value, size_t *bytes, struct hs_error *err
     return 0;
 }
 
-static int find_timeline(struct drawing *drawing, const struct hs_timeline **timeline)
+static int find_timeline(struct timelines_drawing *drawing, const struct hs_timeline **timeline)
 {
     struct hs_question *question = drawing->question;
     const struct hs_cache_maker maker = {draw, drawing, free_timeline};
@@ -92,7 +92,7 @@ static bool is_of_first_era(const struct hs_question *question)
 
 static int prepare(struct hs_question *question, bool restricted, bool by_seconds)
 {
-    struct work *work = calloc(1, sizeof(*work));
+    struct timelines_work *work = calloc(1, sizeof(*work));
     uint64_t from = 0, to = hs_store__summary(question->store)->end_time;
     if (!work)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
@@ -104,13 +104,13 @@ static int prepare(struct hs_question *question, bool restricted, bool by_second
     int result = hs_question__axis(question, &from, &to);
     work->to = to;
     // Without a filter the pyramid has the answer.
-    struct drawing drawing = {question, restricted, from, to, hs_question__number(question, "width", 1000)};
+    struct timelines_drawing drawing = {question, restricted, from, to, hs_question__number(question, "width", 1000)};
     return result ? result : find_timeline(&drawing, &work->timeline);
 }
 
 static int add_usage(struct hs_question *question, const struct hs_filter *filter)
 {
-    struct work *work = question->work;
+    struct timelines_work *work = question->work;
     return hs_query__usage(question->store, filter, work->timeline->from, work->timeline->width, work->timeline->count,
                            &question->control, &work->usage, &question->error);
 }
@@ -143,7 +143,7 @@ int hs_prepare__timeline_usage(struct hs_question *question)
 // ---- writing --------------------------------------------------------------------------------------------------------
 
 // The points, and one more at the end, where nothing changes any more.
-static size_t count_points(const struct work *work)
+static size_t count_points(const struct timelines_work *work)
 {
     const struct hs_timeline *timeline = work->timeline;
     size_t count = timeline->count;
@@ -153,13 +153,13 @@ static size_t count_points(const struct work *work)
 }
 
 // One of the columns of the points; its value at the end is another one's, or the same: then it is 0 there.
-struct column {
+struct timelines_column {
     const void *point;
     size_t stride, member, member_at_end;
     bool stays; // its last value is that of the end
 };
 
-static uint64_t at(const struct work *work, size_t i, const struct column *column)
+static uint64_t at(const struct timelines_work *work, size_t i, const struct timelines_column *column)
 {
     bool is_end = i + 1 == count_points(work);
     const char *point = (const char *)column->point + (is_end ? i - 1 : i) * column->stride;
@@ -169,18 +169,19 @@ static uint64_t at(const struct work *work, size_t i, const struct column *colum
 }
 
 #define HEAP(work, member, at_end)                                                                                     \
-    (&(const struct column){(work)->timeline->point, sizeof(struct hs_timeline_point),                                 \
-                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, at_end),    \
-                            false})
+    (&(const struct timelines_column){(work)->timeline->point, sizeof(struct hs_timeline_point),                       \
+                                      offsetof(struct hs_timeline_point, member),                                      \
+                                      offsetof(struct hs_timeline_point, at_end), false})
 #define ENDS(work, member)                                                                                             \
-    (&(const struct column){(work)->timeline->point, sizeof(struct hs_timeline_point),                                 \
-                            offsetof(struct hs_timeline_point, member), offsetof(struct hs_timeline_point, member),    \
-                            true})
+    (&(const struct timelines_column){(work)->timeline->point, sizeof(struct hs_timeline_point),                       \
+                                      offsetof(struct hs_timeline_point, member),                                      \
+                                      offsetof(struct hs_timeline_point, member), true})
 #define USAGE(work, member, at_end)                                                                                    \
-    (&(const struct column){(work)->usage.point, sizeof(struct hs_usage_point),                                        \
-                            offsetof(struct hs_usage_point, member), offsetof(struct hs_usage_point, at_end), false})
+    (&(const struct timelines_column){(work)->usage.point, sizeof(struct hs_usage_point),                              \
+                                      offsetof(struct hs_usage_point, member),                                         \
+                                      offsetof(struct hs_usage_point, at_end), false})
 
-static void write_times(struct hs_json *json, const struct hs_question *question, const struct work *work)
+static void write_times(struct hs_json *json, const struct hs_question *question, const struct timelines_work *work)
 {
     size_t count = count_points(work);
     hs_json__open_array(json, "xs");
@@ -191,14 +192,15 @@ static void write_times(struct hs_json *json, const struct hs_question *question
     hs_json__close_array(json);
 }
 
-static void write_axis(struct hs_json *json, const struct work *work)
+static void write_axis(struct hs_json *json, const struct timelines_work *work)
 {
     hs_json__number(json, "start_ns", work->timeline->from);
     hs_json__number(json, "interval_ns", work->timeline->width);
     hs_json__number(json, "end_ns", work->to);
 }
 
-static void write_values(struct hs_json *json, const char *key, const struct work *work, const struct column *column)
+static void write_values(struct hs_json *json, const char *key, const struct timelines_work *work,
+                         const struct timelines_column *column)
 {
     size_t count = count_points(work);
     hs_json__open_array(json, key);
@@ -207,7 +209,8 @@ static void write_values(struct hs_json *json, const char *key, const struct wor
     hs_json__close_array(json);
 }
 
-static void write_deltas(struct hs_json *json, const char *key, const struct work *work, const struct column *column)
+static void write_deltas(struct hs_json *json, const char *key, const struct timelines_work *work,
+                         const struct timelines_column *column)
 {
     size_t count = count_points(work);
     uint64_t before = 0;
@@ -222,7 +225,7 @@ static void write_deltas(struct hs_json *json, const char *key, const struct wor
 
 int hs_answer__timeline(struct hs_question *question, FILE *out)
 {
-    const struct work *work = question->work;
+    const struct timelines_work *work = question->work;
     struct hs_json json;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
@@ -247,7 +250,7 @@ int hs_answer__timeline(struct hs_question *question, FILE *out)
     return 0;
 }
 
-static void write_nulls(struct hs_json *json, const char *key, const struct work *work)
+static void write_nulls(struct hs_json *json, const char *key, const struct timelines_work *work)
 {
     hs_json__open_array(json, key);
     for (size_t i = 0; i < count_points(work); i++)
@@ -258,7 +261,7 @@ static void write_nulls(struct hs_json *json, const char *key, const struct work
 int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
 {
     static const char *const unknown[] = {"anonymous", "dirty", "clean", "swap"};
-    const struct work *work = question->work;
+    const struct timelines_work *work = question->work;
     struct hs_json json;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
@@ -275,8 +278,8 @@ int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
 }
 
 // What is not known is null: what was not recorded, and what the filter cannot be asked of.
-static void write_usage(struct hs_json *json, const char *key, bool known, const struct work *work,
-                        const struct column *column)
+static void write_usage(struct hs_json *json, const char *key, bool known, const struct timelines_work *work,
+                        const struct timelines_column *column)
 {
     if (known)
         write_values(json, key, work, column);
@@ -286,7 +289,7 @@ static void write_usage(struct hs_json *json, const char *key, bool known, const
 
 int hs_answer__timeline_usage(struct hs_question *question, FILE *out)
 {
-    const struct work *work = question->work;
+    const struct timelines_work *work = question->work;
     bool has_cpu = hs_events__are_in(HS_EVENTS_CPU, question->store) && !question->not_of_samples;
     bool has_memory = hs_events__are_in(HS_EVENTS_TOUCHED, question->store) && !question->restricted;
     struct hs_json json;

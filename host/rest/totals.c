@@ -19,18 +19,18 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
     {.name = "by",
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
-     .otherwise = "function",
+     .default_value = "function",
      .help = "the kind of rows; a site is the line that requested the memory, sizes and lifetimes are powers of two"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
      .choices = "all " HS_COST_CHOICES,
-     .otherwise = "all",
+     .default_value = "all",
      .help = "only this cost, which is faster"},
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "key " KEYS("self") " " KEYS("total"),
-     .otherwise = "key",
+     .default_value = "key",
      .help = "the order of the rows"},
     {0},
 };
@@ -59,7 +59,7 @@ static void free_rows(void *value)
     free(value);
 }
 
-struct making {
+struct totals_making {
     struct hs_question *question;
     enum hs_sum_by by;
     unsigned costs;
@@ -67,7 +67,7 @@ struct making {
 
 static int make_rows(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    const struct making *making = context;
+    const struct totals_making *making = context;
     struct hs_sum_rows *rows = calloc(1, sizeof(*rows));
     if (!rows)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -101,9 +101,9 @@ static int find_rows(struct hs_question *question, struct totals *totals)
 {
     const char *cost = hs_question__text(question, "cost");
     const unsigned known = hs_events_kind__of(question->events)->costs;
-    struct making making = {.question = question,
-                            .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
-                            .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
+    struct totals_making making = {.question = question,
+                                   .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
+                                   .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
     if (!(making.costs & known))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", cost,
                              hs_events_kind__of(question->events)->words);

@@ -2,8 +2,8 @@
 #include "host/rest/traces.h"
 
 #include "host/import/import.h"
-#include "host/query/leave.h"
-#include "host/query/totals_table.h"
+#include "host/query/drop_pages.h"
+#include "host/query/stack_totals_column.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
 
@@ -26,7 +26,7 @@ struct stamp {
     struct timespec modified;
 };
 
-struct state {
+struct traces_state {
     struct hs_rest_state public;
     struct hs_store *store;
     unsigned holders; // under `lock` of the trace
@@ -36,7 +36,7 @@ struct state {
     pthread_mutex_t facts_lock;           // of the next ones
     bool has_facts;
     struct hs_stack_facts facts;
-    struct hs_beforehand *beforehand;
+    struct hs_indexes *indexes;
 };
 
 struct hs_rest_trace {
@@ -46,7 +46,7 @@ struct hs_rest_trace {
     bool prepares;           // what is worked out beforehand
     pthread_mutex_t lock;    // of the rest; never held while a trace is read
     pthread_mutex_t reading; // held while it is
-    struct state *now;
+    struct traces_state *now;
     struct stamp stamp;
     unsigned generation;
     uint64_t not_before; // ns: when a trace that grows may be read again
@@ -69,11 +69,11 @@ static uint64_t now_ns(void)
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
-static void close_state(struct state *state)
+static void close_state(struct traces_state *state)
 {
     if (!state)
         return;
-    hs_beforehand__stop(state->beforehand);
+    hs_indexes__stop(state->indexes);
     hs_filter_scope__destroy(state->public.scope);
     hs_trace_symbols__destroy(state->public.symbols);
     hs_store__close(state->store);
@@ -84,7 +84,7 @@ static void close_state(struct state *state)
 }
 
 // Nearly every answer has stacks in it, and with them these counts.
-static int make_counts(struct state *state, const int *cancel, struct hs_error *error)
+static int make_counts(struct traces_state *state, const int *cancel, struct hs_error *error)
 {
     int result = 0;
     pthread_mutex_lock(&state->counts_lock);
@@ -99,14 +99,14 @@ static void prepare_counts(void *context, const int *cancel)
     make_counts(context, cancel, NULL);
 }
 
-static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress, struct state **opened,
-                      struct hs_error *error)
+static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress,
+                      struct traces_state **opened, struct hs_error *error)
 {
     struct hs_import_options options = {.symbols = trace->symbols,
                                         .cancel = progress ? progress->cancel : NULL,
                                         .progress = progress ? progress->progress : NULL,
                                         .context = progress ? progress->context : NULL};
-    struct state *state = calloc(1, sizeof(*state));
+    struct traces_state *state = calloc(1, sizeof(*state));
     *opened = state;
     if (!state)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
@@ -124,7 +124,7 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     if (!state->public.scope)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     if (trace->prepares)
-        state->public.beforehand = state->beforehand = hs_beforehand__start(state->store, prepare_counts, state);
+        state->public.indexes = state->indexes = hs_indexes__start(state->store, prepare_counts, state);
     return 0;
 }
 
@@ -143,16 +143,16 @@ static uint64_t resident_of_files(void)
     return (uint64_t)shared * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void hs_rest_state__leave(const struct hs_rest_state *state)
+void hs_rest_state__drop_pages(const struct hs_rest_state *state)
 {
-    hs_columns__leave(hs_store__columns(state->store), UINT64_MAX);
-    hs_beforehand__leave(state->beforehand);
+    hs_columns__drop_pages(hs_store__columns(state->store), UINT64_MAX);
+    hs_indexes__drop_pages(state->indexes);
 }
 
 void hs_rest_state__trim(const struct hs_rest_state *state)
 {
     if (resident_of_files() > MOST_RESIDENT)
-        hs_rest_state__leave(state);
+        hs_rest_state__drop_pages(state);
 }
 
 bool hs_rest_state__grows(const struct hs_rest_state *state)
@@ -160,7 +160,7 @@ bool hs_rest_state__grows(const struct hs_rest_state *state)
     return hs_store__summary(state->store)->state == HS_STATE_RECORDING;
 }
 
-static struct state *hold(struct state *state)
+static struct traces_state *hold(struct traces_state *state)
 {
     state->holders++;
     return state;
@@ -168,7 +168,7 @@ static struct state *hold(struct state *state)
 
 void hs_rest_state__release(const struct hs_rest_state *public)
 {
-    struct state *state = (struct state *)(uintptr_t) public;
+    struct traces_state *state = (struct traces_state *)(uintptr_t) public;
     pthread_mutex_lock(&state->trace->lock);
     bool last = !--state->holders;
     pthread_mutex_unlock(&state->trace->lock);
@@ -178,12 +178,12 @@ void hs_rest_state__release(const struct hs_rest_state *public)
 
 int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *public, struct hs_error *error)
 {
-    return make_counts((struct state *)(uintptr_t) public, NULL, error);
+    return make_counts((struct traces_state *)(uintptr_t) public, NULL, error);
 }
 
 uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t node)
 {
-    const struct state *state = (const struct state *)public;
+    const struct traces_state *state = (const struct traces_state *)public;
     size_t count = 0;
     const struct hs_node *nodes = hs_store__nodes(state->store, &count);
     return state->frame_counts && node < count ? hs_frame_counts__of(state->frame_counts, nodes[node].pc) : 0;
@@ -191,7 +191,7 @@ uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t
 
 // ---- facts ----------------------------------------------------------------------------------------------------------
 
-struct looking {
+struct traces_looking {
     const uint32_t *depths; // by node
     size_t nodes;
     struct hs_stack_facts *facts;
@@ -199,7 +199,7 @@ struct looking {
 
 static int look_at_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
 {
-    const struct looking *looking = context;
+    const struct traces_looking *looking = context;
     const uint32_t depth = stack < looking->nodes ? looking->depths[stack] : 0;
     (void)bytes;
     (void)count;
@@ -211,7 +211,7 @@ static int look_at_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t
 
 static bool look_at_stacks(const struct hs_store *store, struct hs_stack_facts *facts)
 {
-    struct looking looking = {.facts = facts};
+    struct traces_looking looking = {.facts = facts};
     uint32_t *depths = hs_store__depths(store);
     *facts = (struct hs_stack_facts){0};
     hs_store__nodes(store, &looking.nodes);
@@ -223,7 +223,7 @@ static bool look_at_stacks(const struct hs_store *store, struct hs_stack_facts *
 
 void hs_rest_state__stack_facts(const struct hs_rest_state *public, struct hs_stack_facts *facts)
 {
-    struct state *state = (struct state *)(uintptr_t) public;
+    struct traces_state *state = (struct traces_state *)(uintptr_t) public;
     pthread_mutex_lock(&state->facts_lock);
     if (!state->has_facts)
         state->has_facts = look_at_stacks(state->store, &state->facts);
@@ -288,10 +288,10 @@ static int is_stale(struct hs_rest_trace *trace, struct hs_error *error, const c
 }
 
 // Puts a state in the place of the one that was there. The stamp is from before the file was read.
-static void take_state(struct hs_rest_trace *trace, struct state *state, const struct stamp *stamp)
+static void take_state(struct hs_rest_trace *trace, struct traces_state *state, const struct stamp *stamp)
 {
     pthread_mutex_lock(&trace->lock);
-    struct state *before = trace->now;
+    struct traces_state *before = trace->now;
     snprintf(state->public.key, sizeof(state->public.key), "%s/%u/", trace->id, trace->generation++);
     trace->now = hold(state);
     trace->stamp = *stamp;
@@ -303,7 +303,7 @@ static void take_state(struct hs_rest_trace *trace, struct state *state, const s
 
 static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, struct hs_error *error)
 {
-    struct state *state;
+    struct traces_state *state;
     uint64_t began = now_ns();
     int result = open_state(trace, NULL, &state, error);
     if (!result && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
@@ -349,7 +349,7 @@ int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state 
 const struct hs_rest_state *hs_rest_trace__hold_last(struct hs_rest_trace *trace)
 {
     pthread_mutex_lock(&trace->lock);
-    struct state *state = hold(trace->now);
+    struct traces_state *state = hold(trace->now);
     pthread_mutex_unlock(&trace->lock);
     return &state->public;
 }
@@ -412,7 +412,7 @@ static int add(struct hs_rest_traces *traces, struct hs_rest_trace *trace, const
                struct hs_error *error)
 {
     struct stamp stamp;
-    struct state *state = NULL;
+    struct traces_state *state = NULL;
     take_stamp(trace->path, &stamp);
     int result = open_state(trace, progress, &state, error);
     if (!result) {

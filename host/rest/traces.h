@@ -6,7 +6,7 @@
 #define HEAPSONDE_HOST_REST_TRACES_H
 
 #include "host/filter/filter.h"
-#include "host/rest/beforehand.h"
+#include "host/rest/indexes.h"
 #include "host/store/store.h"
 #include "host/symbols/trace_symbols.h"
 
@@ -14,9 +14,9 @@ struct hs_rest_state {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     struct hs_filter_scope *scope;
-    const struct hs_beforehand *beforehand; // NULL: none
-    const char *path;                       // of the trace
-    char key[64];                           // begins what is cached of it
+    const struct hs_indexes *indexes; // NULL: none
+    const char *path;                 // of the trace
+    char key[64];                     // begins what is cached of it
 };
 
 // How many allocations pass through a return address, by node of the stack table.
@@ -32,7 +32,7 @@ void hs_rest_state__stack_facts(const struct hs_rest_state *state, struct hs_sta
 // Called when a question has been answered: what is resident of files is given back when it has become much.
 void hs_rest_state__trim(const struct hs_rest_state *state);
 // However much there is. Others may read meanwhile.
-void hs_rest_state__leave(const struct hs_rest_state *state);
+void hs_rest_state__drop_pages(const struct hs_rest_state *state);
 bool hs_rest_state__grows(const struct hs_rest_state *state); // it is still being written, or its end is missing
 
 struct hs_rest_trace;

@@ -14,19 +14,19 @@ const struct hs_rest_parameter hs_tree_parameters[] = {
     {.name = "nodes",
      .kind = HS_REST_NUMBER,
      .least = 1,
-     .otherwise = "16000",
+     .default_value = "16000",
      .help = "at most this many addresses, the largest ones"},
     {0},
 };
 
-struct tree_work {
+struct tree_tree_work {
     struct hs_stack_tree tree;
     size_t left_out;
 };
 
 static void free_tree(void *work)
 {
-    struct tree_work *tree = work;
+    struct tree_tree_work *tree = work;
     hs_stack_tree__free(&tree->tree);
     free(tree);
 }
@@ -34,7 +34,7 @@ static void free_tree(void *work)
 int hs_prepare__tree(struct hs_question *question)
 {
     struct hs_stack_totals stacks;
-    struct tree_work *tree = calloc(1, sizeof(*tree));
+    struct tree_tree_work *tree = calloc(1, sizeof(*tree));
     if (!tree)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = tree;
@@ -48,7 +48,7 @@ int hs_prepare__tree(struct hs_question *question)
 int hs_prepare__bounded_tree(struct hs_question *question)
 {
     int result = hs_prepare__tree(question);
-    struct tree_work *tree = question->work;
+    struct tree_tree_work *tree = question->work;
     if (!result && hs_stack_tree__prune(&tree->tree, hs_question__number(question, "nodes", 16000), &tree->left_out))
         result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return result;
@@ -56,7 +56,7 @@ int hs_prepare__bounded_tree(struct hs_question *question)
 
 // ---- /tree ----------------------------------------------------------------------------------------------------------
 
-struct writing {
+struct tree_writing {
     struct hs_question *question;
     FILE *out;
 };
@@ -73,7 +73,7 @@ static void write_numbers(FILE *out, const struct hs_store *store, const struct 
 // Inlined functions are children of those that they were inlined into.
 static int enter_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
 {
-    const struct writing *writing = context;
+    const struct tree_writing *writing = context;
     const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, node->node);
     (void)depth;
     for (uint32_t i = frames->count; i-- > 0;) {
@@ -92,7 +92,7 @@ static int enter_node(void *context, const struct hs_stack_node *node, unsigned 
 
 static int leave_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
 {
-    const struct writing *writing = context;
+    const struct tree_writing *writing = context;
     const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, node->node);
     (void)depth;
     (void)is_first;
@@ -103,8 +103,8 @@ static int leave_node(void *context, const struct hs_stack_node *node, unsigned 
 
 int hs_answer__tree(struct hs_question *question, FILE *out)
 {
-    const struct tree_work *tree = question->work;
-    struct writing writing = {question, out};
+    const struct tree_tree_work *tree = question->work;
+    struct tree_writing writing = {question, out};
     const struct hs_stack_node root = hs_stack_tree__root(&tree->tree);
     write_numbers(out, question->store, &root);
     if (tree->left_out)
@@ -117,7 +117,7 @@ int hs_answer__tree(struct hs_question *question, FILE *out)
 
 // ---- folded stacks --------------------------------------------------------------------------------------------------
 
-struct folding {
+struct tree_folding {
     struct hs_question *question;
     FILE *out;
     char *path;
@@ -147,7 +147,7 @@ static void append_frame(FILE *to, const struct hs_question *question, uint32_t 
     putc_unlocked(']', to);
 }
 
-static char *frames_text(const struct folding *folding, uint32_t node, size_t *length)
+static char *frames_text(const struct tree_folding *folding, uint32_t node, size_t *length)
 {
     char *text = NULL;
     const struct hs_frames *frames = hs_trace_symbols__node(folding->question->symbols, node);
@@ -162,7 +162,7 @@ static char *frames_text(const struct folding *folding, uint32_t node, size_t *l
     return text;
 }
 
-static bool reserve(struct folding *folding, size_t length, unsigned depth)
+static bool reserve(struct tree_folding *folding, size_t length, unsigned depth)
 {
     if (length > folding->capacity) {
         char *path = realloc(folding->path, length * 2);
@@ -184,7 +184,7 @@ static bool reserve(struct folding *folding, size_t length, unsigned depth)
 
 static int fold_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
 {
-    struct folding *folding = context;
+    struct tree_folding *folding = context;
     size_t length = 0;
     char *text = frames_text(folding, node->node, &length);
     (void)is_first;
@@ -207,8 +207,8 @@ static int fold_node(void *context, const struct hs_stack_node *node, unsigned d
 
 int hs_answer__folded(struct hs_question *question, FILE *out)
 {
-    struct folding folding = {.question = question, .out = out};
-    const struct tree_work *tree = question->work;
+    struct tree_folding folding = {.question = question, .out = out};
+    const struct tree_tree_work *tree = question->work;
     int result = hs_stack_tree__walk(&tree->tree, fold_node, NULL, &folding);
     free(folding.path);
     free(folding.ends);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 // Texts by pointer: equal ones are one.
-struct texts {
+struct tree_columns_texts {
     const char **text;
     bool *is_function;
     size_t count;
@@ -25,7 +25,7 @@ struct columns {
     int32_t *parent;      // by the same
     int32_t *text[TEXTS]; // -1: none
     size_t count;
-    struct texts texts;
+    struct tree_columns_texts texts;
 };
 
 static size_t count_nodes(const struct hs_function_tree *tree)
@@ -36,7 +36,7 @@ static size_t count_nodes(const struct hs_function_tree *tree)
     return count;
 }
 
-static int32_t number_of(struct texts *texts, const char *text, bool is_function)
+static int32_t number_of(struct tree_columns_texts *texts, const char *text, bool is_function)
 {
     if (!text)
         return -1;
@@ -96,9 +96,9 @@ static void write_numbers(struct hs_json *json, const char *key, const int32_t *
     hs_json__close_array(json);
 }
 
-enum column { LINE, SIZE, COUNT, SELF_SIZE, SELF_COUNT };
+enum tree_columns_column { LINE, SIZE, COUNT, SELF_SIZE, SELF_COUNT };
 
-static uint64_t value_of(const struct hs_function_node *node, enum column column)
+static uint64_t value_of(const struct hs_function_node *node, enum tree_columns_column column)
 {
     switch (column) {
     case LINE:
@@ -114,7 +114,8 @@ static uint64_t value_of(const struct hs_function_node *node, enum column column
     }
 }
 
-static void write_column(struct hs_json *json, const char *key, const struct columns *columns, enum column column)
+static void write_column(struct hs_json *json, const char *key, const struct columns *columns,
+                         enum tree_columns_column column)
 {
     hs_json__open_array(json, key);
     for (size_t i = 0; i < columns->count; i++)
@@ -160,7 +161,7 @@ int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct
 {
     const size_t count = count_nodes(tree);
     struct columns columns = {.question = question, .tree = tree};
-    struct texts *texts = &columns.texts;
+    struct tree_columns_texts *texts = &columns.texts;
     texts->slots = 1024;
     while (texts->slots < 2 * TEXTS * count)
         texts->slots *= 2;

@@ -23,34 +23,34 @@ enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
 // Whether anybody still waits for an answer. It stays as long as somebody holds it.
-struct patience {
+struct cancel_token {
     unsigned holders; // atomic
     int ended;
 };
 
 // An open connection.
-struct visitor {
-    struct visitor *before, *behind;
+struct http_connection {
+    struct http_connection *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
-    bool shown_out;   // in no ring any more; its thread will notice
+    bool evicted;     // in no ring any more; its thread will notice
     bool is_own;      // of our user, or root's; looked at where there is no token
-    struct patience *patience;
+    struct cancel_token *cancel_token;
 };
 
 // An answer that is being sent.
 struct sending {
     struct sending *before, *behind;
     struct hs_http_server *server;
-    struct hs_stream *stream;
-    struct patience *patience;
+    struct hs_answer_stream *stream;
+    struct cancel_token *cancel_token;
 };
 
 struct hs_http_server {
     struct MHD_Daemon *daemon;
-    pthread_mutex_t lock;    // of the rings and their count
-    struct visitor visitors; // a ring: behind this one, of whom nothing was heard for the longest time
-    unsigned visitor_count;
+    pthread_mutex_t lock;               // of the rings and their count
+    struct http_connection connections; // a ring: behind this one, of whom nothing was heard for the longest time
+    unsigned connection_count;
     struct sending sendings; // a ring
     int cancel;
     pthread_t watcher; // looks whether those who wait for an answer are still there
@@ -88,119 +88,120 @@ const char *hs_http_request__header(const struct hs_http_request *request, const
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
-static struct patience *hold(struct patience *patience)
+static struct cancel_token *hold(struct cancel_token *cancel_token)
 {
-    __atomic_add_fetch(&patience->holders, 1, __ATOMIC_RELAXED);
-    return patience;
+    __atomic_add_fetch(&cancel_token->holders, 1, __ATOMIC_RELAXED);
+    return cancel_token;
 }
 
-static void let_go(struct patience *patience)
+static void let_go(struct cancel_token *cancel_token)
 {
-    if (patience && !__atomic_sub_fetch(&patience->holders, 1, __ATOMIC_ACQ_REL))
-        free(patience);
+    if (cancel_token && !__atomic_sub_fetch(&cancel_token->holders, 1, __ATOMIC_ACQ_REL))
+        free(cancel_token);
 }
 
-static void end_patience(struct patience *patience)
+static void cancel_answer(struct cancel_token *cancel_token)
 {
-    __atomic_store_n(&patience->ended, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&cancel_token->ended, 1, __ATOMIC_RELAXED);
 }
 
-static struct visitor *visitor_of(struct MHD_Connection *connection)
+static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
-static void unlink_visitor(struct visitor *visitor)
+static void unlink_connection(struct http_connection *connection)
 {
-    visitor->before->behind = visitor->behind;
-    visitor->behind->before = visitor->before;
+    connection->before->behind = connection->behind;
+    connection->behind->before = connection->before;
 }
 
-static void put_last(struct hs_http_server *server, struct visitor *visitor)
+static void put_last(struct hs_http_server *server, struct http_connection *connection)
 {
-    visitor->behind = &server->visitors;
-    visitor->before = server->visitors.before;
-    visitor->before->behind = visitor;
-    server->visitors.before = visitor;
+    connection->behind = &server->connections;
+    connection->before = server->connections.before;
+    connection->before->behind = connection;
+    server->connections.before = connection;
 }
 
-static void note(struct hs_http_server *server, struct MHD_Connection *connection, bool gets_answer)
+static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool gets_answer)
 {
-    struct visitor *visitor = visitor_of(connection);
-    if (!visitor)
+    struct http_connection *connection = connection_of(mhd);
+    if (!connection)
         return;
     pthread_mutex_lock(&server->lock);
-    visitor->gets_answer = gets_answer;
+    connection->gets_answer = gets_answer;
     if (gets_answer)
         pthread_cond_signal(&server->asked);
-    if (!visitor->shown_out) {
-        unlink_visitor(visitor);
-        put_last(server, visitor);
+    if (!connection->evicted) {
+        unlink_connection(connection);
+        put_last(server, connection);
     }
     pthread_mutex_unlock(&server->lock);
 }
 
-static struct visitor *longest_waiting(struct hs_http_server *server)
+static struct http_connection *longest_waiting(struct hs_http_server *server)
 {
-    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind) {
-        if (!visitor->gets_answer)
-            return visitor;
+    for (struct http_connection *connection = server->connections.behind; connection != &server->connections;
+         connection = connection->behind) {
+        if (!connection->gets_answer)
+            return connection;
     }
-    return server->visitors.behind;
+    return server->connections.behind;
 }
 
-static void forget(struct hs_http_server *server, struct visitor *visitor)
+static void forget(struct hs_http_server *server, struct http_connection *connection)
 {
-    if (visitor->shown_out)
+    if (connection->evicted)
         return;
-    unlink_visitor(visitor);
-    server->visitor_count--;
+    unlink_connection(connection);
+    server->connection_count--;
 }
 
 // Whoever sends a byte now and then could otherwise keep everybody out. Until its thread has closed the connection, it
 // takes the place of nobody else.
-static void show_out(struct hs_http_server *server, struct visitor *visitor)
+static void evict(struct hs_http_server *server, struct http_connection *connection)
 {
-    shutdown(visitor->fd, SHUT_RDWR);
-    end_patience(visitor->patience);
-    forget(server, visitor);
-    visitor->shown_out = true;
+    shutdown(connection->fd, SHUT_RDWR);
+    cancel_answer(connection->cancel_token);
+    forget(server, connection);
+    connection->evicted = true;
 }
 
-static struct visitor *welcome(struct hs_http_server *server, struct MHD_Connection *connection)
+static struct http_connection *accept_connection(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct visitor *visitor = calloc(1, sizeof(*visitor));
-    struct patience *patience = calloc(1, sizeof(*patience));
-    if (!visitor || !patience || !info) {
-        free(visitor);
-        free(patience);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_connection *connection = calloc(1, sizeof(*connection));
+    struct cancel_token *cancel_token = calloc(1, sizeof(*cancel_token));
+    if (!connection || !cancel_token || !info) {
+        free(connection);
+        free(cancel_token);
         return NULL;
     }
-    visitor->fd = info->connect_fd;
-    visitor->patience = hold(patience);
-    visitor->is_own = !server->token && hs_peer__is_own(visitor->fd);
+    connection->fd = info->connect_fd;
+    connection->cancel_token = hold(cancel_token);
+    connection->is_own = !server->token && hs_peer__is_own(connection->fd);
     pthread_mutex_lock(&server->lock);
-    patience->ended = server->cancel;
-    put_last(server, visitor);
-    if (++server->visitor_count > MOST_CONNECTIONS)
-        show_out(server, longest_waiting(server));
+    cancel_token->ended = server->cancel;
+    put_last(server, connection);
+    if (++server->connection_count > MOST_CONNECTIONS)
+        evict(server, longest_waiting(server));
     pthread_mutex_unlock(&server->lock);
-    return visitor;
+    return connection;
 }
 
-static void come_or_go(void *context, struct MHD_Connection *connection, void **socket_context,
+static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_context,
                        enum MHD_ConnectionNotificationCode code)
 {
     struct hs_http_server *server = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_context = welcome(server, connection);
+        *socket_context = accept_connection(server, mhd);
     } else if (*socket_context) {
         pthread_mutex_lock(&server->lock);
         forget(server, *socket_context);
         pthread_mutex_unlock(&server->lock);
-        let_go(((struct visitor *)*socket_context)->patience);
+        let_go(((struct http_connection *)*socket_context)->cancel_token);
         free(*socket_context);
         *socket_context = NULL;
     }
@@ -211,16 +212,17 @@ static void come_or_go(void *context, struct MHD_Connection *connection, void **
 enum { LOOK_AGAIN_NS = 50000000 };
 
 // Under the lock, so that no descriptor that is asked about is closed meanwhile. Returns how many wait for an answer.
-static unsigned look_for_leavers(struct hs_http_server *server)
+static unsigned look_for_closed(struct hs_http_server *server)
 {
     unsigned waiting = 0;
-    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind) {
-        struct pollfd socket = {.fd = visitor->fd, .events = POLLRDHUP};
-        if (!visitor->gets_answer)
+    for (struct http_connection *connection = server->connections.behind; connection != &server->connections;
+         connection = connection->behind) {
+        struct pollfd socket = {.fd = connection->fd, .events = POLLRDHUP};
+        if (!connection->gets_answer)
             continue;
         waiting++;
         if (poll(&socket, 1, 0) > 0)
-            end_patience(visitor->patience);
+            cancel_answer(connection->cancel_token);
     }
     return waiting;
 }
@@ -231,7 +233,7 @@ static void *watch(void *context)
     pthread_mutex_lock(&server->lock);
     while (!server->cancel) {
         const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
-        if (!look_for_leavers(server)) {
+        if (!look_for_closed(server)) {
             pthread_cond_wait(&server->asked, &server->lock);
             continue;
         }
@@ -256,18 +258,18 @@ static bool same_token(const char *given, const char *token)
     return !difference;
 }
 
-static bool has_token(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri)
+static bool has_token(const struct hs_http_server *server, struct MHD_Connection *mhd, const struct hs_uri *uri)
 {
     static const char scheme[] = "Bearer ";
-    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
     const char *parameter = hs_uri__value(uri, "token");
     if (header && !strncasecmp(header, scheme, sizeof(scheme) - 1))
         return same_token(header + sizeof(scheme) - 1, server->token);
     if (parameter)
         return same_token(parameter, server->token);
     // Browsers send cookies to all ports of a host, also for pages that are of another one.
-    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *cookie = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
+    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *cookie = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
     return (!site || !strcmp(site, "none") || !strcmp(site, "same-origin")) &&
            hs_login__is_known(cookie, server->token, server->port);
 }
@@ -297,12 +299,12 @@ static bool is_loopback_host(const char *host)
 
 // Other sites' pages can make a browser on this machine ask, and their names can lead to it. What a target in absolute
 // form names counts in place of the Host header.
-static bool is_own_request(struct MHD_Connection *connection, const char *authority)
+static bool is_own_request(struct MHD_Connection *mhd, const char *authority)
 {
-    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     const char *host = authority ? authority : header;
-    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *origin = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
     if (host && !is_loopback_host(host))
         return false;
     if (site && strcmp(site, "none") && strcmp(site, "same-origin"))
@@ -312,38 +314,38 @@ static bool is_own_request(struct MHD_Connection *connection, const char *author
 
 // A page of another site can make a browser send a GET or a form. Browsers that are not old say so, and were turned
 // away then; of old ones nothing that such a page can send may change something. Who has the token is no such page.
-static bool may_change(const struct hs_http_server *server, struct MHD_Connection *connection, const char *method)
+static bool may_change(const struct hs_http_server *server, struct MHD_Connection *mhd, const char *method)
 {
-    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *referer = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_REFERER);
-    const char *agent = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
+    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *referer = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_REFERER);
+    const char *agent = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
     if (!strcmp(method, "HEAD"))
         return false;
     return server->token || site || (!referer && (!agent || strncasecmp(agent, "Mozilla/", 8) != 0));
 }
 
 // Whether the request is one that a page is for.
-static bool is_for(const struct hs_http_page *page, struct MHD_Connection *connection)
+static bool is_for(const struct hs_http_page *page, struct MHD_Connection *mhd)
 {
-    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const char *accept = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     return !page->accept || (accept && strstr(accept, page->accept));
 }
 
 // What holds nothing of anybody may be led to from anywhere, but not be taken into other sites' pages.
-static bool is_open(const struct hs_http_server *server, struct MHD_Connection *connection, const struct hs_uri *uri,
+static bool is_open(const struct hs_http_server *server, struct MHD_Connection *mhd, const struct hs_uri *uri,
                     const char *authority)
 {
     const char *values[HS_HTTP_VALUES];
-    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *mode = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Mode");
+    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *mode = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
     const char *host = authority ? authority : header;
     if (!server->token && host && !is_loopback_host(host))
         return false;
     if (site && strcmp(site, "none") && strcmp(site, "same-origin") && (!mode || strcmp(mode, "navigate")))
         return false;
     for (const struct hs_http_page *page = server->pages; page->method; page++)
-        if (page->open && is_for(page, connection) && hs_uri__matches(uri, page->path, values, HS_HTTP_VALUES))
+        if (page->open && is_for(page, mhd) && hs_uri__matches(uri, page->path, values, HS_HTTP_VALUES))
             return true;
     return false;
 }
@@ -358,10 +360,10 @@ static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const 
 }
 
 // What is between the client and us may have gone by another Host than the first.
-static bool names_its_host(struct MHD_Connection *connection, const char *version)
+static bool names_its_host(struct MHD_Connection *mhd, const char *version)
 {
     unsigned count = 0;
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_host, &count);
+    MHD_get_connection_values(mhd, MHD_HEADER_KIND, count_host, &count);
     return count == 1 || (!count && strcmp(version, MHD_HTTP_VERSION_1_1));
 }
 
@@ -371,7 +373,7 @@ static ssize_t send_piece(void *context, uint64_t position, char *to, size_t mos
 {
     struct sending *sending = context;
     (void)position;
-    ssize_t length = hs_stream__read(sending->stream, to, most);
+    ssize_t length = hs_answer_stream__read(sending->stream, to, most);
     return length > 0 ? length : length ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
@@ -382,8 +384,8 @@ static void end_sending(void *context)
     sending->before->behind = sending->behind;
     sending->behind->before = sending->before;
     pthread_mutex_unlock(&sending->server->lock);
-    hs_stream__destroy(sending->stream);
-    let_go(sending->patience);
+    hs_answer_stream__destroy(sending->stream);
+    let_go(sending->cancel_token);
     free(sending);
 }
 
@@ -396,24 +398,24 @@ static void begin_sending(struct hs_http_server *server, struct sending *sending
     sending->before->behind = sending;
     server->sendings.before = sending;
     if (server->cancel)
-        hs_stream__cancel(sending->stream);
+        hs_answer_stream__cancel(sending->stream);
     pthread_mutex_unlock(&server->lock);
 }
 
-static struct MHD_Response *stream_response(struct hs_http_server *server, struct MHD_Connection *connection,
+static struct MHD_Response *stream_response(struct hs_http_server *server, struct MHD_Connection *mhd,
                                             const struct hs_stream_writer *writer)
 {
-    struct visitor *visitor = visitor_of(connection);
+    struct http_connection *connection = connection_of(mhd);
     struct sending *sending = calloc(1, sizeof(*sending));
-    struct hs_stream *stream = hs_stream__create(writer);
+    struct hs_answer_stream *stream = hs_answer_stream__create(writer);
     if (!sending || !stream) {
         if (stream)
-            hs_stream__destroy(stream);
+            hs_answer_stream__destroy(stream);
         free(sending);
         return NULL;
     }
     sending->stream = stream;
-    sending->patience = visitor ? hold(visitor->patience) : NULL;
+    sending->cancel_token = connection ? hold(connection->cancel_token) : NULL;
     begin_sending(server, sending);
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
@@ -438,17 +440,16 @@ static void end_with_headers(struct MHD_Response *response)
     MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 }
 
-static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *connection,
-                             struct hs_http_answer *answer, const char *method, const char *allow)
+static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *mhd, struct hs_http_answer *answer,
+                             const char *method, const char *allow)
 {
     bool streams = answer->writer.write;
-    const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    const char *encodings = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     if (hs_pack__answer(answer, hs_pack__is_accepted(encodings))) {
         free(answer->body);
         return MHD_NO;
     }
-    struct MHD_Response *response =
-        streams ? stream_response(server, connection, &answer->writer) : body_response(answer);
+    struct MHD_Response *response = streams ? stream_response(server, mhd, &answer->writer) : body_response(answer);
     if (!response)
         return MHD_NO;
     if (streams && !strcmp(method, "HEAD"))
@@ -456,17 +457,17 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
     hs_headers__add(response, answer);
     if (allow)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
-    enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
+    enum MHD_Result result = MHD_queue_response(mhd, answer->status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-static enum MHD_Result refuse(struct hs_http_server *server, struct MHD_Connection *connection, unsigned status,
+static enum MHD_Result refuse(struct hs_http_server *server, struct MHD_Connection *mhd, unsigned status,
                               const char *text, const char *allow)
 {
     struct hs_http_answer answer = {0};
     hs_http_answer__text(&answer, status, "%s\n", text);
-    return reply(server, connection, &answer, "", allow);
+    return reply(server, mhd, &answer, "", allow);
 }
 
 static void ask_page(struct hs_http_server *server, const struct hs_http_request *request,
@@ -480,12 +481,12 @@ static void ask_page(struct hs_http_server *server, const struct hs_http_request
 }
 
 // To the same page without the token, which is a cookie from then on.
-static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connection *connection, const char *path)
+static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connection *mhd, const char *path)
 {
     char *cookie = hs_login__cookie(server->token, server->port);
     struct MHD_Response *response = cookie ? hs_headers__lead_to(path, cookie) : NULL;
     free(cookie);
-    enum MHD_Result result = response ? MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
+    enum MHD_Result result = response ? MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
     if (response)
         MHD_destroy_response(response);
     return result;
@@ -496,51 +497,50 @@ static bool logs_in(const struct hs_http_server *server, const struct hs_http_pa
     return server->token && upload->known && page->open && page->accept && hs_uri__value(&upload->uri, "token");
 }
 
-static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *connection, const char *method,
+static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Connection *mhd, const char *method,
                                   const struct upload *upload)
 {
     const char *wanted = !strcmp(method, "HEAD") ? "GET" : method;
     const char *allowed = NULL;
-    const struct visitor *visitor = visitor_of(connection);
+    const struct http_connection *connection = connection_of(mhd);
     struct hs_http_request request = {.path = upload->path,
                                       .uri = &upload->uri,
                                       .body = upload->bytes ? upload->bytes : "",
                                       .body_length = upload->length,
-                                      .may_change = may_change(server, connection, method),
-                                      .connection = connection,
-                                      .cancel = visitor ? &visitor->patience->ended : &server->cancel};
+                                      .may_change = may_change(server, mhd, method),
+                                      .connection = mhd,
+                                      .cancel = connection ? &connection->cancel_token->ended : &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
-        if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES) || !is_for(page, connection))
+        if (!hs_uri__matches(&upload->uri, page->path, request.value, HS_HTTP_VALUES) || !is_for(page, mhd))
             continue;
         if (!strcmp(page->method, wanted) && logs_in(server, page, upload))
-            return log_in(server, connection, page->path);
+            return log_in(server, mhd, page->path);
         if (!strcmp(page->method, wanted)) {
             struct hs_http_answer answer = {0};
             request.page = page;
             ask_page(server, &request, &answer);
-            return reply(server, connection, &answer, method, NULL);
+            return reply(server, mhd, &answer, method, NULL);
         }
         allowed = allowed ? "GET, POST" : page->method;
     }
     if (allowed)
-        return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way",
-                      allowed);
-    return refuse(server, connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
+        return refuse(server, mhd, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way", allowed);
+    return refuse(server, mhd, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
 }
 
-static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *connection, const struct upload *upload)
+static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *mhd, const struct upload *upload)
 {
-    const struct visitor *visitor = visitor_of(connection);
+    const struct http_connection *connection = connection_of(mhd);
     if (server->token)
-        return has_token(server, connection, &upload->uri);
-    return visitor && visitor->is_own && is_own_request(connection, upload->authority);
+        return has_token(server, mhd, &upload->uri);
+    return connection && connection->is_own && is_own_request(mhd, upload->authority);
 }
 
-static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *connection)
+static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
     if (server->token)
-        return refuse(server, connection, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
-    return refuse(server, connection, MHD_HTTP_FORBIDDEN,
+        return refuse(server, mhd, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
+    return refuse(server, mhd, MHD_HTTP_FORBIDDEN,
                   "this server answers its own user on its own machine only; others need a --token", NULL);
 }
 
@@ -589,12 +589,12 @@ static void free_upload(struct upload *upload)
 }
 
 // The library's own reading of the URI does not tell a byte that was escaped from one that was not.
-static void *begin_request(void *context, const char *text, struct MHD_Connection *connection)
+static void *begin_request(void *context, const char *text, struct MHD_Connection *mhd)
 {
     struct upload *upload = calloc(1, sizeof(*upload));
     char *local = NULL;
     (void)context;
-    (void)connection;
+    (void)mhd;
     if (upload && split_target(upload, text, &local)) {
         upload->path = strndup(local, strcspn(local, "?#"));
         if (upload->authority && !*upload->authority)
@@ -606,7 +606,7 @@ static void *begin_request(void *context, const char *text, struct MHD_Connectio
     return upload;
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
                               const char *version, const char *data, size_t *size, void **state)
 {
     struct hs_http_server *server = context;
@@ -616,9 +616,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO;
     if (!upload->seen) {
         upload->seen = true;
-        upload->known = may_ask(server, connection, upload);
-        upload->refused = !upload->known && !is_open(server, connection, &upload->uri, upload->authority);
-        upload->hostless = !names_its_host(connection, version);
+        upload->known = may_ask(server, mhd, upload);
+        upload->refused = !upload->known && !is_open(server, mhd, &upload->uri, upload->authority);
+        upload->hostless = !names_its_host(mhd, version);
         return MHD_YES;
     }
     if (*size) {
@@ -629,24 +629,23 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
-    note(server, connection, true);
+    note(server, mhd, true);
     if (upload->hostless)
-        return refuse(server, connection, MHD_HTTP_BAD_REQUEST, "a request has one Host header", NULL);
+        return refuse(server, mhd, MHD_HTTP_BAD_REQUEST, "a request has one Host header", NULL);
     if (upload->refused)
-        return turn_away(server, connection);
+        return turn_away(server, mhd);
     if (upload->error.message[0])
-        return refuse(server, connection, MHD_HTTP_BAD_REQUEST, upload->error.message, NULL);
+        return refuse(server, mhd, MHD_HTTP_BAD_REQUEST, upload->error.message, NULL);
     if (upload->too_long)
-        return refuse(server, connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
-    return serve_page(server, connection, method, upload);
+        return refuse(server, mhd, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", NULL);
+    return serve_page(server, mhd, method, upload);
 }
 
-static void completed(void *context, struct MHD_Connection *connection, void **state,
-                      enum MHD_RequestTerminationCode why)
+static void completed(void *context, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
 {
     (void)why;
     struct upload *upload = *state;
-    note(context, connection, false);
+    note(context, mhd, false);
     if (upload)
         free_upload(upload);
     *state = NULL;
@@ -654,13 +653,13 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
 
 // ---- the server -----------------------------------------------------------------------------------------------------
 
-union address {
+union http_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
 };
 
-static bool parse_address(const char *text, union address *address)
+static bool parse_address(const char *text, union http_address *address)
 {
     char host[64];
     const char *colon = strrchr(text, ':');
@@ -687,14 +686,14 @@ static bool parse_address(const char *text, union address *address)
     return inet_pton(AF_INET, host, &address->v4.sin_addr) == 1;
 }
 
-static bool is_loopback(const union address *address)
+static bool is_loopback(const union http_address *address)
 {
     if (address->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
     return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
 }
 
-static void write_address(struct hs_http_server *server, const union address *address)
+static void write_address(struct hs_http_server *server, const union http_address *address)
 {
     char host[64] = "";
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
@@ -707,7 +706,7 @@ static void write_address(struct hs_http_server *server, const union address *ad
 
 int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error)
 {
-    union address address;
+    union http_address address;
     *server = NULL;
     if (!parse_address(options->listen, &address))
         return hs_error__set(error, EINVAL,
@@ -727,7 +726,7 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     pthread_mutex_init(&self->lock, NULL);
     pthread_mutex_init(&self->serving, NULL);
     pthread_cond_init(&self->asked, NULL);
-    self->visitors.before = self->visitors.behind = &self->visitors;
+    self->connections.before = self->connections.behind = &self->connections;
     self->sendings.before = self->sendings.behind = &self->sendings;
     self->token = options->token && *options->token ? strdup(options->token) : NULL;
     if (options->token && *options->token && !self->token) {
@@ -764,9 +763,10 @@ static void cancel_all(struct hs_http_server *server)
     pthread_mutex_lock(&server->lock);
     __atomic_store_n(&server->cancel, 1, __ATOMIC_RELAXED);
     for (struct sending *sending = server->sendings.behind; sending != &server->sendings; sending = sending->behind)
-        hs_stream__cancel(sending->stream);
-    for (struct visitor *visitor = server->visitors.behind; visitor != &server->visitors; visitor = visitor->behind)
-        end_patience(visitor->patience);
+        hs_answer_stream__cancel(sending->stream);
+    for (struct http_connection *connection = server->connections.behind; connection != &server->connections;
+         connection = connection->behind)
+        cancel_answer(connection->cancel_token);
     pthread_cond_signal(&server->asked);
     pthread_mutex_unlock(&server->lock);
 }

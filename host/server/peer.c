@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-union address {
+union peer_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -24,7 +24,7 @@ union address {
 
 // As the other end sees them.
 struct pair {
-    union address source, target;
+    union peer_address source, target;
 };
 
 struct owner {
@@ -43,7 +43,7 @@ static bool take_pair(int fd, struct pair *pair)
 
 // ---- sock_diag -----------------------------------------------------------------------------------------------------
 
-static void put_address(const union address *address, uint16_t *port, uint32_t words[4])
+static void put_address(const union peer_address *address, uint16_t *port, uint32_t words[4])
 {
     bool v6 = address->any.sa_family == AF_INET6;
     *port = v6 ? address->v6.sin6_port : address->v4.sin_port;
@@ -79,13 +79,13 @@ static bool ask_kernel(const struct pair *pair, struct owner *owner)
                     .sdiag_protocol = IPPROTO_TCP,
                     .idiag_states = UINT32_MAX,
                     .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
-    const struct timeval patience = {.tv_sec = 2};
+    const struct timeval timeout = {.tv_sec = 2};
     put_address(&pair->source, &question.request.id.idiag_sport, question.request.id.idiag_src);
     put_address(&pair->target, &question.request.id.idiag_dport, question.request.id.idiag_dst);
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (netlink < 0)
         return false;
-    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     bool answered =
         send(netlink, &question, sizeof(question), 0) == (ssize_t)sizeof(question) && receive_owner(netlink, owner);
     close(netlink);
@@ -95,7 +95,7 @@ static bool ask_kernel(const struct pair *pair, struct owner *owner)
 // ---- /proc/net -----------------------------------------------------------------------------------------------------
 
 // "0100007F:1F90": the words of the address as this machine holds them.
-static void write_address(const union address *address, char *text, size_t size)
+static void write_address(const union peer_address *address, char *text, size_t size)
 {
     uint16_t port;
     uint32_t words[4];

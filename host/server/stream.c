@@ -9,7 +9,7 @@
 
 enum { ROOM = 256 << 10, PIECE = 32 << 10 };
 
-struct hs_stream {
+struct hs_answer_stream {
     struct hs_stream_writer writer;
     pthread_mutex_t lock; // of all that follows
     pthread_cond_t changed;
@@ -19,9 +19,9 @@ struct hs_stream {
     char ring[ROOM];
 };
 
-struct hs_stream *hs_stream__create(const struct hs_stream_writer *writer)
+struct hs_answer_stream *hs_answer_stream__create(const struct hs_stream_writer *writer)
 {
-    struct hs_stream *stream = calloc(1, sizeof(*stream));
+    struct hs_answer_stream *stream = calloc(1, sizeof(*stream));
     if (!stream) {
         if (writer->done)
             writer->done(writer->context);
@@ -33,7 +33,7 @@ struct hs_stream *hs_stream__create(const struct hs_stream_writer *writer)
     return stream;
 }
 
-static size_t put(struct hs_stream *stream, const char *bytes, size_t size)
+static size_t put(struct hs_answer_stream *stream, const char *bytes, size_t size)
 {
     size_t end = (stream->begin + stream->length) % ROOM;
     size_t length = ROOM - stream->length;
@@ -48,7 +48,7 @@ static size_t put(struct hs_stream *stream, const char *bytes, size_t size)
 
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size)
 {
-    struct hs_stream *stream = cookie;
+    struct hs_answer_stream *stream = cookie;
     size_t done = 0;
     pthread_mutex_lock(&stream->lock);
     while (done < size && !stream->cancelled) {
@@ -67,7 +67,7 @@ static ssize_t take_bytes(void *cookie, const char *bytes, size_t size)
     return 0;
 }
 
-static bool write_all(struct hs_stream *stream)
+static bool write_all(struct hs_answer_stream *stream)
 {
     FILE *out = fopencookie(stream, "w", (cookie_io_functions_t){.write = take_bytes});
     if (!out)
@@ -79,7 +79,7 @@ static bool write_all(struct hs_stream *stream)
 
 static void *run(void *context)
 {
-    struct hs_stream *stream = context;
+    struct hs_answer_stream *stream = context;
     bool good = write_all(stream);
     pthread_mutex_lock(&stream->lock);
     stream->ended = true;
@@ -89,7 +89,7 @@ static void *run(void *context)
     return NULL;
 }
 
-static size_t take(struct hs_stream *stream, char *to, size_t most)
+static size_t take(struct hs_answer_stream *stream, char *to, size_t most)
 {
     size_t length = stream->length;
     if (length > ROOM - stream->begin)
@@ -102,14 +102,14 @@ static size_t take(struct hs_stream *stream, char *to, size_t most)
     return length;
 }
 
-static bool start(struct hs_stream *stream)
+static bool start(struct hs_answer_stream *stream)
 {
     if (!stream->started)
         stream->started = !pthread_create(&stream->thread, NULL, run, stream);
     return stream->started;
 }
 
-ssize_t hs_stream__read(struct hs_stream *stream, char *to, size_t most)
+ssize_t hs_answer_stream__read(struct hs_answer_stream *stream, char *to, size_t most)
 {
     ssize_t result = -1;
     pthread_mutex_lock(&stream->lock);
@@ -124,7 +124,7 @@ ssize_t hs_stream__read(struct hs_stream *stream, char *to, size_t most)
     return result;
 }
 
-void hs_stream__cancel(struct hs_stream *stream)
+void hs_answer_stream__cancel(struct hs_answer_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->cancelled = true;
@@ -132,9 +132,9 @@ void hs_stream__cancel(struct hs_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-void hs_stream__destroy(struct hs_stream *stream)
+void hs_answer_stream__destroy(struct hs_answer_stream *stream)
 {
-    hs_stream__cancel(stream);
+    hs_answer_stream__cancel(stream);
     if (stream->started)
         pthread_join(stream->thread, NULL);
     if (stream->writer.done)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-struct hs_stream;
+struct hs_answer_stream;
 
 // What fills a stream. `write` returns 0 when everything is written; writing to `out` fails once nobody reads any more.
 struct hs_stream_writer {
@@ -18,15 +18,15 @@ struct hs_stream_writer {
 };
 
 // NULL: out of memory; then the writer's context has been freed.
-struct hs_stream *hs_stream__create(const struct hs_stream_writer *writer);
+struct hs_answer_stream *hs_answer_stream__create(const struct hs_stream_writer *writer);
 
 // The next bytes, after waiting for them: their number, 0 at the end, -1 when the writer failed. The first call starts
 // the writer.
-ssize_t hs_stream__read(struct hs_stream *stream, char *to, size_t most);
+ssize_t hs_answer_stream__read(struct hs_answer_stream *stream, char *to, size_t most);
 
 // Nobody reads any more: what waits for the stream goes on.
-void hs_stream__cancel(struct hs_stream *stream);
+void hs_answer_stream__cancel(struct hs_answer_stream *stream);
 // Cancels it, waits for the writer and frees everything.
-void hs_stream__destroy(struct hs_stream *stream);
+void hs_answer_stream__destroy(struct hs_answer_stream *stream);
 
 #endif

@@ -246,7 +246,7 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
     return failed;
 }
 
-#define LEAVE_AFTER 512 // blocks: a few MB
+#define DROP_PAGES_AFTER 512 // blocks: a few MB
 
 // Where the values end: blocks of a part lie elsewhere.
 static uintptr_t end_of_values(const struct hs_packed *packed)
@@ -255,7 +255,7 @@ static uintptr_t end_of_values(const struct hs_packed *packed)
     return blocks - begin < packed->mapped ? blocks : begin + packed->mapped;
 }
 
-void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end)
+void hs_packed__drop_pages(const struct hs_packed *packed, uint64_t first, uint64_t end)
 {
     const uint64_t blocks = (packed->count + HS_PACKED_BLOCK - 1) / HS_PACKED_BLOCK;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -269,10 +269,10 @@ void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t e
         madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-void hs_packed__leave_behind(const struct hs_packed *packed, uint64_t block)
+void hs_packed__drop_pages_behind(const struct hs_packed *packed, uint64_t block)
 {
-    if ((block + 1) % LEAVE_AFTER == 0)
-        hs_packed__leave(packed, block + 1 - LEAVE_AFTER, block + 1);
+    if ((block + 1) % DROP_PAGES_AFTER == 0)
+        hs_packed__drop_pages(packed, block + 1 - DROP_PAGES_AFTER, block + 1);
 }
 
 void hs_packed__close(struct hs_packed *packed)

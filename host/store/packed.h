@@ -69,11 +69,11 @@ static inline uint64_t hs_packed__most(const struct hs_packed *packed, uint64_t 
 size_t hs_packed__read_block(const struct hs_packed *packed, uint64_t block, uint64_t *to);
 
 // Drops the pages of the blocks [first, end) from memory.
-void hs_packed__leave(const struct hs_packed *packed, uint64_t first, uint64_t end);
+void hs_packed__drop_pages(const struct hs_packed *packed, uint64_t first, uint64_t end);
 
 // For readers that read block after block: from time to time drops the pages before `block`, so that a column is never
 // resident as a whole.
-void hs_packed__leave_behind(const struct hs_packed *packed, uint64_t block);
+void hs_packed__drop_pages_behind(const struct hs_packed *packed, uint64_t block);
 
 // Maps a file that a writer made; -EBADMSG unless it is one and holds `count` values (UINT64_MAX: any number).
 int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name, uint64_t count);

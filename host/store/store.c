@@ -72,7 +72,7 @@ static int open_tables(struct hs_store *store, int directory_fd)
         const char *name;
         size_t element;
     } files[] = {
-        {&store->links, "links", sizeof(struct hs_link)},
+        {&store->links, "links", sizeof(struct hs_chain_link)},
         {&store->chains, "chains", sizeof(struct hs_chain)},
         {&store->nodes, "nodes", sizeof(struct hs_node)},
         {&store->node_times, "node_times", sizeof(struct hs_stored_node_time)},
@@ -446,7 +446,7 @@ const struct hs_columns *hs_store__columns(const struct hs_store *store)
     return &store->columns;
 }
 
-const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t row)
+const struct hs_chain_link *hs_row__link(const struct hs_columns *columns, uint64_t row)
 {
     size_t low = 0, high = columns->link_count;
     while (low < high) {

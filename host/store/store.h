@@ -57,7 +57,7 @@ enum {
 };
 
 // A row's place in a realloc chain; rows in no chain have none.
-struct hs_link {
+struct hs_chain_link {
     uint32_t row;
     uint32_t chain;    // index into hs_store__chains
     uint32_t position; // from 0
@@ -78,8 +78,8 @@ struct hs_columns {
     struct hs_packed stream;
     struct hs_packed free_stream; // exclusive or with `stream`
     struct hs_packed detail;
-    struct hs_packed state;      // kind + (flags << 3)
-    const struct hs_link *links; // by row
+    struct hs_packed state;            // kind + (flags << 3)
+    const struct hs_chain_link *links; // by row
     size_t link_count;
 };
 
@@ -160,10 +160,10 @@ static inline uint8_t hs_row__flags(const struct hs_columns *columns, uint64_t r
     return hs_row__flags_of_state(hs_packed__at(&columns->state, row));
 }
 // NULL: in no chain.
-const struct hs_link *hs_row__link(const struct hs_columns *columns, uint64_t row);
+const struct hs_chain_link *hs_row__link(const struct hs_columns *columns, uint64_t row);
 static inline uint32_t hs_row__next(const struct hs_columns *columns, uint64_t row) // continues its chain; 0: none
 {
-    const struct hs_link *link = hs_row__link(columns, row);
+    const struct hs_chain_link *link = hs_row__link(columns, row);
     return link ? link->next : 0;
 }
 
@@ -268,7 +268,7 @@ struct hs_live_total {
 // Blocks that the recorder summed up per stack in place of recording them one by one.
 enum hs_culled_kind {
     HS_CULLED_SHORT = 0, // they lived shortly: none is live, all have a lifetime
-    HS_CULLED_SUMS = 1   // all blocks, as hs_summary.has_sums says: no lifetimes
+    HS_CULLED_SUMS = 1   // all blocks, as hs_summary.is_aggregate says: no lifetimes
 };
 struct hs_culled {
     uint32_t stack;  // 0, of sums: the stacks that were not told apart
@@ -332,11 +332,11 @@ struct hs_summary {
 
     // A trace that holds sums per stack, told every so often, in place of events: it has no rows. What is live is known
     // at each tick; `peak` is the highest tick. Of single blocks nothing is known: times, sizes, lifetimes, threads.
-    bool has_sums;
-    uint64_t sums_interval_ns;
-    uint64_t sums_ticks, sums_until; // how many; the time of the last
-    uint64_t untold_events;          // known to have been recorded after the last tick, and in no sum
-    uint64_t folded_stacks;          // that are part of stack 0
+    bool is_aggregate;
+    uint64_t aggregate_interval_ns;
+    uint64_t aggregate_ticks, aggregate_until; // how many; the time of the last
+    uint64_t untold_events;                    // known to have been recorded after the last tick, and in no sum
+    uint64_t folded_stacks;                    // that are part of stack 0
 };
 
 // One interval of the timeline. Heap domain; bytes are requested bytes.
@@ -370,7 +370,7 @@ const struct hs_columns *hs_store__columns(const struct hs_store *store);
 // The most that each stack had: for each block of stacks a block of bytes and one of times. Stacks behind it had
 // nothing.
 const struct hs_packed *hs_store__stack_peaks(const struct hs_store *store);
-// The table of host/query/totals_table.h; NULL when there is none.
+// The table of host/query/stack_totals_column.h; NULL when there is none.
 const struct hs_packed *hs_store__totals(const struct hs_store *store);
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);
 const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count); // [0] is unused

@@ -10,26 +10,26 @@
 
 #define DEEPEST_SCOPE 64
 
-struct range {
+struct dwarf_frames_range {
     uint64_t low;
     uint64_t high;
     uint32_t index; // of the unit or the function
 };
 
-struct ranges {
-    struct range *items;
+struct dwarf_frames_ranges {
+    struct dwarf_frames_range *items;
     size_t count;
     size_t capacity;
 };
 
-struct unit {
+struct dwarf_frames_unit {
     Dwarf_Die die;          // lines are here
     Dwarf_Die tree;         // functions are here: the same, or the split unit's
     uint64_t id;            // of a skeleton whose unit libdw has not found, else 0
     uint64_t addresses;     // where that unit's begin in .debug_addr
     struct hs_split *split; // that unit, from the package
     bool indexed;
-    struct ranges ranges;
+    struct dwarf_frames_ranges ranges;
     Dwarf_Die *functions;
     size_t function_count;
     size_t function_capacity;
@@ -39,8 +39,8 @@ struct hs_dwarf {
     Dwarf *dwarf;
     bool indexed;
     bool lacks_units;
-    struct ranges ranges;
-    struct unit *units;
+    struct dwarf_frames_ranges ranges;
+    struct dwarf_frames_unit *units;
     size_t unit_count;
     struct hs_package *package;
 };
@@ -81,19 +81,19 @@ static void *grown(void *items, size_t count, size_t *capacity, size_t size)
     return bigger;
 }
 
-static void add_range(struct ranges *ranges, uint64_t low, uint64_t high, uint32_t index)
+static void add_range(struct dwarf_frames_ranges *ranges, uint64_t low, uint64_t high, uint32_t index)
 {
     // The linker moves discarded functions to address 0; nothing real is there.
     if (low == 0 || low >= high)
         return;
-    struct range *items = grown(ranges->items, ranges->count, &ranges->capacity, sizeof(*items));
+    struct dwarf_frames_range *items = grown(ranges->items, ranges->count, &ranges->capacity, sizeof(*items));
     if (!items)
         return;
     ranges->items = items;
-    items[ranges->count++] = (struct range){low, high, index};
+    items[ranges->count++] = (struct dwarf_frames_range){low, high, index};
 }
 
-static size_t add_die_ranges(struct ranges *ranges, Dwarf_Die *die, uint32_t index)
+static size_t add_die_ranges(struct dwarf_frames_ranges *ranges, Dwarf_Die *die, uint32_t index)
 {
     Dwarf_Addr base = 0;
     Dwarf_Addr low = 0;
@@ -105,7 +105,7 @@ static size_t add_die_ranges(struct ranges *ranges, Dwarf_Die *die, uint32_t ind
     return ranges->count - before;
 }
 
-static size_t add_function_ranges(struct unit *unit, Dwarf_Die *die)
+static size_t add_function_ranges(struct dwarf_frames_unit *unit, Dwarf_Die *die)
 {
     struct hs_range_walk walk = {0};
     uint64_t low, high;
@@ -120,8 +120,8 @@ static size_t add_function_ranges(struct unit *unit, Dwarf_Die *die)
 
 static int compare_ranges(const void *left, const void *right)
 {
-    const struct range *a = left;
-    const struct range *b = right;
+    const struct dwarf_frames_range *a = left;
+    const struct dwarf_frames_range *b = right;
     if (a->low != b->low)
         return a->low < b->low ? -1 : 1;
     if (a->high != b->high)
@@ -129,14 +129,14 @@ static int compare_ranges(const void *left, const void *right)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void sort_ranges(struct ranges *ranges)
+static void sort_ranges(struct dwarf_frames_ranges *ranges)
 {
     if (ranges->count)
         qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
 }
 
 // The innermost range that holds the address: the last in order, looking a little further for enclosing ones.
-static const struct range *find_range(const struct ranges *ranges, uint64_t address)
+static const struct dwarf_frames_range *find_range(const struct dwarf_frames_ranges *ranges, uint64_t address)
 {
     size_t low = 0;
     size_t high = ranges->count;
@@ -166,7 +166,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned name, unsigned older_name)
 }
 
 // A unit that libdw has not found.
-static void note_skeleton(struct unit *unit, Dwarf_CU *cu)
+static void note_skeleton(struct dwarf_frames_unit *unit, Dwarf_CU *cu)
 {
     if (dwarf_cu_info(cu, NULL, NULL, NULL, NULL, &unit->id, NULL, NULL))
         return;
@@ -185,12 +185,12 @@ static void index_units(struct hs_dwarf *self)
     while (dwarf_get_units(self->dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        struct unit *units = grown(self->units, self->unit_count, &capacity, sizeof(*units));
+        struct dwarf_frames_unit *units = grown(self->units, self->unit_count, &capacity, sizeof(*units));
         if (!units)
             break;
         self->units = units;
-        struct unit *unit = &units[self->unit_count];
-        *unit = (struct unit){.die = die, .tree = split.addr ? split : die};
+        struct dwarf_frames_unit *unit = &units[self->unit_count];
+        *unit = (struct dwarf_frames_unit){.die = die, .tree = split.addr ? split : die};
         if (type == DW_UT_skeleton && !split.addr) {
             self->lacks_units = true;
             note_skeleton(unit, cu);
@@ -227,7 +227,7 @@ bool hs_dwarf__add_package(struct hs_dwarf *self, struct hs_package *package)
 }
 
 // A section of the program's file, unpacked: libdw has done so.
-static struct hs_bytes section_of(struct hs_dwarf *self, const char *wanted)
+static struct hs_package_bytes section_of(struct hs_dwarf *self, const char *wanted)
 {
     Elf *elf = dwarf_getelf(self->dwarf);
     Elf_Scn *section = NULL;
@@ -238,15 +238,15 @@ static struct hs_bytes section_of(struct hs_dwarf *self, const char *wanted)
         bool packed = name && !strncmp(name, ".z", 2); // the older form keeps its name
         Elf_Data *data = name && !strcmp(name + 1 + packed, wanted + 1) ? elf_getdata(section, NULL) : NULL;
         if (data && data->d_buf)
-            return (struct hs_bytes){data->d_buf, data->d_size};
+            return (struct hs_package_bytes){data->d_buf, data->d_size};
     }
-    return (struct hs_bytes){0};
+    return (struct hs_package_bytes){0};
 }
 
-static struct hs_bytes part_of(struct hs_bytes section, uint64_t from, uint64_t to)
+static struct hs_package_bytes part_of(struct hs_package_bytes section, uint64_t from, uint64_t to)
 {
     to = to < section.size ? to : section.size;
-    return from < to ? (struct hs_bytes){section.bytes + from, to - from} : (struct hs_bytes){0};
+    return from < to ? (struct hs_package_bytes){section.bytes + from, to - from} : (struct hs_package_bytes){0};
 }
 
 // Where the next unit's addresses begin: each one's are copied.
@@ -261,7 +261,7 @@ static uint64_t end_of_addresses(struct hs_dwarf *self, uint64_t from)
     return end;
 }
 
-static void open_split(struct hs_dwarf *self, struct unit *unit)
+static void open_split(struct hs_dwarf *self, struct dwarf_frames_unit *unit)
 {
     uint64_t addresses = unit->addresses;
     struct hs_skeleton skeleton = {
@@ -293,7 +293,7 @@ static bool may_hold_functions(int tag)
     }
 }
 
-static void add_function(struct unit *unit, Dwarf_Die *die)
+static void add_function(struct dwarf_frames_unit *unit, Dwarf_Die *die)
 {
     if (!add_function_ranges(unit, die))
         return;
@@ -304,7 +304,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
     functions[unit->function_count++] = *die;
 }
 
-static void index_functions(struct unit *unit, Dwarf_Die *parent, unsigned depth)
+static void index_functions(struct dwarf_frames_unit *unit, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;
     if (depth > DEEPEST_SCOPE || dwarf_child(parent, &die) != 0)
@@ -318,14 +318,14 @@ static void index_functions(struct unit *unit, Dwarf_Die *parent, unsigned depth
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static struct unit *unit_at(struct hs_dwarf *self, uint64_t address)
+static struct dwarf_frames_unit *unit_at(struct hs_dwarf *self, uint64_t address)
 {
     if (!self->indexed)
         index_units(self);
-    const struct range *range = find_range(&self->ranges, address);
+    const struct dwarf_frames_range *range = find_range(&self->ranges, address);
     if (!range)
         return NULL;
-    struct unit *unit = &self->units[range->index];
+    struct dwarf_frames_unit *unit = &self->units[range->index];
     if (!unit->indexed) {
         unit->indexed = true;
         if (self->package && unit->id)
@@ -344,12 +344,12 @@ static bool is_scope(int tag)
            tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
 }
 
-static bool covers(struct unit *unit, Dwarf_Die *die, uint64_t address)
+static bool covers(struct dwarf_frames_unit *unit, Dwarf_Die *die, uint64_t address)
 {
     return unit->split ? hs_split__covers(unit->split, die, address) : dwarf_haspc(die, address) > 0;
 }
 
-static bool is_empty(struct unit *unit, Dwarf_Die *die)
+static bool is_empty(struct dwarf_frames_unit *unit, Dwarf_Die *die)
 {
     struct hs_range_walk walk = {0};
     Dwarf_Addr base, low, high;
@@ -359,7 +359,8 @@ static bool is_empty(struct unit *unit, Dwarf_Die *die)
 
 // A list that begins with an empty range where the unit begins looks as if it ended there (GCC, DWARF 4): what is
 // within such a block speaks for itself.
-static bool child_scope_at(struct unit *unit, Dwarf_Die *parent, uint64_t address, Dwarf_Die *scope, unsigned depth)
+static bool child_scope_at(struct dwarf_frames_unit *unit, Dwarf_Die *parent, uint64_t address, Dwarf_Die *scope,
+                           unsigned depth)
 {
     Dwarf_Die die;
     if (depth > DEEPEST_SCOPE || dwarf_child(parent, &die) != 0)
@@ -378,7 +379,8 @@ static bool child_scope_at(struct unit *unit, Dwarf_Die *parent, uint64_t addres
 }
 
 // The function and the calls inlined into it at `address`, outermost first.
-static uint32_t inline_chain(struct unit *unit, Dwarf_Die function, uint64_t address, Dwarf_Die *chain, uint32_t most)
+static uint32_t inline_chain(struct dwarf_frames_unit *unit, Dwarf_Die function, uint64_t address, Dwarf_Die *chain,
+                             uint32_t most)
 {
     uint32_t count = 0;
     Dwarf_Die scope = function;
@@ -409,7 +411,7 @@ static Dwarf_Word call_number(Dwarf_Die *die, unsigned name)
     return value;
 }
 
-static void call_site(Dwarf_Die *inlined, struct unit *unit, struct hs_dwarf_frame *frame)
+static void call_site(Dwarf_Die *inlined, struct dwarf_frames_unit *unit, struct hs_dwarf_frame *frame)
 {
     Dwarf_Files *files;
     size_t count;
@@ -421,7 +423,7 @@ static void call_site(Dwarf_Die *inlined, struct unit *unit, struct hs_dwarf_fra
 }
 
 // libdw's own function for this gives up the program where a unit is split.
-static const char *declaration(Dwarf_Die *die, struct unit *unit)
+static const char *declaration(Dwarf_Die *die, struct dwarf_frames_unit *unit)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word file = 0;
@@ -436,7 +438,7 @@ static const char *declaration(Dwarf_Die *die, struct unit *unit)
     return known && file && file < count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
 }
 
-static void line_of(struct unit *unit, uint64_t address, struct hs_dwarf_frame *frame)
+static void line_of(struct dwarf_frames_unit *unit, uint64_t address, struct hs_dwarf_frame *frame)
 {
     Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
     int number = 0;
@@ -447,7 +449,7 @@ static void line_of(struct unit *unit, uint64_t address, struct hs_dwarf_frame *
         frame->line = (uint32_t)number;
 }
 
-static const char *unit_directory(struct unit *unit)
+static const char *unit_directory(struct dwarf_frames_unit *unit)
 {
     Dwarf_Attribute attribute;
     return dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute) ? dwarf_formstring(&attribute) : NULL;
@@ -455,13 +457,13 @@ static const char *unit_directory(struct unit *unit)
 
 uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwarf_frame *frames)
 {
-    struct unit *unit = unit_at(self, address);
+    struct dwarf_frames_unit *unit = unit_at(self, address);
     if (!unit)
         return 0;
     memset(frames, 0, sizeof(*frames));
     frames[0].directory = unit_directory(unit);
     line_of(unit, address, &frames[0]);
-    const struct range *range = find_range(&unit->ranges, address);
+    const struct dwarf_frames_range *range = find_range(&unit->ranges, address);
     if (!range || range->index >= unit->function_count)
         return frames[0].file ? 1 : 0;
     Dwarf_Die chain[HS_DWARF_MOST_FRAMES];

@@ -13,7 +13,7 @@
 
 enum { MOST_COLUMNS = 16, INDEX_HEADER = 16, SIGNATURE = 8, WORD = 4 };
 
-enum kind { INFO, ABBREV, LINE, STR_OFFSETS, RNGLISTS, SHARED_KINDS, STRINGS = SHARED_KINDS, KINDS };
+enum package_kind { INFO, ABBREV, LINE, STR_OFFSETS, RNGLISTS, SHARED_KINDS, STRINGS = SHARED_KINDS, KINDS };
 
 // What the index calls the sections, in its version 2 (GNU's, for DWARF 4) and in version 5. 0: not that version's.
 static const struct {
@@ -29,7 +29,7 @@ static const struct {
     [STRINGS] = {".debug_str.dwo", ".debug_str", {0, 0}}, // all units share it
 };
 
-struct part {
+struct package_part {
     uint64_t offset; // in the file
     uint64_t size;
 };
@@ -40,8 +40,8 @@ struct hs_package {
     uint8_t *bytes;
     bool big_endian;
     bool wide;
-    struct part sections[KINDS];
-    struct part index;
+    struct package_part sections[KINDS];
+    struct package_part index;
     uint32_t version;
     uint32_t columns;
     uint32_t units;
@@ -60,7 +60,7 @@ static uint64_t number_at(const struct hs_package *self, uint64_t offset, unsign
 
 static void take_section(struct hs_package *self, const char *name, const GElf_Shdr *header)
 {
-    struct part part = {header->sh_offset, header->sh_size};
+    struct package_part part = {header->sh_offset, header->sh_size};
     bool outside = part.offset > self->size || part.size > self->size - part.offset;
     if (!name || outside || header->sh_type == SHT_NOBITS || header->sh_flags & SHF_COMPRESSED)
         return;
@@ -168,7 +168,7 @@ bool hs_package__holds(const struct hs_package *self, uint64_t id)
     return row_of(self, id) != 0;
 }
 
-static enum kind kind_of(const struct hs_package *self, uint32_t number)
+static enum package_kind kind_of(const struct hs_package *self, uint32_t number)
 {
     unsigned kind = 0;
     while (kind < SHARED_KINDS && names[kind].number[self->version == 5] != number)
@@ -176,16 +176,17 @@ static enum kind kind_of(const struct hs_package *self, uint32_t number)
     return number ? kind : SHARED_KINDS;
 }
 
-static bool take_part(const struct hs_package *self, enum kind kind, uint64_t offset, uint64_t size, struct part *parts)
+static bool take_part(const struct hs_package *self, enum package_kind kind, uint64_t offset, uint64_t size,
+                      struct package_part *parts)
 {
-    const struct part *section = &self->sections[kind];
+    const struct package_part *section = &self->sections[kind];
     if (offset > section->size || size > section->size - offset)
         return false;
-    parts[kind] = (struct part){section->offset + offset, size};
+    parts[kind] = (struct package_part){section->offset + offset, size};
     return true;
 }
 
-static bool find_parts(const struct hs_package *self, uint32_t row, struct part *parts)
+static bool find_parts(const struct hs_package *self, uint32_t row, struct package_part *parts)
 {
     uint64_t numbers = self->index.offset + INDEX_HEADER + (uint64_t)self->slots * (SIGNATURE + WORD);
     uint64_t width = (uint64_t)self->columns * WORD;
@@ -193,7 +194,7 @@ static bool find_parts(const struct hs_package *self, uint32_t row, struct part 
     uint64_t sizes = offsets + self->units * width;
     parts[STRINGS] = self->sections[STRINGS];
     for (uint32_t i = 0; i < self->columns; i++) {
-        enum kind kind = kind_of(self, (uint32_t)number_at(self, numbers + i * WORD, WORD));
+        enum package_kind kind = kind_of(self, (uint32_t)number_at(self, numbers + i * WORD, WORD));
         if (kind < SHARED_KINDS && !take_part(self, kind, number_at(self, offsets + i * WORD, WORD),
                                               number_at(self, sizes + i * WORD, WORD), parts))
             return false;
@@ -207,7 +208,7 @@ static const char address_name[] = ".debug_addr";
 
 enum { SECTIONS = KINDS + 3 }; // the empty first one, the addresses, the names
 
-struct image {
+struct package_image {
     uint8_t *bytes;
     uint64_t size;
     uint64_t headers; // the table of sections; names and addresses follow
@@ -218,7 +219,7 @@ struct image {
     bool wide;
 };
 
-static void put(const struct image *image, uint64_t at, uint64_t value, unsigned size)
+static void put(const struct package_image *image, uint64_t at, uint64_t value, unsigned size)
 {
     for (unsigned i = 0; i < size; i++)
         image->bytes[at + (image->big_endian ? size - 1 - i : i)] = (uint8_t)(value >> (8 * i));
@@ -228,12 +229,12 @@ static void put(const struct image *image, uint64_t at, uint64_t value, unsigned
     put(image, (at) + ((image)->wide ? offsetof(Elf64_##type, field) : offsetof(Elf32_##type, field)), value,          \
         (image)->wide ? sizeof(((Elf64_##type *)0)->field) : sizeof(((Elf32_##type *)0)->field))
 
-static uint64_t header_size(const struct image *image)
+static uint64_t header_size(const struct package_image *image)
 {
     return image->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 }
 
-static void add_section(struct image *image, const char *name, uint32_t type, struct part part)
+static void add_section(struct package_image *image, const char *name, uint32_t type, struct package_part part)
 {
     uint64_t at = image->headers + image->count++ * header_size(image);
     size_t length = strlen(name) + 1;
@@ -246,7 +247,7 @@ static void add_section(struct image *image, const char *name, uint32_t type, st
     image->end += length;
 }
 
-static void finish_header(struct image *image)
+static void finish_header(struct package_image *image)
 {
     PUT(image, 0, Ehdr, e_shoff, image->headers);
     PUT(image, 0, Ehdr, e_shentsize, header_size(image));
@@ -256,7 +257,8 @@ static void finish_header(struct image *image)
     PUT(image, 0, Ehdr, e_phoff, 0);
 }
 
-static void write_tables(struct image *image, const struct part *parts, struct hs_bytes addresses)
+static void write_tables(struct package_image *image, const struct package_part *parts,
+                         struct hs_package_bytes addresses)
 {
     image->count = 1;
     image->texts = image->headers + SECTIONS * header_size(image);
@@ -268,9 +270,9 @@ static void write_tables(struct image *image, const struct part *parts, struct h
     uint64_t room = image->size - addresses.size;
     if (addresses.size) {
         memcpy(image->bytes + room, addresses.bytes, addresses.size);
-        add_section(image, address_name, SHT_PROGBITS, (struct part){room, addresses.size});
+        add_section(image, address_name, SHT_PROGBITS, (struct package_part){room, addresses.size});
     }
-    add_section(image, "", SHT_STRTAB, (struct part){image->texts, room - image->texts});
+    add_section(image, "", SHT_STRTAB, (struct package_part){image->texts, room - image->texts});
     finish_header(image);
 }
 
@@ -280,7 +282,7 @@ static uint64_t to_pages(uint64_t size, uint64_t page)
 }
 
 // Most of it is the file, and read only: what can be written counts against the limit of memory.
-static bool map_image(const struct hs_package *self, uint64_t extra, struct image *image)
+static bool map_image(const struct hs_package *self, uint64_t extra, struct package_image *image)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     image->headers = to_pages(self->size, page);
@@ -296,12 +298,12 @@ static bool map_image(const struct hs_package *self, uint64_t extra, struct imag
     return false;
 }
 
-bool hs_package__map(const struct hs_package *self, uint64_t id, struct hs_bytes addresses,
+bool hs_package__map(const struct hs_package *self, uint64_t id, struct hs_package_bytes addresses,
                      struct hs_package_unit *unit)
 {
     enum { TABLES = SECTIONS * (sizeof(Elf64_Shdr) + 32) };
-    struct part parts[KINDS] = {{0}};
-    struct image image = {.big_endian = self->big_endian, .wide = self->wide};
+    struct package_part parts[KINDS] = {{0}};
+    struct package_image image = {.big_endian = self->big_endian, .wide = self->wide};
     uint32_t row = row_of(self, id);
     if (!row || !find_parts(self, row, parts) || !map_image(self, TABLES + (uint64_t)addresses.size, &image))
         return false;

@@ -12,7 +12,7 @@
 
 struct hs_package;
 
-struct hs_bytes {
+struct hs_package_bytes {
     const uint8_t *bytes;
     size_t size;
 };
@@ -28,14 +28,14 @@ bool hs_package__holds(const struct hs_package *package, uint64_t id);
 struct hs_package_unit {
     void *image;
     size_t size;
-    struct hs_bytes info;   // its part of .debug_info
-    struct hs_bytes ranges; // its part of .debug_rnglists; empty: none
+    struct hs_package_bytes info;   // its part of .debug_info
+    struct hs_package_bytes ranges; // its part of .debug_rnglists; empty: none
     bool big_endian;
 };
 
 // `addresses`: the part of the program's .debug_addr that the unit's numbers count in. False when the unit is not
 // there, what the index says of it lies outside the sections, or memory is exhausted.
-bool hs_package__map(const struct hs_package *package, uint64_t id, struct hs_bytes addresses,
+bool hs_package__map(const struct hs_package *package, uint64_t id, struct hs_package_bytes addresses,
                      struct hs_package_unit *unit);
 void hs_package__unmap(struct hs_package_unit *unit);
 

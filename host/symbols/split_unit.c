@@ -61,23 +61,23 @@ Dwarf_Die *hs_split__die(struct hs_split *self)
 // ---- numbers -------------------------------------------------------------------------------------------------------
 
 // Each takes a number from the front; false at the end of the bytes.
-static bool take_number(const struct hs_split *self, struct hs_bytes *from, unsigned size, uint64_t *value)
+static bool take_number(const struct hs_split *self, struct hs_package_bytes *from, unsigned size, uint64_t *value)
 {
     if (from->size < size)
         return false;
     *value = 0;
     for (unsigned i = 0; i < size; i++)
         *value = *value << 8 | from->bytes[self->unit.big_endian ? i : size - 1 - i];
-    *from = (struct hs_bytes){from->bytes + size, from->size - size};
+    *from = (struct hs_package_bytes){from->bytes + size, from->size - size};
     return true;
 }
 
-static bool take_leb(struct hs_bytes *from, uint64_t *value)
+static bool take_leb(struct hs_package_bytes *from, uint64_t *value)
 {
     *value = 0;
     for (unsigned shift = 0; from->size; shift += 7) {
         uint8_t byte = *from->bytes;
-        *from = (struct hs_bytes){from->bytes + 1, from->size - 1};
+        *from = (struct hs_package_bytes){from->bytes + 1, from->size - 1};
         *value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
         if (!(byte & 0x80))
             return true;
@@ -85,48 +85,48 @@ static bool take_leb(struct hs_bytes *from, uint64_t *value)
     return false;
 }
 
-static struct hs_bytes behind(struct hs_bytes bytes, uint64_t offset)
+static struct hs_package_bytes behind(struct hs_package_bytes bytes, uint64_t offset)
 {
     if (offset > bytes.size)
-        return (struct hs_bytes){0};
-    return (struct hs_bytes){bytes.bytes + offset, bytes.size - offset};
+        return (struct hs_package_bytes){0};
+    return (struct hs_package_bytes){bytes.bytes + offset, bytes.size - offset};
 }
 
-static bool take_address(const struct hs_split *self, struct hs_bytes *from, uint64_t *address)
+static bool take_address(const struct hs_split *self, struct hs_package_bytes *from, uint64_t *address)
 {
     return take_number(self, from, self->address_size, address);
 }
 
 // The number of an address in the program's table.
-static bool take_indexed(const struct hs_split *self, struct hs_bytes *from, uint64_t *address)
+static bool take_indexed(const struct hs_split *self, struct hs_package_bytes *from, uint64_t *address)
 {
     uint64_t index;
     if (!take_leb(from, &index) || index > self->skeleton.addresses.size / self->address_size)
         return false;
-    struct hs_bytes there = behind(self->skeleton.addresses, index * self->address_size);
+    struct hs_package_bytes there = behind(self->skeleton.addresses, index * self->address_size);
     return take_address(self, &there, address);
 }
 
 // ---- lists ---------------------------------------------------------------------------------------------------------
 
 // Where the entries of .debug_rnglists are numbered: behind the header of the unit's part.
-static struct hs_bytes numbered_lists(const struct hs_split *self)
+static struct hs_package_bytes numbered_lists(const struct hs_split *self)
 {
     enum { VERSION_TO_COUNT = 8 };
     return behind(self->unit.ranges, (self->offset_size == 8 ? 12u : 4u) + VERSION_TO_COUNT);
 }
 
-static struct hs_bytes list_of(const struct hs_split *self, const Dwarf_Attribute *ranges)
+static struct hs_package_bytes list_of(const struct hs_split *self, const Dwarf_Attribute *ranges)
 {
-    struct hs_bytes nothing = {0};
-    const struct hs_bytes *info = &self->unit.info;
-    struct hs_bytes value = behind(*info, (uint64_t)(ranges->valp - info->bytes));
+    struct hs_package_bytes nothing = {0};
+    const struct hs_package_bytes *info = &self->unit.info;
+    struct hs_package_bytes value = behind(*info, (uint64_t)(ranges->valp - info->bytes));
     uint64_t offset;
     if (ranges->form == DW_FORM_rnglistx) {
-        struct hs_bytes lists = numbered_lists(self);
+        struct hs_package_bytes lists = numbered_lists(self);
         if (!take_leb(&value, &offset) || offset > lists.size / self->offset_size)
             return nothing;
-        struct hs_bytes entry = behind(lists, offset * self->offset_size);
+        struct hs_package_bytes entry = behind(lists, offset * self->offset_size);
         return take_number(self, &entry, self->offset_size, &offset) ? behind(lists, offset) : nothing;
     }
     if (!take_number(self, &value, self->offset_size, &offset))
@@ -170,7 +170,7 @@ static bool with_length(struct hs_range_walk *walk, uint64_t low, uint64_t *high
 // Of .debug_rnglists.
 static bool next_entry(const struct hs_split *self, struct hs_range_walk *walk, uint64_t *low, uint64_t *high)
 {
-    struct hs_bytes *rest = &walk->rest;
+    struct hs_package_bytes *rest = &walk->rest;
     uint64_t kind;
     while (take_number(self, rest, 1, &kind)) {
         switch (kind) {

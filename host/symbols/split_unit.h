@@ -14,9 +14,9 @@ struct hs_split;
 // What a unit needs of its skeleton and of the program's file. The bytes have to stay as long as the unit.
 struct hs_skeleton {
     uint64_t id;
-    uint64_t base;             // that its ranges count from
-    struct hs_bytes addresses; // from DW_AT_addr_base on
-    struct hs_bytes ranges;    // of .debug_ranges, from DW_AT_GNU_ranges_base on
+    uint64_t base;                     // that its ranges count from
+    struct hs_package_bytes addresses; // from DW_AT_addr_base on
+    struct hs_package_bytes ranges;    // of .debug_ranges, from DW_AT_GNU_ranges_base on
 };
 
 // NULL when the package does not hold the unit, or it cannot be read.
@@ -29,7 +29,7 @@ Dwarf_Die *hs_split__die(struct hs_split *split);
 // The ranges of an entry, one after the other: `walk` has to be zeroed before the first. False behind the last.
 struct hs_range_walk {
     bool begun;
-    struct hs_bytes rest;
+    struct hs_package_bytes rest;
     uint64_t base;
 };
 bool hs_split__next_range(struct hs_split *split, Dwarf_Die *die, struct hs_range_walk *walk, uint64_t *low,

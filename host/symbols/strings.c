@@ -8,22 +8,22 @@
 #define BLOCK_SIZE  (64u << 10)
 #define FIRST_SLOTS 1024u
 
-struct block {
-    struct block *next;
+struct strings_block {
+    struct strings_block *next;
     size_t used;
     size_t size;
     _Alignas(16) char bytes[];
 };
 
-struct slot {
+struct strings_slot {
     const char *text;
     uint64_t hash;
     size_t length;
 };
 
 struct hs_strings {
-    struct block *blocks;
-    struct slot *slots;
+    struct strings_block *blocks;
+    struct strings_slot *slots;
     size_t slot_count; // a power of two
     size_t count;
     size_t block_bytes;
@@ -47,7 +47,7 @@ void hs_strings__destroy(struct hs_strings *strings)
     if (!strings)
         return;
     while (strings->blocks) {
-        struct block *next = strings->blocks->next;
+        struct strings_block *next = strings->blocks->next;
         free(strings->blocks);
         strings->blocks = next;
     }
@@ -55,9 +55,9 @@ void hs_strings__destroy(struct hs_strings *strings)
     free(strings);
 }
 
-static struct block *block_with_room(struct hs_strings *strings, size_t size)
+static struct strings_block *block_with_room(struct hs_strings *strings, size_t size)
 {
-    struct block *block = strings->blocks;
+    struct strings_block *block = strings->blocks;
     if (block && block->size - block->used >= size)
         return block;
     size_t capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
@@ -73,7 +73,7 @@ static struct block *block_with_room(struct hs_strings *strings, size_t size)
 
 static char *take(struct hs_strings *strings, size_t size, size_t alignment)
 {
-    struct block *block = block_with_room(strings, size + alignment - 1);
+    struct strings_block *block = block_with_room(strings, size + alignment - 1);
     if (!block)
         return NULL;
     size_t start = (block->used + alignment - 1) & ~(alignment - 1);
@@ -99,7 +99,8 @@ static uint64_t hash_bytes(const char *bytes, size_t length)
     return hash ^ (hash >> 32);
 }
 
-static struct slot *find_slot(struct slot *slots, size_t slot_count, uint64_t hash, const char *bytes, size_t length)
+static struct strings_slot *find_slot(struct strings_slot *slots, size_t slot_count, uint64_t hash, const char *bytes,
+                                      size_t length)
 {
     size_t i = hash & (slot_count - 1);
     while (slots[i].text) {
@@ -113,11 +114,11 @@ static struct slot *find_slot(struct slot *slots, size_t slot_count, uint64_t ha
 static int grow(struct hs_strings *strings)
 {
     size_t slot_count = strings->slot_count * 2;
-    struct slot *slots = calloc(slot_count, sizeof(*slots));
+    struct strings_slot *slots = calloc(slot_count, sizeof(*slots));
     if (!slots)
         return -1;
     for (size_t i = 0; i < strings->slot_count; i++) {
-        const struct slot *old = &strings->slots[i];
+        const struct strings_slot *old = &strings->slots[i];
         if (old->text)
             *find_slot(slots, slot_count, old->hash, old->text, old->length) = *old;
     }
@@ -132,14 +133,14 @@ const char *hs_strings__add_bytes(struct hs_strings *strings, const char *bytes,
     if (strings->count * 2 >= strings->slot_count && grow(strings))
         return NULL;
     uint64_t hash = hash_bytes(bytes, length);
-    struct slot *slot = find_slot(strings->slots, strings->slot_count, hash, bytes, length);
+    struct strings_slot *slot = find_slot(strings->slots, strings->slot_count, hash, bytes, length);
     if (slot->text)
         return slot->text;
     char *copy = take(strings, length + 1, 1);
     if (!copy)
         return NULL;
     memcpy(copy, bytes, length);
-    *slot = (struct slot){.text = copy, .hash = hash, .length = length};
+    *slot = (struct strings_slot){.text = copy, .hash = hash, .length = length};
     strings->count++;
     return copy;
 }

@@ -10,7 +10,7 @@
 
 #define MOST_LINKS 40 // what Linux follows
 
-struct walk {
+struct sysroot_walk {
     char *to; // resolved so far: the root, then components that are no links
     size_t size;
     size_t length;
@@ -19,7 +19,7 @@ struct walk {
     unsigned links;
 };
 
-static int start(struct walk *walk, const char *root, const char *path)
+static int start(struct sysroot_walk *walk, const char *root, const char *path)
 {
     walk->length = strlen(root);
     while (walk->length && root[walk->length - 1] == '/')
@@ -33,7 +33,7 @@ static int start(struct walk *walk, const char *root, const char *path)
     return 0;
 }
 
-static void drop_component(struct walk *walk)
+static void drop_component(struct sysroot_walk *walk)
 {
     while (walk->length > walk->root_length && walk->to[--walk->length] != '/')
         continue;
@@ -41,7 +41,7 @@ static void drop_component(struct walk *walk)
 }
 
 // Puts the target of the link that was just appended before what is still to be resolved.
-static int follow(struct walk *walk)
+static int follow(struct sysroot_walk *walk)
 {
     char target[PATH_MAX];
     char rest[PATH_MAX];
@@ -63,7 +63,7 @@ static int follow(struct walk *walk)
     return 0;
 }
 
-static int append(struct walk *walk, const char *component, size_t length)
+static int append(struct sysroot_walk *walk, const char *component, size_t length)
 {
     struct stat status;
     if (walk->length + 1 + length >= walk->size)
@@ -76,7 +76,7 @@ static int append(struct walk *walk, const char *component, size_t length)
 }
 
 // Resolves the first component of the rest; 1 when there is none.
-static int step(struct walk *walk)
+static int step(struct sysroot_walk *walk)
 {
     char component[NAME_MAX + 1];
     size_t skipped = strspn(walk->rest, "/");
@@ -101,7 +101,7 @@ static int step(struct walk *walk)
 
 int hs_sysroot__resolve(const char *root, const char *path, char *to, size_t size)
 {
-    struct walk walk = {.to = to, .size = size};
+    struct sysroot_walk walk = {.to = to, .size = size};
     int result = start(&walk, root, path);
     while (!result)
         result = step(&walk);

@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-struct allocation {
-    struct allocation *next, *previous;
+struct offline_allocation {
+    struct offline_allocation *next, *previous;
     void *memory;
     size_t size;
 };
@@ -34,26 +34,26 @@ struct hs_offline {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *allocations; // of the session that holds the lock
+static struct offline_allocation *allocations; // of the session that holds the lock
 
 // ---- what views ask -------------------------------------------------------------------------------------------------
 
 static long map_memory(size_t size)
 {
-    struct allocation *added = malloc(sizeof *added);
+    struct offline_allocation *added = malloc(sizeof *added);
     void *memory = added ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
     if (memory == MAP_FAILED) {
         free(added);
         return -ENOMEM;
     }
-    *added = (struct allocation){allocations, NULL, memory, size};
+    *added = (struct offline_allocation){allocations, NULL, memory, size};
     if (allocations)
         allocations->previous = added;
     allocations = added;
     return (long)memory;
 }
 
-static void unmap(struct allocation *allocation)
+static void unmap(struct offline_allocation *allocation)
 {
     if (allocation->previous)
         allocation->previous->next = allocation->next;
@@ -72,7 +72,7 @@ long hs_view_system(long number, long first, long second)
         return map_memory((size_t)second);
     if (number != SYS_munmap)
         return -ENOSYS;
-    for (struct allocation *allocation = allocations; allocation; allocation = allocation->next)
+    for (struct offline_allocation *allocation = allocations; allocation; allocation = allocation->next)
         if (allocation->memory == (void *)first) {
             unmap(allocation);
             return 0;

@@ -3,10 +3,10 @@
 // What unwind/ asks of the process that it is in, answered from images: compiled once for each view.
 #include "host/unwind/view.h"
 
+#include "host/unwind/cfi_row_memory.h"
 #include "host/unwind/image.h"
 #include "host/unwind/offline.h"
 #include "host/unwind/offline_view.h"
-#include "host/unwind/row_memory.h"
 #include "unwind/function_bounds.h"
 #include "unwind/jit_frames.h"
 #include "unwind/module_file.h"
@@ -307,7 +307,7 @@ static void forget(void)
 {
     hs_unwind_forget_rules();
     hs_function_bounds_forget();
-    hs_row_memory_forget();
+    hs_cfi_row_memory_forget();
     memset(&work, 0, sizeof work);
     session = NULL;
 }

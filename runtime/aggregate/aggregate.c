@@ -3,11 +3,11 @@
 
 #include "arch/far.h"
 #include "arch/system.h"
+#include "format/aggregate.h"
 #include "format/meta.h"
-#include "format/sums.h"
 #include "runtime/aggregate/blocks.h"
 #include "runtime/aggregate/nodes.h"
-#include "runtime/aggregate/stack_sums.h"
+#include "runtime/aggregate/stack_aggregates.h"
 #include "runtime/clock.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
@@ -39,12 +39,12 @@ struct last_call {
 static struct {
     uint64_t ended, frees, reallocations; // of the heap
     uint64_t events;                      // since the last tick
-    uint64_t told_until, next_tick_ns;    // recorded time; monotonic
+    uint64_t emitted_until, next_tick_ns; // recorded time; monotonic
     uint8_t *nodes_memory;                // PART_SIZE, and as much again for `sums`
     struct hs_meta_writer nodes;
     bool nodes_full;
-    struct hs_sums_writer sums;
-    struct hs_sums_head head;
+    struct hs_aggregate_writer sums;
+    struct hs_aggregate_head head;
     uint64_t tick;       // recorded time of the one in progress
     uint64_t not_before; // what happened before the record that is read, in its stream
     uint64_t all_read_until, next_sweep_ns;
@@ -56,33 +56,33 @@ static struct reading readings[HS_SLOTS_LIMIT] HS_FAR;
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
-static unsigned domain_of(const struct hs_block *block)
+static unsigned domain_of(const struct hs_aggregate_block *block)
 {
-    return block->stack & HS_BLOCK_OF_POOL ? HS_SUMS_POOLS : HS_SUMS_HEAP;
+    return block->stack & HS_BLOCK_OF_POOL ? HS_AGGREGATE_POOLS : HS_AGGREGATE_HEAP;
 }
 
-static void add(enum hs_sum sum, const struct hs_block *block)
+static void add(enum hs_sum sum, const struct hs_aggregate_block *block)
 {
     unsigned domain = domain_of(block);
-    uint32_t slack = domain == HS_SUMS_HEAP ? block->other : 0;
-    hs_stack_sums__add(domain, block->stack & HS_BLOCK_STACK_MASK, sum, block->size, slack);
+    uint32_t slack = domain == HS_AGGREGATE_HEAP ? block->other : 0;
+    hs_stack_aggregates__add(domain, block->stack & HS_BLOCK_STACK_MASK, sum, block->size, slack);
 }
 
-static void end(const struct hs_block *block)
+static void end(const struct hs_aggregate_block *block)
 {
-    aggregate.ended += domain_of(block) == HS_SUMS_HEAP;
+    aggregate.ended += domain_of(block) == HS_AGGREGATE_HEAP;
     add(HS_SUM_FREED_COUNT, block);
 }
 
 // One stream's events come in order, whatever its clock says.
-static bool is_later(const struct hs_block *known, const struct hs_block *block)
+static bool is_later(const struct hs_aggregate_block *known, const struct hs_aggregate_block *block)
 {
     return !aggregate.in_order && known->time > block->time;
 }
 
-static void begin_block(const struct hs_block *block)
+static void begin_block(const struct hs_aggregate_block *block)
 {
-    struct hs_block *known = hs_blocks__find(block);
+    struct hs_aggregate_block *known = hs_blocks__find(block);
     add(HS_SUM_ALLOCATED_COUNT, block);
     if (!known) {
         hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_BLOCK_TABLE], 1);
@@ -90,20 +90,20 @@ static void begin_block(const struct hs_block *block)
     } else if (known->address && is_later(known, block)) {
         end(block);
     } else {
-        if (known->address && !hs_block__is_over(known))
+        if (known->address && !hs_aggregate_block__is_over(known))
             end(known);
         hs_blocks__fill(known, block);
     }
 }
 
-static void end_block(struct hs_block *block)
+static void end_block(struct hs_aggregate_block *block)
 {
-    aggregate.frees += domain_of(block) == HS_SUMS_HEAP;
+    aggregate.frees += domain_of(block) == HS_AGGREGATE_HEAP;
     block->stack |= HS_BLOCK_OVER;
-    struct hs_block *known = hs_blocks__find(block);
+    struct hs_aggregate_block *known = hs_blocks__find(block);
     if (!known || (known->address && is_later(known, block)))
         return;
-    if (known->address && !hs_block__is_over(known))
+    if (known->address && !hs_aggregate_block__is_over(known))
         end(known);
     if (!aggregate.in_order)
         hs_blocks__fill(known, block);
@@ -120,19 +120,19 @@ static struct last_call *last_call_of(uint32_t stream)
 }
 
 // What an allocation says, short or wide.
-struct allocation {
+struct aggregate_allocation {
     uint64_t address, time, size, usable;
     uint32_t stack;
 };
 
-static void allocated(uint32_t stream, const struct allocation *allocation)
+static void allocated(uint32_t stream, const struct aggregate_allocation *allocation)
 {
     uint64_t slack = allocation->usable - allocation->size;
-    struct hs_block block = {.time = allocation->time,
-                             .address = (uintptr_t)allocation->address,
-                             .size = (size_t)allocation->size,
-                             .stack = allocation->stack,
-                             .other = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX};
+    struct hs_aggregate_block block = {.time = allocation->time,
+                                       .address = (uintptr_t)allocation->address,
+                                       .size = (size_t)allocation->size,
+                                       .stack = allocation->stack,
+                                       .other = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX};
     struct last_call *last = last_call_of(stream);
     begin_block(&block);
     last->address = block.address;
@@ -142,11 +142,11 @@ static void allocated(uint32_t stream, const struct allocation *allocation)
 
 static void freed(uint32_t stream, uint64_t address, uint64_t time)
 {
-    struct hs_block block = {.time = time, .address = (uintptr_t)address};
+    struct hs_aggregate_block block = {.time = time, .address = (uintptr_t)address};
     struct last_call *last = last_call_of(stream);
     end_block(&block);
     if (last->address == block.address)
-        hs_stack_sums__add(HS_SUMS_HEAP, last->stack, HS_SUM_TEMPORARY_COUNT, last->size, 0);
+        hs_stack_aggregates__add(HS_AGGREGATE_HEAP, last->stack, HS_SUM_TEMPORARY_COUNT, last->size, 0);
     last->address = 0;
 }
 
@@ -154,7 +154,7 @@ static void reallocated(uint64_t old_address, uint64_t began)
 {
     // A counter may run backwards between cores: a stream's events are in order all the same.
     uint64_t time = began > aggregate.not_before ? began : aggregate.not_before;
-    struct hs_block old = {.time = time, .address = (uintptr_t)old_address};
+    struct hs_aggregate_block old = {.time = time, .address = (uintptr_t)old_address};
     end_block(&old);
     aggregate.reallocations++;
 }
@@ -162,11 +162,11 @@ static void reallocated(uint64_t old_address, uint64_t began)
 // A pool's number is not kept: two handles that look the same here would have to hold the same address.
 static void pooled(const uint64_t *at, uint64_t time, bool begins)
 {
-    struct hs_block block = {.time = time,
-                             .address = (uintptr_t)at[2],
-                             .size = begins ? (size_t)at[3] : 0,
-                             .stack = (begins ? (uint32_t)at[4] : 0) | HS_BLOCK_OF_POOL,
-                             .other = (uint32_t)(at[1] * 0x9e3779b97f4a7c15ull >> 32)};
+    struct hs_aggregate_block block = {.time = time,
+                                       .address = (uintptr_t)at[2],
+                                       .size = begins ? (size_t)at[3] : 0,
+                                       .stack = (begins ? (uint32_t)at[4] : 0) | HS_BLOCK_OF_POOL,
+                                       .other = (uint32_t)(at[1] * 0x9e3779b97f4a7c15ull >> 32)};
     if (begins)
         begin_block(&block);
     else
@@ -175,7 +175,7 @@ static void pooled(const uint64_t *at, uint64_t time, bool begins)
 
 static void add_wide(uint32_t stream, const uint64_t *at, uint64_t time)
 {
-    const struct allocation allocation = {at[1], time, at[2], at[3], (uint32_t)at[4]};
+    const struct aggregate_allocation allocation = {at[1], time, at[2], at[3], (uint32_t)at[4]};
     uint32_t kind = at[0] >> HS_RECORD_ADDRESS_POS & 0xff;
     if (kind == HS_WIDE_REALLOC)
         reallocated(at[5], time - at[6]);
@@ -193,8 +193,8 @@ static void add_short(uint32_t stream, const uint64_t *at, const struct hs_slot_
         freed(stream, record->address, record->time);
         return;
     }
-    const struct allocation allocation = {record->address, record->time, hs_slot_record__size(at),
-                                          hs_slot_record__usable(at, record), (uint32_t)(at[1] >> 32)};
+    const struct aggregate_allocation allocation = {record->address, record->time, hs_slot_record__size(at),
+                                                    hs_slot_record__usable(at, record), (uint32_t)(at[1] >> 32)};
     if (record->kind == HS_RECORD_REALLOC)
         reallocated(at[2] & ((1ull << 48) - 1), record->time - (at[2] >> 48));
     allocated(stream, &allocation);
@@ -290,8 +290,8 @@ static bool choose_stacks(bool last)
     aggregate.nodes_full = false;
     hs_journal__flush_code();
     uint64_t sequence = hs_slots__next_sequence();
-    for (unsigned domain = 0; domain < HS_SUMS_DOMAINS; domain++)
-        hs_stack_sums__choose(domain, name_stack);
+    for (unsigned domain = 0; domain < HS_AGGREGATE_DOMAINS; domain++)
+        hs_stack_aggregates__choose(domain, name_stack);
     hs_stacks__unlock();
     uint32_t length = (uint32_t)(aggregate.nodes.at - aggregate.nodes_memory);
     if (length)
@@ -306,7 +306,7 @@ static uint8_t *sums_memory(void)
 
 static void begin_part(void)
 {
-    hs_sums_begin(&aggregate.sums, sums_memory(), PART_SIZE, &aggregate.head);
+    hs_aggregate_begin(&aggregate.sums, sums_memory(), PART_SIZE, &aggregate.head);
 }
 
 static void write_part(void)
@@ -317,7 +317,7 @@ static void write_part(void)
         .stored_length = length,
         .plain_length = length,
         .count = aggregate.events < UINT32_MAX ? (uint32_t)aggregate.events : UINT32_MAX,
-        .first_time = aggregate.told_until,
+        .first_time = aggregate.emitted_until,
         .last_time = aggregate.tick,
     };
     struct hs_live *live = hs_output__live();
@@ -326,38 +326,38 @@ static void write_part(void)
     aggregate.events = 0;
 }
 
-static void put_record(const struct hs_sums_record *record)
+static void put_record(const struct hs_aggregate_record *record)
 {
-    if (hs_sums_put(&aggregate.sums, record))
+    if (hs_aggregate_put(&aggregate.sums, record))
         return;
     write_part();
     begin_part();
-    hs_sums_put(&aggregate.sums, record);
+    hs_aggregate_put(&aggregate.sums, record);
 }
 
-static void tell_domain(unsigned domain)
+static void emit_domain(unsigned domain)
 {
-    bool heap = domain == HS_SUMS_HEAP;
+    bool heap = domain == HS_AGGREGATE_HEAP;
     uint64_t unknown = aggregate.frees - aggregate.ended;
-    aggregate.head = (struct hs_sums_head){.domain = (uint8_t)domain,
-                                           .unknown_frees = heap && (int64_t)unknown > 0 ? unknown : 0,
-                                           .reallocations = heap ? aggregate.reallocations : 0,
-                                           .folded = hs_stack_sums__folded(domain)};
+    aggregate.head = (struct hs_aggregate_head){.domain = (uint8_t)domain,
+                                                .unknown_frees = heap && (int64_t)unknown > 0 ? unknown : 0,
+                                                .reallocations = heap ? aggregate.reallocations : 0,
+                                                .folded = hs_stack_aggregates__folded(domain)};
     begin_part();
     const uint8_t *empty = aggregate.sums.at;
-    hs_stack_sums__tell(domain, put_record);
+    hs_stack_aggregates__emit(domain, put_record);
     if (aggregate.sums.at > empty || (heap && aggregate.events))
         write_part();
 }
 
 // Told together: names first, then sums.
-static void tell_all(bool last)
+static void emit_all(bool last)
 {
     while (choose_stacks(last) && aggregate.nodes_full && (last || hs_stream__has_room(2 * PART_SIZE)))
         continue;
-    for (unsigned domain = 0; domain < HS_SUMS_DOMAINS; domain++)
-        tell_domain(domain);
-    aggregate.told_until = aggregate.tick;
+    for (unsigned domain = 0; domain < HS_AGGREGATE_DOMAINS; domain++)
+        emit_domain(domain);
+    aggregate.emitted_until = aggregate.tick;
 }
 
 bool hs_aggregate__prepare(void)
@@ -377,7 +377,7 @@ int64_t hs_aggregate__due_in_ns(void)
 }
 
 // A stream that has no room now gets the sums later: nothing is lost, they only become larger.
-void hs_aggregate__tell(bool last)
+void hs_aggregate__emit(bool last)
 {
     bool room = last || hs_stream__has_room(4 * PART_SIZE);
     uint64_t wait_ns = room ? hs_config.aggregate_interval * SECOND_NS : SECOND_NS;
@@ -385,7 +385,7 @@ void hs_aggregate__tell(bool last)
     aggregate.tick = hs_clock__now();
     read_all();
     if (room)
-        tell_all(last);
+        emit_all(last);
 }
 
 void hs_aggregate__reset(void)
@@ -395,6 +395,6 @@ void hs_aggregate__reset(void)
     __builtin_memset(&aggregate, 0, sizeof aggregate);
     __builtin_memset(HS_FAR_AT(readings), 0, sizeof readings);
     hs_blocks__reset();
-    hs_stack_sums__reset();
+    hs_stack_aggregates__reset();
     hs_nodes__reset();
 }

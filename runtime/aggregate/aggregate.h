@@ -30,7 +30,7 @@ void hs_aggregate__take_slot(const struct hs_slot *slot);
 int64_t hs_aggregate__due_in_ns(void);
 
 // Tells what changed since the last tick. `last`: there may be no further one, so that nothing is put off.
-void hs_aggregate__tell(bool last);
+void hs_aggregate__emit(bool last);
 
 void hs_aggregate__reset(void);
 

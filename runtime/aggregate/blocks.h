@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hs_block {
+struct hs_aggregate_block {
     uint64_t time;
     uintptr_t address; // 0: nothing here
     size_t size;
@@ -24,18 +24,18 @@ struct hs_block {
 #define HS_BLOCK_STACK_MASK 0x7fffffffu
 #define HS_BLOCK_OVER       0x7fffffffu // no stack: the block that was here has ended
 
-static inline bool hs_block__is_over(const struct hs_block *block)
+static inline bool hs_aggregate_block__is_over(const struct hs_aggregate_block *block)
 {
     return (block->stack & HS_BLOCK_STACK_MASK) == HS_BLOCK_OVER;
 }
 
 // The entry of the address (in the heap, or in the pool that `stack` and `other` name), or a free place for it, with
 // address 0: to be filled with what was looked for, or left alone. NULL: the table is full.
-struct hs_block *hs_blocks__find(const struct hs_block *wanted);
-void hs_blocks__fill(struct hs_block *place, const struct hs_block *block);
+struct hs_aggregate_block *hs_blocks__find(const struct hs_aggregate_block *wanted);
+void hs_blocks__fill(struct hs_aggregate_block *place, const struct hs_aggregate_block *block);
 
 // Forgets the entry, so that what comes later for its address counts as the first.
-void hs_blocks__take_out(struct hs_block *place);
+void hs_blocks__take_out(struct hs_aggregate_block *place);
 
 // The table will grow soon.
 bool hs_blocks__are_crowded(void);

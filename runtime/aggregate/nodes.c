@@ -5,40 +5,40 @@
 
 #include <stddef.h>
 
-struct node {
+struct nodes_node {
     uintptr_t pc;
     uint32_t parent;
     uint32_t name;
 };
 
 enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 << 14, PATH = 256 };
-#define SEGMENT_SIZE (sizeof(struct node) * SEGMENT_NODES)
+#define SEGMENT_SIZE (sizeof(struct nodes_node) * SEGMENT_NODES)
 
 static struct {
     uint32_t names;
-    struct node *segments[SEGMENTS_LIMIT];
+    struct nodes_node *segments[SEGMENTS_LIMIT];
 } nodes;
 
-static struct node *node_of(uint32_t id)
+static struct nodes_node *node_of(uint32_t id)
 {
-    struct node *segment = nodes.segments[id >> SEGMENT_BITS];
+    struct nodes_node *segment = nodes.segments[id >> SEGMENT_BITS];
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
 bool hs_nodes__keep(uint32_t id, uint32_t parent, uintptr_t pc)
 {
-    struct node **segment = &nodes.segments[id >> SEGMENT_BITS];
+    struct nodes_node **segment = &nodes.segments[id >> SEGMENT_BITS];
     if (!*segment)
         *segment = hs_memory__map(SEGMENT_SIZE);
     if (!*segment)
         return false;
-    *node_of(id) = (struct node){.pc = pc, .parent = parent};
+    *node_of(id) = (struct nodes_node){.pc = pc, .parent = parent};
     return true;
 }
 
 static uint32_t name_of(uint32_t id)
 {
-    const struct node *node = id ? node_of(id) : NULL;
+    const struct nodes_node *node = id ? node_of(id) : NULL;
     return node ? node->name : 0;
 }
 
@@ -56,7 +56,7 @@ uint32_t hs_nodes__name(uint32_t id, bool (*write)(uint32_t name, uint32_t paren
     uint32_t path[PATH], length;
     while ((length = path_to(id, path)))
         for (uint32_t i = 0; i < PATH && i < length; i++) {
-            struct node *node = node_of(path[(length - 1 - i) % PATH]);
+            struct nodes_node *node = node_of(path[(length - 1 - i) % PATH]);
             if (!write(nodes.names + 1, name_of(node->parent), node->pc))
                 return 0;
             node->name = ++nodes.names;

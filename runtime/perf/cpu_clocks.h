@@ -15,12 +15,12 @@ struct hs_cpu_clocks {
     uint32_t tids[HS_CPU_CLOCKS]; // of which samples were taken and the clock was not told yet; 0: none
 };
 
-typedef void (*hs_tell_cpu_clock)(uint32_t tid, uint64_t ns);
+typedef void (*hs_emit_cpu_clock)(uint32_t tid, uint64_t ns);
 
 // A sample of the thread was taken.
-void hs_cpu_clocks__sampled(struct hs_cpu_clocks *clocks, uint32_t tid, hs_tell_cpu_clock tell);
+void hs_cpu_clocks__sampled(struct hs_cpu_clocks *clocks, uint32_t tid, hs_emit_cpu_clock emit);
 
 // Tells the clocks of all threads that were sampled. Threads that have ended are left out.
-void hs_cpu_clocks__tell(struct hs_cpu_clocks *clocks, hs_tell_cpu_clock tell);
+void hs_cpu_clocks__emit(struct hs_cpu_clocks *clocks, hs_emit_cpu_clock emit);
 
 #endif

@@ -120,7 +120,7 @@ uint32_t hs_deferred__stack(const struct hs_snapshot *snapshot)
     return 0;
 }
 
-void hs_deferred__tell_modules(void)
+void hs_deferred__emit_modules(void)
 {
     if (deferred.number)
         hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());

@@ -12,7 +12,7 @@
 uint32_t hs_deferred__stack(const struct hs_snapshot *snapshot);
 
 // Tells the trace of the code that is there: what is met in a snapshot later may be gone by then.
-void hs_deferred__tell_modules(void);
+void hs_deferred__emit_modules(void);
 
 // Starts anew in a forked child.
 void hs_deferred__reset(void);

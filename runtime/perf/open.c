@@ -103,7 +103,7 @@ static void describe(const struct hs_perf_rings *rings, enum event event, uint32
         attr->sample_freq = hs_config.cpu_frequency;
     }
     if (type & PERF_SAMPLE_STACK_USER) {
-        attr->sample_regs_user = hs_sample__registers();
+        attr->sample_regs_user = hs_perf_sample__registers();
         attr->sample_stack_user = (uint32_t)hs_config.stack_copy;
     }
 }
@@ -148,10 +148,10 @@ static bool map_ring(struct hs_perf_ring *ring, size_t size)
         struct perf_event_mmap_page *header = (struct perf_event_mmap_page *)memory;
         ring->memory = header;
         ring->size = page + size;
-        ring->ring = (struct hs_ring){.head = (uint64_t *)&header->data_head,
-                                      .tail = (uint64_t *)&header->data_tail,
-                                      .data = (const uint8_t *)memory + page,
-                                      .size = size};
+        ring->ring = (struct hs_kernel_ring){.head = (uint64_t *)&header->data_head,
+                                             .tail = (uint64_t *)&header->data_tail,
+                                             .data = (const uint8_t *)memory + page,
+                                             .size = size};
         return true;
     }
     return false;
@@ -228,7 +228,7 @@ static bool is_ours(uint32_t tid, uint32_t self)
            (hs_text__read_file(path, name, sizeof name) && hs_text__equal(name, "heapsonde\n"));
 }
 
-struct directory_entry { // of getdents64(2)
+struct open_directory_entry { // of getdents64(2)
     uint64_t inode, offset;
     uint16_t length;
     uint8_t type;
@@ -238,7 +238,7 @@ struct directory_entry { // of getdents64(2)
 static unsigned take_entries(const char *entries, long size, uint32_t self, uint32_t *tids, unsigned count)
 {
     for (long at = 0; at < size;) {
-        const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+        const struct open_directory_entry *entry = (const struct open_directory_entry *)(entries + at);
         const char *name = entry->name;
         uint32_t tid = (uint32_t)hs_text__parse(&name, 10);
         if (tid && count < THREADS_MOST && !is_ours(tid, self))
@@ -288,7 +288,7 @@ static size_t ring_size(unsigned processors)
     return size;
 }
 
-long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell)(uint32_t tid))
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*emit)(uint32_t tid))
 {
     uint16_t processors[HS_PERF_PROCESSORS];
     uint32_t *tids = hs_memory__map(THREADS_MOST * sizeof *tids);
@@ -300,7 +300,7 @@ long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell
     for (unsigned i = 0; i < count && !result; i++)
         result = open_processor(&opening, processors[i]);
     for (unsigned i = 0; i < opening.tid_count && !result; i++)
-        tell(tids[i]);
+        emit(tids[i]);
     hs_memory__unmap(tids, THREADS_MOST * sizeof *tids);
     if (result)
         hs_perf_rings__unmap(rings);

@@ -19,7 +19,7 @@ struct hs_fault_run {
 enum hs_perf_role { HS_PERF_INTERRUPTED, HS_PERF_FAULT, HS_PERF_SWITCH, HS_PERF_WITNESS, HS_PERF_ROLES };
 
 struct hs_perf_ring {
-    struct hs_ring ring;
+    struct hs_kernel_ring ring;
     enum hs_perf_role role;
     uint64_t type; // sample_type of its events
     void *memory;
@@ -43,7 +43,7 @@ long hs_perf_rings__ask(struct hs_perf_rings *rings);
 
 // Opens the events of every thread of the program but `self` and the recorder's own, each of which is then told. 0 or
 // -errno.
-long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell)(uint32_t tid));
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*emit)(uint32_t tid));
 
 // Gives the rings' memory back.
 void hs_perf_rings__unmap(struct hs_perf_rings *rings);

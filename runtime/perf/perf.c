@@ -90,7 +90,8 @@ static uint32_t identify(void)
 
 #if HS_PERF_HAS_WITNESSES
 // Whether the chain's frames from `first` on are those of the memo behind `skipped` inner ones.
-static bool is_same_stack(const struct hs_memo *memo, const struct hs_sample *sample, uint64_t first, uint32_t skipped)
+static bool is_same_stack(const struct hs_memo *memo, const struct hs_perf_sample *sample, uint64_t first,
+                          uint32_t skipped)
 {
     uint32_t count = memo->depth - skipped;
     if (memo->depth <= skipped || count > sample->chain_length - first)
@@ -103,7 +104,7 @@ static bool is_same_stack(const struct hs_memo *memo, const struct hs_sample *sa
 
 // The chain's place of the outermost frame that was found; 0: it is not there. The chain begins with a marker and the
 // interrupted pc; where that is in a prologue the kernel passes over the caller.
-static uint64_t place_in_chain(const struct hs_memo *memo, const struct hs_sample *sample)
+static uint64_t place_in_chain(const struct hs_memo *memo, const struct hs_perf_sample *sample)
 {
     for (uint32_t skipped = 1; sample->chain_length > 2 && skipped <= 2; skipped++)
         if (is_same_stack(memo, sample, 2, skipped))
@@ -113,7 +114,7 @@ static uint64_t place_in_chain(const struct hs_memo *memo, const struct hs_sampl
 
 // Where the copy ends the kernel's call chain goes on, if it has the frames that were found. That it ends at the
 // outermost of all nobody says: the stack stays one that is cut.
-static void go_on_with_chain(struct hs_memo *memo, const struct hs_sample *sample)
+static void go_on_with_chain(struct hs_memo *memo, const struct hs_perf_sample *sample)
 {
     uint64_t at = memo->end == HS_END_CUT_COPY ? place_in_chain(memo, sample) : 0;
     if (!at)
@@ -131,7 +132,7 @@ static void go_on_with_chain(struct hs_memo *memo, const struct hs_sample *sampl
 }
 #endif
 
-static uint32_t stack_of(const struct hs_sample *sample)
+static uint32_t stack_of(const struct hs_perf_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
@@ -159,7 +160,7 @@ static uint32_t stack_of(const struct hs_sample *sample)
 
 #if HS_PERF_HAS_WITNESSES
 // The chain begins in the recorder; the frame that called it is known.
-static void take_witness(const struct hs_sample *sample)
+static void take_witness(const struct hs_perf_sample *sample)
 {
     struct hs_witness witness = hs_witness__of(sample->address);
     struct hs_memo *memo = perf.self->memo;
@@ -189,7 +190,7 @@ static void end_run(struct hs_fault_run *run)
 }
 
 // What the kernel says of a page's size is believed within what pages can be.
-static uint64_t size_of_page(const struct hs_sample *sample)
+static uint64_t size_of_page(const struct hs_perf_sample *sample)
 {
     uint64_t size = sample->page_size, least = hs_memory__page_size();
     return size < least || size > LARGEST_PAGE || (size & (size - 1)) ? least : size;
@@ -197,7 +198,7 @@ static uint64_t size_of_page(const struct hs_sample *sample)
 
 // Neighbours that are touched one after the other are one event, whose pages are taken to be spread evenly over its
 // time.
-static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
+static void add_fault(struct hs_fault_run *run, const struct hs_perf_sample *sample)
 {
     uint64_t size = size_of_page(sample), start = sample->address & ~(size - 1);
     if (run->end != start || run->tid != sample->tid || (sample->time - run->first) / LONGEST_RUN_NS) {
@@ -209,17 +210,18 @@ static void add_fault(struct hs_fault_run *run, const struct hs_sample *sample)
     run->last = sample->time;
 }
 
-static void tell_cpu_clock(uint32_t tid, uint64_t ns)
+static void emit_cpu_clock(uint32_t tid, uint64_t ns)
 {
     put(HS_SAMPLE_CPU_CLOCK, tid, 0, ns, perf.pauses, hs_clock__monotonic_ns());
 }
 
 static __attribute__((noinline)) void ask_for_clock(uint32_t tid)
 {
-    hs_cpu_clocks__sampled(&perf.clocks, tid, tell_cpu_clock);
+    hs_cpu_clocks__sampled(&perf.clocks, tid, emit_cpu_clock);
 }
 
-static __attribute__((noinline)) void put_cpu_time(const struct hs_sample *sample, uint32_t stack, uint64_t samples)
+static __attribute__((noinline)) void put_cpu_time(const struct hs_perf_sample *sample, uint32_t stack,
+                                                   uint64_t samples)
 {
     put(HS_SAMPLE_CPU, sample->tid, stack, samples * 1000000000 / hs_config.cpu_frequency, 0, sample->time);
     // What the thread does in the kernel would be taken for what it did before and after.
@@ -227,7 +229,7 @@ static __attribute__((noinline)) void put_cpu_time(const struct hs_sample *sampl
         ask_for_clock(sample->tid);
 }
 
-static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sample)
+static void take_sample(struct hs_perf_ring *ring, const struct hs_perf_sample *sample)
 {
     if (ring->role == HS_PERF_FAULT) {
         add_fault(&ring->run, sample);
@@ -246,7 +248,7 @@ static void take_sample(struct hs_perf_ring *ring, const struct hs_sample *sampl
 }
 
 // Whether the sample is of this process, and wanted now.
-static bool is_recorded(const struct hs_sample *sample)
+static bool is_recorded(const struct hs_perf_sample *sample)
 {
     bool recording = hs_mode() & HS_MODE_ALLOC;
     perf.pauses += perf.recorded && !recording;
@@ -256,7 +258,7 @@ static bool is_recorded(const struct hs_sample *sample)
 
 // Who left the processor is not known any more where a record of its return may be missing. CPU time has no stack
 // where samples are missing: it is not that of their neighbours.
-static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_sample *sample)
+static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_perf_sample *sample)
 {
     count_drops(HS_DROP_SAMPLES, count);
     if (!count)
@@ -269,8 +271,8 @@ static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_samp
 
 static void take_record(struct hs_perf_ring *ring, size_t length)
 {
-    struct hs_sample sample;
-    hs_sample__read(perf.record, length, ring->type, &sample);
+    struct hs_perf_sample sample;
+    hs_perf_sample__read(perf.record, length, ring->type, &sample);
     switch (sample.kind) {
     case HS_SAMPLE_TAKEN:
         if (is_recorded(&sample))
@@ -304,8 +306,8 @@ static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
 {
     uint64_t damaged = ring->ring.damaged;
     size_t length = 1;
-    for (int i = 0; i < BATCH && !(gives_way && is_awaited()) && (length = hs_ring__next(&ring->ring, perf.record));
-         i++)
+    for (int i = 0;
+         i < BATCH && !(gives_way && is_awaited()) && (length = hs_kernel_ring__next(&ring->ring, perf.record)); i++)
         take_record(ring, length);
     end_run(&ring->run);
     lose(ring, ring->ring.damaged - damaged, NULL);
@@ -319,7 +321,7 @@ static bool drain(bool gives_way)
     hs_module_look_again();
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
         more |= drain_ring(&perf.rings->ring[i], gives_way);
-    hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
+    hs_cpu_clocks__emit(&perf.clocks, emit_cpu_clock);
     look_at_modules();
     return more;
 }
@@ -346,7 +348,7 @@ static void work(uint32_t tid)
     }
 }
 
-static void tell_what_is_missing(void)
+static void emit_what_is_missing(void)
 {
     if (hs_config.events & HS_EVENTS_CPU)
         hs_journal__info("cpu-clock", perf.rings->cycles ? "cycles" : "task");
@@ -373,7 +375,7 @@ static long begin_samples(uint32_t tid)
     if (result)
         perf.self = NULL;
     else if (!hs_config.disabled)
-        hs_cpu_clocks__tell(&perf.clocks, tell_cpu_clock);
+        hs_cpu_clocks__emit(&perf.clocks, emit_cpu_clock);
     hs_lock__release(&perf.lock);
     return result;
 }
@@ -395,7 +397,7 @@ static void thread_main(void *unused)
         say(line);
         return;
     }
-    tell_what_is_missing();
+    emit_what_is_missing();
     work(tid);
     atomic_store(&perf.threads, 0);
 }
@@ -462,7 +464,7 @@ void hs_perf__flush(void)
         if (turn == 0)
             ask_for_losses();
     }
-    hs_deferred__tell_modules();
+    hs_deferred__emit_modules();
     hs_thread__flush(perf.self);
     hs_lock__release(&perf.lock);
 }
@@ -494,7 +496,7 @@ void hs_perf__hold_code(void)
     while (locked && !atomic_load(&perf.held) && drain(false))
         continue;
     if (locked)
-        hs_deferred__tell_modules();
+        hs_deferred__emit_modules();
     atomic_fetch_add(&perf.held, 1);
     if (locked)
         hs_lock__release(&perf.lock);

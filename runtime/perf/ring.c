@@ -25,12 +25,12 @@ static void store(uint64_t *word, uintptr_t value)
     __atomic_store_n((position *)word + LOW_HALF, value, __ATOMIC_RELEASE);
 }
 
-uint64_t hs_ring__unread(struct hs_ring *ring)
+uint64_t hs_kernel_ring__unread(struct hs_kernel_ring *ring)
 {
     return (uintptr_t)(load(ring->head) - load(ring->tail));
 }
 
-static void copy(const struct hs_ring *ring, uintptr_t at, void *to, size_t length)
+static void copy(const struct hs_kernel_ring *ring, uintptr_t at, void *to, size_t length)
 {
     size_t from = at & (ring->size - 1), first = ring->size - from;
     first = first < length ? first : length;
@@ -38,14 +38,14 @@ static void copy(const struct hs_ring *ring, uintptr_t at, void *to, size_t leng
     __builtin_memcpy((uint8_t *)to + first, ring->data, length - first);
 }
 
-static size_t give_up(struct hs_ring *ring, uintptr_t head)
+static size_t give_up(struct hs_kernel_ring *ring, uintptr_t head)
 {
     ring->damaged++;
     store(ring->tail, head);
     return 0;
 }
 
-size_t hs_ring__next(struct hs_ring *ring, void *record)
+size_t hs_kernel_ring__next(struct hs_kernel_ring *ring, void *record)
 {
     struct perf_event_header header;
     uintptr_t head = load(ring->head), tail = load(ring->tail), unread = head - tail;

@@ -11,7 +11,7 @@
 
 enum { HS_RING_RECORD_MAX = 1 << 16 };
 
-struct hs_ring {
+struct hs_kernel_ring {
     uint64_t *head;      // the kernel's: end of what it has written
     uint64_t *tail;      // ours: end of what was read
     const uint8_t *data; // size bytes, a power of two
@@ -20,10 +20,10 @@ struct hs_ring {
 };
 
 // Bytes that are unread.
-uint64_t hs_ring__unread(struct hs_ring *ring);
+uint64_t hs_kernel_ring__unread(struct hs_kernel_ring *ring);
 
 // Copies the next record, its header included, into `record` (HS_RING_RECORD_MAX bytes, aligned to 8) and returns its
 // length; 0: there is none.
-size_t hs_ring__next(struct hs_ring *ring, void *record);
+size_t hs_kernel_ring__next(struct hs_kernel_ring *ring, void *record);
 
 #endif

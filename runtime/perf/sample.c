@@ -25,7 +25,7 @@ static unsigned kernel_number(unsigned number)
 }
 #endif
 
-uint64_t hs_sample__registers(void)
+uint64_t hs_perf_sample__registers(void)
 {
     uint64_t mask = 0;
     for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
@@ -35,7 +35,7 @@ uint64_t hs_sample__registers(void)
 
 static void read_registers(struct hs_reader *reader, struct hs_all_registers *registers)
 {
-    uint64_t mask = hs_sample__registers(), values[64];
+    uint64_t mask = hs_perf_sample__registers(), values[64];
     for (unsigned i = 0; i < 64; i++)
         if (mask >> i & 1)
             values[i] = hs_read_u64(reader);
@@ -47,7 +47,7 @@ static void read_registers(struct hs_reader *reader, struct hs_all_registers *re
 }
 
 // Of a thread that had no user state there are neither registers nor a stack. Of the copy a part is filled.
-static void read_snapshot(struct hs_reader *reader, struct hs_sample *sample)
+static void read_snapshot(struct hs_reader *reader, struct hs_perf_sample *sample)
 {
     if (hs_read_u64(reader) == PERF_SAMPLE_REGS_ABI_NONE)
         return;
@@ -63,7 +63,7 @@ static void read_snapshot(struct hs_reader *reader, struct hs_sample *sample)
 }
 
 // Markers say whose the addresses behind them are: there are only the user's.
-static void read_chain(struct hs_reader *reader, struct hs_sample *sample)
+static void read_chain(struct hs_reader *reader, struct hs_perf_sample *sample)
 {
     uint64_t length = hs_read_u64(reader);
     sample->chain = (const uint64_t *)(const void *)reader->at;
@@ -73,7 +73,7 @@ static void read_chain(struct hs_reader *reader, struct hs_sample *sample)
     sample->chain_length = reader->failed ? 0 : length;
 }
 
-static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sample *sample)
+static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_perf_sample *sample)
 {
     uint64_t ip = type & PERF_SAMPLE_IP ? hs_read_u64(reader) : 0;
     sample->pid = hs_read_u32(reader);
@@ -94,7 +94,7 @@ static void read_sample(struct hs_reader *reader, uint64_t type, struct hs_sampl
 }
 
 // Whose it is and when it was stands at the end of records that are no samples, as sample_id_all asks for.
-static void read_whose(struct hs_reader *reader, struct hs_sample *sample, int kind)
+static void read_whose(struct hs_reader *reader, struct hs_perf_sample *sample, int kind)
 {
     sample->pid = hs_read_u32(reader);
     sample->tid = hs_read_u32(reader);
@@ -103,7 +103,7 @@ static void read_whose(struct hs_reader *reader, struct hs_sample *sample, int k
 }
 
 // Code of no file is of no module.
-static void read_mapping(struct hs_reader *reader, struct hs_sample *sample)
+static void read_mapping(struct hs_reader *reader, struct hs_perf_sample *sample)
 {
     sample->pid = hs_read_u32(reader);
     sample->tid = hs_read_u32(reader);
@@ -116,13 +116,13 @@ static void read_mapping(struct hs_reader *reader, struct hs_sample *sample)
                                                             : HS_SAMPLE_OTHER;
 }
 
-void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs_sample *sample)
+void hs_perf_sample__read(const void *record, size_t length, uint64_t type, struct hs_perf_sample *sample)
 {
     struct hs_reader reader = {record, (const uint8_t *)record + length, false};
     uint32_t kind = hs_read_u32(&reader);
     uint16_t misc = hs_read_u16(&reader);
     hs_read_u16(&reader);
-    *sample = (struct hs_sample){.kind = reader.failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_OTHER};
+    *sample = (struct hs_perf_sample){.kind = reader.failed ? HS_SAMPLE_DAMAGED : HS_SAMPLE_OTHER};
     if (kind == PERF_RECORD_SAMPLE) {
         read_sample(&reader, type, sample);
     } else if (kind == PERF_RECORD_MMAP2) {

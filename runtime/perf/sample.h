@@ -18,7 +18,7 @@
 // More than a record can hold.
 enum { HS_CHAIN_MAX = 8192 };
 
-struct hs_sample {
+struct hs_perf_sample {
     enum {
         HS_SAMPLE_OTHER,
         HS_SAMPLE_LOST,
@@ -41,9 +41,9 @@ struct hs_sample {
 };
 
 // `type`: the sample_type of the ring's events. The record is `length` bytes of anything.
-void hs_sample__read(const void *record, size_t length, uint64_t type, struct hs_sample *sample);
+void hs_perf_sample__read(const void *record, size_t length, uint64_t type, struct hs_perf_sample *sample);
 
 // The registers to ask for.
-uint64_t hs_sample__registers(void);
+uint64_t hs_perf_sample__registers(void);
 
 #endif

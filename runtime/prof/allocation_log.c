@@ -160,7 +160,7 @@ static void number_all(struct job *job)
 {
     uint32_t met = 0;
     for (uint32_t i = recording.first; i; i = hs_records__at(i)->log_next) {
-        const struct hs_record *record = hs_records__at(i);
+        const struct hs_sampled_block *record = hs_records__at(i);
         const struct hs_record_side *sides[2] = {&record->allocated, &record->released};
         for (unsigned side = 0; side < 2; side++) {
             uint32_t thread = number_of(&job->threads, sides[side]->thread);
@@ -187,7 +187,7 @@ static void write_threads(const struct job *job)
     struct hs_dump_output *output = job->output;
     hs_dump_output__text(output, ",\"threads\":[");
     for (uint32_t i = 0; i < job->threads.count; i++) {
-        const struct hs_record *record = hs_records__at(job->named_by[i] >> 1);
+        const struct hs_sampled_block *record = hs_records__at(job->named_by[i] >> 1);
         write_field(output, i ? ",{\"thr_uid\":" : "{\"thr_uid\":", job->threads.values[i]);
         hs_dump_output__text(output, ",\"thr_name\":\"");
         write_name(output, job->named_by[i] & 1 ? record->released.name : record->allocated.name);
@@ -202,7 +202,7 @@ static void write_stacks(const struct job *job)
     for (uint32_t i = 0; i < job->stacks.count; i++) {
         bool cut;
         uint32_t stack = job->stacks.values[i];
-        uint32_t count = stack ? hs_snapshot__frames(stack, job->frames, FRAMES, &cut) : 0;
+        uint32_t count = stack ? hs_profile_snapshot__frames(stack, job->frames, FRAMES, &cut) : 0;
         hs_dump_output__text(output, i ? ",[" : "[");
         for (uint32_t frame = 0; frame < count; frame++) {
             hs_dump_output__text(output, frame ? ",\"0x" : "\"0x");
@@ -218,7 +218,7 @@ static void write_allocations(struct job *job)
     struct hs_dump_output *output = job->output;
     hs_dump_output__text(output, "],\"allocations\":[");
     for (uint32_t i = recording.first; i; i = hs_records__at(i)->log_next) {
-        const struct hs_record *record = hs_records__at(i);
+        const struct hs_sampled_block *record = hs_records__at(i);
         write_field(output, i == recording.first ? "{\"alloc_thread\":" : ",{\"alloc_thread\":",
                     number_of(&job->threads, record->allocated.thread));
         write_field(output, ",\"free_thread\":", number_of(&job->threads, record->released.thread));
@@ -277,7 +277,7 @@ static bool write_file(void)
 static void forget_records(void)
 {
     for (uint32_t next, i = recording.first; i; i = next) {
-        struct hs_record *record = hs_records__at(i);
+        struct hs_sampled_block *record = hs_records__at(i);
         next = record->log_next;
         record->logged = false;
         record->log_next = 0;

@@ -143,7 +143,7 @@ static uint32_t copy_pairs(struct hs_pair *to, uint32_t limit, bool with_total)
 }
 
 // Threads that run, and others as long as they own something.
-static uint32_t copy_threads(struct hs_snapshot_thread *to, uint32_t limit, bool with_total)
+static uint32_t copy_threads(struct hs_profile_snapshot_thread *to, uint32_t limit, bool with_total)
 {
     uint32_t count = 0;
     hs_sampler__collect_gone();
@@ -151,14 +151,14 @@ static uint32_t copy_threads(struct hs_snapshot_thread *to, uint32_t limit, bool
         const struct hs_sampler_thread *thread = hs_sampler__thread_at(i);
         if (!thread->tid || (thread->gone && !thread->live_objects && !(with_total && thread->total_objects)))
             continue;
-        to[count] = (struct hs_snapshot_thread){.uid = thread->uid};
+        to[count] = (struct hs_profile_snapshot_thread){.uid = thread->uid};
         __builtin_memcpy(to[count++].name, thread->name, HS_THREAD_NAME);
     }
     return count;
 }
 
 // Under the lock: what is needed at most.
-static bool measure(struct hs_snapshot *snapshot)
+static bool measure(struct hs_profile_snapshot *snapshot)
 {
     if (!hs_table__lock())
         return false;
@@ -168,7 +168,7 @@ static bool measure(struct hs_snapshot *snapshot)
     return true;
 }
 
-static bool copy(struct hs_snapshot *snapshot, bool with_total)
+static bool copy(struct hs_profile_snapshot *snapshot, bool with_total)
 {
     if (!hs_table__lock())
         return false;
@@ -234,11 +234,11 @@ static void order_pairs(struct hs_pair *to, const struct hs_pair *from, uint32_t
         to[i] = from[sorted[(uint32_t)other[i]]];
 }
 
-static void order_threads(struct hs_snapshot_thread *threads, uint32_t count)
+static void order_threads(struct hs_profile_snapshot_thread *threads, uint32_t count)
 {
     for (uint32_t gap = count / 2; gap; gap /= 2)
         for (uint32_t i = gap; i < count; i++) {
-            struct hs_snapshot_thread moved = threads[i];
+            struct hs_profile_snapshot_thread moved = threads[i];
             uint32_t at = i;
             for (; at >= gap && threads[at - gap].uid > moved.uid; at -= gap)
                 threads[at] = threads[at - gap];
@@ -246,7 +246,7 @@ static void order_threads(struct hs_snapshot_thread *threads, uint32_t count)
         }
 }
 
-static struct hs_snapshot_thread *thread_of(struct hs_snapshot *snapshot, uint32_t uid)
+static struct hs_profile_snapshot_thread *thread_of(struct hs_profile_snapshot *snapshot, uint32_t uid)
 {
     uint32_t low = 0, high = snapshot->thread_count;
     while (low < high) {
@@ -260,11 +260,11 @@ static struct hs_snapshot_thread *thread_of(struct hs_snapshot *snapshot, uint32
     return found ? &snapshot->threads[low] : NULL;
 }
 
-static void sum_up(struct hs_snapshot *snapshot)
+static void sum_up(struct hs_profile_snapshot *snapshot)
 {
     for (uint32_t i = 0; i < snapshot->pair_count; i++) {
         const struct hs_pair *pair = &snapshot->pairs[i];
-        struct hs_snapshot_thread *thread = thread_of(snapshot, pair->thread);
+        struct hs_profile_snapshot_thread *thread = thread_of(snapshot, pair->thread);
         if (thread) {
             add(&thread->live, &pair->live);
             add(&thread->total, &pair->total);
@@ -275,9 +275,9 @@ static void sum_up(struct hs_snapshot *snapshot)
     }
 }
 
-static bool try_to_take(struct hs_snapshot *snapshot, bool with_total)
+static bool try_to_take(struct hs_profile_snapshot *snapshot, bool with_total)
 {
-    *snapshot = (struct hs_snapshot){0};
+    *snapshot = (struct hs_profile_snapshot){0};
     if (!measure(snapshot))
         return false;
     // Others go on meanwhile: some room for what they add.
@@ -294,7 +294,7 @@ static bool try_to_take(struct hs_snapshot *snapshot, bool with_total)
     struct hs_pair *ordered = (struct hs_pair *)(void *)memory;
     snapshot->pairs = (struct hs_pair *)(void *)(memory + pair_size);
     uint64_t *keys = (uint64_t *)(void *)(memory + 2 * pair_size);
-    snapshot->threads = (struct hs_snapshot_thread *)(void *)(memory + 2 * pair_size + 2 * key_size);
+    snapshot->threads = (struct hs_profile_snapshot_thread *)(void *)(memory + 2 * pair_size + 2 * key_size);
     uint32_t room = snapshot->pair_count;
     if (!copy(snapshot, with_total))
         return false;
@@ -306,24 +306,24 @@ static bool try_to_take(struct hs_snapshot *snapshot, bool with_total)
     return true;
 }
 
-bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total)
+bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_total)
 {
     for (int tries = 0; tries < 8; tries++) {
         if (try_to_take(snapshot, with_total))
             return true;
-        hs_snapshot__free(snapshot);
+        hs_profile_snapshot__free(snapshot);
     }
     return false;
 }
 
-void hs_snapshot__free(struct hs_snapshot *snapshot)
+void hs_profile_snapshot__free(struct hs_profile_snapshot *snapshot)
 {
     if (snapshot->memory)
         hs_memory__unmap(snapshot->memory, snapshot->memory_size);
-    *snapshot = (struct hs_snapshot){0};
+    *snapshot = (struct hs_profile_snapshot){0};
 }
 
-uint32_t hs_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
+uint32_t hs_profile_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
 {
     uintptr_t outermost = 0;
     uint32_t depth = hs_stack_frames__walk(stack, frames, limit, &outermost);

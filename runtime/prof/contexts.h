@@ -48,16 +48,16 @@ void hs_pairs__forget(void); // all of them
 
 // What a dump shows: a consistent moment. Pairs with nothing to show are left out, the others are ordered by stack,
 // then by thread. Threads are ordered by uid.
-struct hs_snapshot_thread {
+struct hs_profile_snapshot_thread {
     uint32_t uid;
     char name[16];
     struct hs_counts live, total;
 };
 
-struct hs_snapshot {
+struct hs_profile_snapshot {
     struct hs_pair *pairs;
     uint32_t pair_count;
-    struct hs_snapshot_thread *threads;
+    struct hs_profile_snapshot_thread *threads;
     uint32_t thread_count;
     uint32_t stack_count; // different stacks among the pairs
     struct hs_counts live, total;
@@ -70,13 +70,13 @@ struct hs_snapshot {
 
 // Takes the copy; the lock is held for the copying only. `with_total`: pairs that live no more are in it, too
 // (prof_accum). False without memory. Not from signal handlers that interrupted the profiler.
-bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total);
-void hs_snapshot__free(struct hs_snapshot *snapshot);
+bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_total);
+void hs_profile_snapshot__free(struct hs_profile_snapshot *snapshot);
 
 // The stack's return addresses, innermost first, as unwound (without Thumb bit and pointer authentication). At most
 // `limit`; returns their number, at least 1 for every stack of a snapshot. `cut`: whether the stack is known to be
 // incomplete.
-uint32_t hs_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut);
+uint32_t hs_profile_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut);
 
 // What a file is to hold for `counts`, so that readers that scale by 1 / (1 - e^(-mean size / R)) arrive at the
 // estimate; as sampled with prof_unbias:false and where every byte is a sample.

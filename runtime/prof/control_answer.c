@@ -126,8 +126,8 @@ static void stop(struct hs_control_answer *answer, const char *session, bool all
 
 static void status(struct hs_control_answer *answer)
 {
-    struct hs_snapshot snapshot;
-    if (!hs_snapshot__take(&snapshot, true)) {
+    struct hs_profile_snapshot snapshot;
+    if (!hs_profile_snapshot__take(&snapshot, true)) {
         hs_control_answer__error(answer, "memory", "the counts cannot be copied");
         return;
     }
@@ -155,7 +155,7 @@ static void status(struct hs_control_answer *answer)
     add_number(answer, "sampled_objects", snapshot.total.estimated_objects_q16 >> 16);
     add_number(answer, "allocated_bytes", hs_sampler__total_allocated());
     add_number(answer, "deallocated_bytes", hs_sampler__total_deallocated());
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
 }
 
 // ---- bodies ---------------------------------------------------------------------------------------------------------

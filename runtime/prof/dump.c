@@ -293,7 +293,7 @@ void hs_dump__set_prefix(const char *prefix)
 
 // ---- the end of the process -----------------------------------------------------------------------------------------
 
-static uint64_t live_stacks(const struct hs_snapshot *snapshot)
+static uint64_t live_stacks(const struct hs_profile_snapshot *snapshot)
 {
     uint64_t count = 0;
     for (uint32_t i = 0; i < snapshot->pair_count;) {

@@ -123,14 +123,14 @@ static inline void hs_dump_output__short(struct hs_dump_output *output, const ch
 uint64_t hs_dump__address(uintptr_t return_address, uint32_t i);
 
 // Sums what the pairs of one stack hold, which begin at number `first`. Returns the number behind them.
-uint32_t hs_dump__sum_stack(const struct hs_snapshot *snapshot, uint32_t first, struct hs_counts *live,
+uint32_t hs_dump__sum_stack(const struct hs_profile_snapshot *snapshot, uint32_t first, struct hs_counts *live,
                             struct hs_counts *total);
 
-void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
-void hs_dump_write__text(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
-void hs_dump_write__proto(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
-void hs_dump_write__symbolized(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
-void hs_dump_write__collapsed(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
+void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
+void hs_dump_write__text(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
+void hs_dump_write__proto(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
+void hs_dump_write__symbolized(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
+void hs_dump_write__collapsed(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
 #pragma GCC visibility pop
 
 #endif

@@ -56,11 +56,11 @@ static void read_map(struct hs_dump_facts *facts)
         facts->map[facts->map_length] = 0;
 }
 
-bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_mapping *mapping)
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_maps_line *mapping)
 {
     if (*at >= facts->map_length)
         return false;
-    const char *end = hs_mapping__parse(mapping, facts->map + *at);
+    const char *end = hs_maps_line__parse(mapping, facts->map + *at);
     *at = (uint64_t)(end - facts->map) + (*end == '\n');
     return true;
 }
@@ -75,17 +75,17 @@ void hs_dump_facts__write_map(struct hs_dump_output *output)
 
 // ---- modules --------------------------------------------------------------------------------------------------------
 
-static bool same_path(const struct hs_dump_module *module, const struct hs_mapping *mapping)
+static bool same_path(const struct hs_dump_module *module, const struct hs_maps_line *mapping)
 {
     return mapping->path_length == module->path_length &&
            __builtin_memcmp(mapping->path, module->path, module->path_length) == 0;
 }
 
-static void begin_module(struct hs_dump_facts *facts, struct hs_dump_module *module, const struct hs_mapping *mapping)
+static void begin_module(struct hs_dump_facts *facts, struct hs_dump_module *module, const struct hs_maps_line *mapping)
 {
     bool has_code = false;
     *module = (struct hs_dump_module){.path = mapping->path, .path_length = mapping->path_length};
-    hs_mapping__copy_path(mapping->path, mapping->path_length, facts->line, sizeof facts->line);
+    hs_maps_line__copy_path(mapping->path, mapping->path_length, facts->line, sizeof facts->line);
     uint64_t reach = hs_image__reach(mapping, facts->line, &has_code);
     hs_mapped__begin(&module->mapped, mapping, reach);
     module->mapped.executable |= has_code;
@@ -104,7 +104,7 @@ static void end_module(struct hs_dump_facts *facts)
 // Modules are the groups of mappings with code; the vdso is one, too. There is room for one more than there can be.
 static void find_modules(struct hs_dump_facts *facts)
 {
-    struct hs_mapping mapping;
+    struct hs_maps_line mapping;
     uint32_t limit = (uint32_t)(facts->map_length / LINE_LEAST) + 1;
     facts->module_memory = limit * sizeof *facts->modules;
     facts->modules = hs_memory__map((size_t)facts->module_memory);
@@ -208,8 +208,8 @@ uint32_t hs_dump_facts__frames(struct hs_dump_facts *facts, uint32_t stack)
 {
     bool cut;
     uint32_t limit = hs_prof_options.max_frames;
-    return hs_snapshot__frames(stack, facts->frames, limit - 1 < HS_DUMP_FRAMES_LIMIT ? limit : HS_DUMP_FRAMES_LIMIT,
-                               &cut);
+    return hs_profile_snapshot__frames(stack, facts->frames,
+                                       limit - 1 < HS_DUMP_FRAMES_LIMIT ? limit : HS_DUMP_FRAMES_LIMIT, &cut);
 }
 
 // ---- as text --------------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ static void say_module(struct saying *saying, const struct hs_dump_module *modul
     end(saying);
 }
 
-void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snapshot *snapshot,
+void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_profile_snapshot *snapshot,
                               void (*say)(const char *text, void *data), void *data)
 {
     struct saying saying = {.facts = facts, .say = say, .data = data};
@@ -315,7 +315,7 @@ static void write_comment(const char *text, void *data)
     hs_dump_output__text(data, "\n");
 }
 
-void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     struct saying modules = {.facts = output->facts, .say = write_comment, .data = output};
     hs_dump_facts__each_line(output->facts, snapshot, write_comment, output);

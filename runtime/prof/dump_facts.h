@@ -45,7 +45,7 @@ void hs_dump_facts__gather(struct hs_dump_facts *facts);
 void hs_dump_facts__free(struct hs_dump_facts *facts);
 
 // The next line of the map; *at is 0 at first. False at the end.
-bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_mapping *mapping);
+bool hs_dump_facts__next_mapping(const struct hs_dump_facts *facts, uint64_t *at, struct hs_maps_line *mapping);
 
 // The module around an address, NULL where there is none.
 const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts *facts, uint64_t address);
@@ -54,11 +54,11 @@ const struct hs_dump_module *hs_dump_facts__module_of(const struct hs_dump_facts
 uint32_t hs_dump_facts__frames(struct hs_dump_facts *facts, uint32_t stack);
 
 // Calls `say` with each thing worth saying, "key: value".
-void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_snapshot *snapshot,
+void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_profile_snapshot *snapshot,
                               void (*say)(const char *text, void *data), void *data);
 
 // All of them, and the modules with their build ids, as lines that begin with "# ".
-void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_snapshot *snapshot);
+void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
 
 // "\nMAPPED_LIBRARIES:\n" and the map; nothing when the map could not be read.
 void hs_dump_facts__write_map(struct hs_dump_output *output);

@@ -33,7 +33,7 @@ static void add(struct hs_counts *sum, const struct hs_counts *counts)
     sum->estimated_bytes += counts->estimated_bytes;
 }
 
-uint32_t hs_dump__sum_stack(const struct hs_snapshot *snapshot, uint32_t first, struct hs_counts *live,
+uint32_t hs_dump__sum_stack(const struct hs_profile_snapshot *snapshot, uint32_t first, struct hs_counts *live,
                             struct hs_counts *total)
 {
     *live = *total = (struct hs_counts){0};
@@ -60,13 +60,13 @@ static void begin_thread(struct hs_dump_output *output, uint32_t uid)
     HS_DUMP_OUTPUT__LITERAL(output, ": ");
 }
 
-static void write_header(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+static void write_header(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     HS_DUMP_OUTPUT__LITERAL(output, "  t*: ");
     write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);
     HS_DUMP_OUTPUT__LITERAL(output, "\n");
     for (uint32_t i = 0; i < snapshot->thread_count; i++) {
-        const struct hs_snapshot_thread *thread = &snapshot->threads[i];
+        const struct hs_profile_snapshot_thread *thread = &snapshot->threads[i];
         begin_thread(output, thread->uid);
         write_counts(output, &thread->live, &thread->total, snapshot->sample_bytes);
         if (thread->name[0]) {
@@ -77,7 +77,7 @@ static void write_header(struct hs_dump_output *output, const struct hs_snapshot
     }
 }
 
-static uint32_t write_stack(struct hs_dump_output *output, const struct hs_snapshot *snapshot, uint32_t first)
+static uint32_t write_stack(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot, uint32_t first)
 {
     struct hs_counts live, total;
     uint32_t next = hs_dump__sum_stack(snapshot, first, &live, &total);
@@ -94,7 +94,7 @@ static uint32_t write_stack(struct hs_dump_output *output, const struct hs_snaps
     return next;
 }
 
-void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     HS_DUMP_OUTPUT__LITERAL(output, "heap_v2/");
     hs_dump_output__number(output, snapshot->sample_bytes);
@@ -108,7 +108,7 @@ void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_snaps
 
 // ---- the older text -------------------------------------------------------------------------------------------------
 
-void hs_dump_write__text(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_write__text(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     HS_DUMP_OUTPUT__LITERAL(output, "heap profile: ");
     write_counts(output, &snapshot->live, &snapshot->total, snapshot->sample_bytes);

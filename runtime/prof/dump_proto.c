@@ -62,7 +62,7 @@ struct profile {
 };
 
 // A message that is built before it is written, since its length comes first.
-struct message {
+struct dump_proto_message {
     uint8_t *at;
     uint8_t bytes[160];
 };
@@ -77,25 +77,25 @@ static uint8_t *encode(uint8_t *to, uint64_t value)
     return to;
 }
 
-static void begin(struct message *message)
+static void begin(struct dump_proto_message *message)
 {
     message->at = message->bytes;
 }
 
-static void put(struct message *message, unsigned field, uint64_t value)
+static void put(struct dump_proto_message *message, unsigned field, uint64_t value)
 {
     if (value)
         message->at = encode(encode(message->at, field << 3 | VARINT), value);
 }
 
-static void put_bytes(struct message *message, unsigned field, const uint8_t *bytes, uint64_t length)
+static void put_bytes(struct dump_proto_message *message, unsigned field, const uint8_t *bytes, uint64_t length)
 {
     message->at = encode(encode(message->at, field << 3 | BYTES), length);
     __builtin_memcpy(message->at, bytes, (size_t)length);
     message->at += length;
 }
 
-static uint64_t length_of(const struct message *message)
+static uint64_t length_of(const struct dump_proto_message *message)
 {
     return (uint64_t)(message->at - message->bytes);
 }
@@ -109,13 +109,13 @@ static void write_head(struct profile *profile, unsigned field, uint64_t length)
 
 static void write_number(struct profile *profile, unsigned field, uint64_t value)
 {
-    struct message message;
+    struct dump_proto_message message;
     begin(&message);
     put(&message, field, value);
     hs_dump_output__bytes(profile->output, message.bytes, length_of(&message));
 }
 
-static void write_message(struct profile *profile, unsigned field, const struct message *message)
+static void write_message(struct profile *profile, unsigned field, const struct dump_proto_message *message)
 {
     write_head(profile, field, length_of(message));
     hs_dump_output__bytes(profile->output, message->bytes, length_of(message));
@@ -137,7 +137,7 @@ static uint32_t write_string(struct profile *profile, const char *text)
 
 static uint32_t write_type(struct profile *profile, unsigned field, const char *type, uint32_t unit)
 {
-    struct message message;
+    struct dump_proto_message message;
     uint32_t name = write_string(profile, type);
     begin(&message);
     put(&message, TYPE_TYPE, name);
@@ -146,7 +146,7 @@ static uint32_t write_type(struct profile *profile, unsigned field, const char *
     return name;
 }
 
-static void write_types(struct profile *profile, const struct hs_snapshot *snapshot)
+static void write_types(struct profile *profile, const struct hs_profile_snapshot *snapshot)
 {
     uint32_t count = write_string(profile, "count"), bytes = write_string(profile, "bytes");
     write_type(profile, PROFILE_SAMPLE_TYPE, "alloc_objects", count);
@@ -180,12 +180,12 @@ static uint32_t write_build_id(struct profile *profile, const struct hs_image *i
     return write_string_part(profile, text, 2 * image->build_id_length);
 }
 
-static void write_mapping(struct profile *profile, const struct hs_mapping *mapping, uint32_t id)
+static void write_mapping(struct profile *profile, const struct hs_maps_line *mapping, uint32_t id)
 {
     const struct hs_dump_module *module = hs_dump_facts__module_of(profile->facts, mapping->start);
     uint32_t file = mapping->path_length ? write_string_part(profile, mapping->path, mapping->path_length) : 0;
     uint32_t build_id = module && module->image.build_id_length ? write_build_id(profile, &module->image) : 0;
-    struct message message;
+    struct dump_proto_message message;
     begin(&message);
     put(&message, MAPPING_ID, id);
     put(&message, MAPPING_START, mapping->start);
@@ -196,7 +196,7 @@ static void write_mapping(struct profile *profile, const struct hs_mapping *mapp
     write_message(profile, PROFILE_MAPPING, &message);
 }
 
-static bool is_program(const struct profile *profile, const struct hs_mapping *mapping)
+static bool is_program(const struct profile *profile, const struct hs_maps_line *mapping)
 {
     const char *program = profile->facts->executable;
     return mapping->path_length && hs_text__length(program) == mapping->path_length &&
@@ -206,7 +206,7 @@ static bool is_program(const struct profile *profile, const struct hs_mapping *m
 // Readers take the first mapping for the program.
 static void write_mappings(struct profile *profile)
 {
-    struct hs_mapping mapping;
+    struct hs_maps_line mapping;
     uint32_t limit = 0, id = 0;
     for (uint64_t at = 0; hs_dump_facts__next_mapping(profile->facts, &at, &mapping);)
         limit += mapping.executable;
@@ -248,7 +248,7 @@ static uint32_t write_location(struct profile *profile, uint64_t address)
     uint32_t id = hs_dump_addresses__number(&profile->locations, address, &is_new);
     if (!is_new)
         return id;
-    struct message message;
+    struct dump_proto_message message;
     begin(&message);
     put(&message, LOCATION_ID, id);
     put(&message, LOCATION_MAPPING, mapping_of(profile, address));
@@ -268,7 +268,7 @@ static void write_locations_of(struct profile *profile, uint32_t stack)
     profile->locations_length = (uint64_t)(at - profile->locations_of);
 }
 
-static uint32_t string_of_thread(struct profile *profile, const struct hs_snapshot *snapshot, uint32_t uid)
+static uint32_t string_of_thread(struct profile *profile, const struct hs_profile_snapshot *snapshot, uint32_t uid)
 {
     uint32_t low = 0, high = snapshot->thread_count;
     while (low < high) {
@@ -299,7 +299,7 @@ static uint64_t objects_of(const struct hs_counts *counts)
     return (counts->estimated_objects_q16 + 32768) >> 16;
 }
 
-static void put_values(struct message *sample, const struct hs_pair *pair)
+static void put_values(struct dump_proto_message *sample, const struct hs_pair *pair)
 {
     uint8_t values[VALUES * VARINT_LIMIT];
     uint8_t *at = values;
@@ -311,9 +311,10 @@ static void put_values(struct message *sample, const struct hs_pair *pair)
     put_bytes(sample, SAMPLE_VALUE, values, (uint64_t)(at - values));
 }
 
-static void write_sample(struct profile *profile, const struct hs_snapshot *snapshot, const struct hs_pair *pair)
+static void write_sample(struct profile *profile, const struct hs_profile_snapshot *snapshot,
+                         const struct hs_pair *pair)
 {
-    struct message label, sample;
+    struct dump_proto_message label, sample;
     uint32_t thread = string_of_thread(profile, snapshot, pair->thread);
     uint8_t head[2 * VARINT_LIMIT];
     uint8_t *head_end = encode(encode(head, SAMPLE_LOCATION << 3 | BYTES), profile->locations_length);
@@ -331,7 +332,7 @@ static void write_sample(struct profile *profile, const struct hs_snapshot *snap
     hs_dump_output__bytes(profile->output, sample.bytes, length_of(&sample));
 }
 
-static void write_samples(struct profile *profile, const struct hs_snapshot *snapshot)
+static void write_samples(struct profile *profile, const struct hs_profile_snapshot *snapshot)
 {
     for (uint32_t i = 0; i < snapshot->pair_count && !profile->output->error; i++) {
         if (!i || snapshot->pairs[i].stack != snapshot->pairs[i - 1].stack)
@@ -344,12 +345,12 @@ static void write_samples(struct profile *profile, const struct hs_snapshot *sna
 
 enum { LOCATIONS_MEMORY = HS_DUMP_FRAMES_LIMIT * 5 };
 
-static uint64_t thread_memory(const struct hs_snapshot *snapshot)
+static uint64_t thread_memory(const struct hs_profile_snapshot *snapshot)
 {
     return (snapshot->thread_count + 1) * sizeof(uint32_t);
 }
 
-static void free_profile(struct profile *profile, const struct hs_snapshot *snapshot)
+static void free_profile(struct profile *profile, const struct hs_profile_snapshot *snapshot)
 {
     hs_dump_addresses__free(&profile->locations);
     if (profile->locations_of)
@@ -360,7 +361,7 @@ static void free_profile(struct profile *profile, const struct hs_snapshot *snap
         hs_memory__unmap(profile->codes, (size_t)profile->code_memory);
 }
 
-void hs_dump_write__proto(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_write__proto(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     struct profile profile = {.output = output, .facts = output->facts};
     profile.locations_of = hs_memory__map(LOCATIONS_MEMORY);

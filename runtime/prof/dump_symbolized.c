@@ -3,7 +3,7 @@
 // The formats with names: heap_v2 behind a table of them, and collapsed stacks.
 #include "runtime/prof/dump_symbols.h"
 
-void hs_dump_write__symbolized(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_write__symbolized(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     struct hs_dump_symbols symbols;
     hs_dump_symbols__find(&symbols, output->facts, snapshot);
@@ -34,7 +34,7 @@ static void write_line(struct hs_dump_output *output, const struct hs_dump_symbo
     hs_dump_output__text(output, "\n");
 }
 
-void hs_dump_write__collapsed(struct hs_dump_output *output, const struct hs_snapshot *snapshot)
+void hs_dump_write__collapsed(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot)
 {
     struct hs_dump_symbols symbols;
     hs_dump_symbols__find(&symbols, output->facts, snapshot);

@@ -36,7 +36,7 @@ static struct hs_dump_file map_file(struct hs_dump_facts *facts, const struct hs
     struct hs_file_status status = {0};
     if (module->path[0] != '/')
         return none;
-    hs_mapping__copy_path(module->path, module->path_length, facts->line, sizeof facts->line);
+    hs_maps_line__copy_path(module->path, module->path_length, facts->line, sizeof facts->line);
     long fd = hs_system_open(facts->line, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return none;
@@ -151,7 +151,7 @@ static void name_all(struct hs_dump_symbols *symbols)
 
 // ---- all of a snapshot ----------------------------------------------------------------------------------------------
 
-static void collect(struct hs_dump_symbols *symbols, const struct hs_snapshot *snapshot)
+static void collect(struct hs_dump_symbols *symbols, const struct hs_profile_snapshot *snapshot)
 {
     bool is_new;
     for (uint32_t i = 0; i < snapshot->pair_count; i++) {
@@ -164,7 +164,7 @@ static void collect(struct hs_dump_symbols *symbols, const struct hs_snapshot *s
 }
 
 void hs_dump_symbols__find(struct hs_dump_symbols *symbols, struct hs_dump_facts *facts,
-                           const struct hs_snapshot *snapshot)
+                           const struct hs_profile_snapshot *snapshot)
 {
     *symbols = (struct hs_dump_symbols){.facts = facts};
     collect(symbols, snapshot);

@@ -25,7 +25,7 @@ struct hs_dump_symbols {
 #pragma GCC visibility push(hidden)
 // Looks all names up. Without memory or files there are fewer of them.
 void hs_dump_symbols__find(struct hs_dump_symbols *symbols, struct hs_dump_facts *facts,
-                           const struct hs_snapshot *snapshot);
+                           const struct hs_profile_snapshot *snapshot);
 void hs_dump_symbols__free(struct hs_dump_symbols *symbols);
 
 // Writes the name of what the call at `address` is in: a function, else module+0xOFFSET, else the address.

@@ -25,7 +25,7 @@ struct hs_dump_job *hs_dump_job__new(void)
 void hs_dump_job__free(struct hs_dump_job *job)
 {
     if (job->has_snapshot)
-        hs_snapshot__free(&job->snapshot);
+        hs_profile_snapshot__free(&job->snapshot);
     hs_dump_facts__free(&job->facts);
     hs_memory__unmap(job, sizeof *job);
 }
@@ -34,7 +34,7 @@ int hs_dump_job__take(struct hs_dump_job *job)
 {
     if (hs_table__is_ours())
         return EAGAIN;
-    job->has_snapshot = hs_snapshot__take(&job->snapshot, hs_prof_options.accum);
+    job->has_snapshot = hs_profile_snapshot__take(&job->snapshot, hs_prof_options.accum);
     if (!job->has_snapshot)
         return ENOMEM;
     hs_dump_facts__gather(&job->facts);
@@ -43,7 +43,8 @@ int hs_dump_job__take(struct hs_dump_job *job)
 
 // ---- the contents ---------------------------------------------------------------------------------------------------
 
-static void write_format(struct hs_dump_output *output, const struct hs_snapshot *snapshot, enum hs_dump_format format)
+static void write_format(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot,
+                         enum hs_dump_format format)
 {
     switch (format) {
     case HS_DUMP_TEXT:

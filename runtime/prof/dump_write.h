@@ -13,7 +13,7 @@
 
 // The memory of one dump: a whole one, so that a dump in a signal handler and one that it interrupted share nothing.
 struct hs_dump_job {
-    struct hs_snapshot snapshot;
+    struct hs_profile_snapshot snapshot;
     bool has_snapshot;
     char streamed_as; // the letter of the dump's kind; 0: it does not go into the stream
     struct hs_dump_facts facts;

@@ -121,18 +121,18 @@ void hs_events__consider_statistics(uint64_t before, uint64_t now)
 
 // ---- hooks of the program -------------------------------------------------------------------------------------------
 
-void hs_events__tell_sample(const void *block, size_t requested, size_t usable, uint32_t stack)
+void hs_events__emit_sample(const void *block, size_t requested, size_t usable, uint32_t stack)
 {
     void (*hook)(const void *, size_t, void **, unsigned, size_t) = hs_hooks.sample;
     if (!hook)
         return;
     uintptr_t frames[HOOK_FRAMES];
     bool cut;
-    unsigned frame_count = hs_snapshot__frames(stack, frames, HOOK_FRAMES, &cut);
+    unsigned frame_count = hs_profile_snapshot__frames(stack, frames, HOOK_FRAMES, &cut);
     hook(block, requested, (void **)frames, frame_count, usable);
 }
 
-void hs_events__tell_free(const void *block, size_t usable)
+void hs_events__emit_free(const void *block, size_t usable)
 {
     void (*hook)(const void *, size_t) = hs_hooks.sample_free;
     if (hook)

@@ -58,8 +58,8 @@ extern void (*hs_events_print_statistics)(void);
 void hs_events__forget(void);
 
 // Calls the program's hook for a sampled block, if there is one. Outside of the lock, with thread->inside set.
-void hs_events__tell_sample(const void *block, size_t requested, size_t usable, uint32_t stack);
-void hs_events__tell_free(const void *block, size_t usable);
+void hs_events__emit_sample(const void *block, size_t requested, size_t usable, uint32_t stack);
+void hs_events__emit_free(const void *block, size_t usable);
 
 // A stack as the program's backtrace hook sees it. 0: it gave none. For the sampler.
 uint32_t hs_events__stack_by_hook(struct hs_sampler_thread *thread);

@@ -19,7 +19,7 @@ static struct {
 static void drop_oldest(void)
 {
     uint32_t index = recent.oldest;
-    struct hs_record *record = hs_records__at(index);
+    struct hs_sampled_block *record = hs_records__at(index);
     recent.oldest = record->newer;
     if (recent.oldest)
         hs_records__at(recent.oldest)->older = 0;
@@ -38,7 +38,7 @@ static void trim(void)
 
 void hs_recent__add(uint32_t index)
 {
-    struct hs_record *record = hs_records__at(index);
+    struct hs_sampled_block *record = hs_records__at(index);
     if (recent.limit == 0)
         return;
     record->recent = true;
@@ -71,34 +71,34 @@ int64_t hs_recent__set_limit(int64_t limit)
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
-struct printer {
+struct recent_printer {
     void (*write)(void *opaque, const char *text);
     void *opaque;
     struct hs_text text;
     char line[LINE];
 };
 
-static void flush(struct printer *printer)
+static void flush(struct recent_printer *printer)
 {
     if (printer->text.at > printer->line)
         printer->write(printer->opaque, printer->line);
     hs_text__start(&printer->text, printer->line, sizeof printer->line);
 }
 
-static void add(struct printer *printer, const char *text)
+static void add(struct recent_printer *printer, const char *text)
 {
     if (printer->text.last - printer->text.at < 128)
         flush(printer);
     hs_text__add(&printer->text, text);
 }
 
-static void add_number(struct printer *printer, const char *key, uint64_t number)
+static void add_number(struct recent_printer *printer, const char *key, uint64_t number)
 {
     add(printer, key);
     hs_text__add_number(&printer->text, number);
 }
 
-static void add_hexadecimal(struct printer *printer, uintptr_t number)
+static void add_hexadecimal(struct recent_printer *printer, uintptr_t number)
 {
     char digits[2 * sizeof number + 1];
     unsigned i = sizeof digits - 1;
@@ -112,7 +112,7 @@ static void add_hexadecimal(struct printer *printer, uintptr_t number)
 }
 
 // Names may hold any graphic character: quotes and backslashes are escaped.
-static void add_name(struct printer *printer, const char *key, const char *name)
+static void add_name(struct recent_printer *printer, const char *key, const char *name)
 {
     if (!*name)
         return;
@@ -125,10 +125,10 @@ static void add_name(struct printer *printer, const char *key, const char *name)
     add(printer, "\"");
 }
 
-static void add_stack(struct printer *printer, const char *key, uint32_t stack, uintptr_t *frames)
+static void add_stack(struct recent_printer *printer, const char *key, uint32_t stack, uintptr_t *frames)
 {
     bool cut;
-    uint32_t count = stack ? hs_snapshot__frames(stack, frames, FRAMES, &cut) : 0;
+    uint32_t count = stack ? hs_profile_snapshot__frames(stack, frames, FRAMES, &cut) : 0;
     add(printer, key);
     for (uint32_t i = 0; i < count; i++) {
         if (i)
@@ -138,7 +138,7 @@ static void add_stack(struct printer *printer, const char *key, uint32_t stack, 
     add(printer, "]");
 }
 
-static void add_record(struct printer *printer, const struct hs_record *record, uintptr_t *frames)
+static void add_record(struct recent_printer *printer, const struct hs_sampled_block *record, uintptr_t *frames)
 {
     add_number(printer, "{\"size\":", record->requested);
     add_number(printer, ",\"usize\":", record->usable);
@@ -160,7 +160,7 @@ static void add_record(struct printer *printer, const struct hs_record *record, 
 struct copy {
     uint64_t count, room;
     size_t size;
-    struct hs_record *records;
+    struct hs_sampled_block *records;
     uintptr_t *frames;
 };
 
@@ -168,11 +168,11 @@ struct copy {
 static bool take_copy(struct copy *copy, int64_t *limit)
 {
     for (uint64_t room = recent.count + 64;; room = recent.count + recent.count / 4 + 64) {
-        copy->size = (size_t)(room * sizeof(struct hs_record)) + FRAMES * sizeof(uintptr_t);
+        copy->size = (size_t)(room * sizeof(struct hs_sampled_block)) + FRAMES * sizeof(uintptr_t);
         copy->frames = hs_memory__map(copy->size);
         if (!copy->frames)
             return false;
-        copy->records = (struct hs_record *)(void *)(copy->frames + FRAMES);
+        copy->records = (struct hs_sampled_block *)(void *)(copy->frames + FRAMES);
         copy->count = 0;
         bool locked = hs_table__lock();
         if (locked && recent.count <= room)
@@ -192,7 +192,7 @@ static bool take_copy(struct copy *copy, int64_t *limit)
 
 void hs_recent__print(void (*write)(void *opaque, const char *text), void *opaque)
 {
-    struct printer printer = {.write = write, .opaque = opaque};
+    struct recent_printer printer = {.write = write, .opaque = opaque};
     hs_text__start(&printer.text, printer.line, sizeof printer.line);
     struct copy copy;
     int64_t limit;

@@ -8,9 +8,9 @@
 
 static struct hs_pool pool HS_FAR;
 
-struct hs_record *hs_records__at(uint32_t index)
+struct hs_sampled_block *hs_records__at(uint32_t index)
 {
-    return hs_pool__at(HS_FAR_AT(pool), sizeof(struct hs_record), index);
+    return hs_pool__at(HS_FAR_AT(pool), sizeof(struct hs_sampled_block), index);
 }
 
 uint64_t hs_records__now(void)
@@ -31,10 +31,10 @@ static void fill_side(struct hs_record_side *side, const struct hs_sampler_threa
 uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,
                                uint32_t stack)
 {
-    uint32_t index = hs_pool__allocate(HS_FAR_AT(pool), sizeof(struct hs_record));
+    uint32_t index = hs_pool__allocate(HS_FAR_AT(pool), sizeof(struct hs_sampled_block));
     if (!index)
         return 0;
-    struct hs_record *record = hs_records__at(index);
+    struct hs_sampled_block *record = hs_records__at(index);
     record->used = record->live = true;
     record->log_number = hs_allocation_log__number();
     record->requested = requested;
@@ -46,16 +46,16 @@ uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct
 
 void hs_records__let_go(uint32_t index)
 {
-    struct hs_record *record = hs_records__at(index);
+    struct hs_sampled_block *record = hs_records__at(index);
     if (!record->used || record->live || record->recent || record->logged)
         return;
     record->used = false;
-    hs_pool__release(HS_FAR_AT(pool), sizeof(struct hs_record), index);
+    hs_pool__release(HS_FAR_AT(pool), sizeof(struct hs_sampled_block), index);
 }
 
 void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
 {
-    struct hs_record *record = hs_records__at(index);
+    struct hs_sampled_block *record = hs_records__at(index);
     record->live = false;
     fill_side(&record->released, thread, stack);
     if (record->log_number && record->log_number == hs_allocation_log__number())
@@ -66,7 +66,7 @@ void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread
 void hs_records__forget(void)
 {
     for (uint32_t i = 1; i <= HS_FAR_AT(pool)->count; i++) {
-        struct hs_record *record = hs_records__at(i);
+        struct hs_sampled_block *record = hs_records__at(i);
         if (!record->used || !record->live)
             continue;
         record->live = false;

@@ -17,7 +17,7 @@ struct hs_record_side {
     char name[HS_THREAD_NAME];
 };
 
-struct hs_record {
+struct hs_sampled_block {
     uint32_t spare;      // the pool's
     uint32_t log_number; // of the log that ran at the allocation, 0: none
     uint32_t log_next;
@@ -28,7 +28,7 @@ struct hs_record {
 };
 
 #pragma GCC visibility push(hidden)
-struct hs_record *hs_records__at(uint32_t index);
+struct hs_sampled_block *hs_records__at(uint32_t index);
 
 // A record for a new block; its index, 0 without memory.
 uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,

@@ -190,7 +190,7 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
     hs_sampler.dropped += !entered;
     hs_table__unlock();
     if (HS_UNLIKELY(hs_hooks.sample != NULL) && entered)
-        hs_events__tell_sample(block, requested, usable, stack);
+        hs_events__emit_sample(block, requested, usable, stack);
 }
 
 // ---- the slow path of an allocation ---------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ static void plan(struct hs_sampler_thread *thread)
 
 // What the process holds, but for what threads have done since their last visit; exactly when that seems to be a
 // record.
-static HS_COLD void tell_triggers(struct hs_sampler_thread *thread)
+static HS_COLD void emit_triggers(struct hs_sampler_thread *thread)
 {
     uint64_t allocated = thread->allocated - thread->seen_allocated;
     uint64_t deallocated = thread->deallocated - thread->seen_deallocated;
@@ -293,7 +293,7 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
     if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.peaks, memory_order_relaxed)))
         note_peak(thread);
     if (is_watched())
-        tell_triggers(thread);
+        emit_triggers(thread);
     thread->inside = 0;
     plan(thread);
 }
@@ -323,12 +323,12 @@ static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_
 }
 
 // The program's hook may allocate and free: that is not sampled.
-static void tell_free(struct hs_sampler_thread *thread, uintptr_t block, size_t usable)
+static void emit_free(struct hs_sampler_thread *thread, uintptr_t block, size_t usable)
 {
     if (!thread->ready || thread->inside)
         return;
     thread->inside = 1;
-    hs_events__tell_free((const void *)block, usable);
+    hs_events__emit_free((const void *)block, usable);
     thread->inside = 0;
 }
 
@@ -348,7 +348,7 @@ void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct 
         settle(index, thread, stack);
     hs_table__unlock();
     if (HS_UNLIKELY(hs_hooks.sample_free != NULL) && index)
-        tell_free(thread, block, (size_t)usable);
+        emit_free(thread, block, (size_t)usable);
 }
 
 struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintptr_t block)
@@ -384,7 +384,7 @@ HS_COLD void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_
         settle(taken.index, thread, 0);
     hs_table__unlock();
     if (HS_UNLIKELY(hs_hooks.sample_free != NULL) && known)
-        tell_free(thread, block, (size_t)usable);
+        emit_free(thread, block, (size_t)usable);
 }
 
 // ---- control --------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ void hs_modules__see(uintptr_t pc)
     (void)pc;
 }
 
-bool hs_modules__hold(const struct hs_code *code, uint32_t count, uintptr_t pc)
+bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
 {
     (void)code, (void)count, (void)pc;
     return false;
@@ -90,7 +90,7 @@ void hs_modules__settle(void)
 {
 }
 
-bool hs_modules__rescan(void (*unloaded)(const struct hs_code *code, uint32_t count))
+bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     (void)unloaded;
     return false;

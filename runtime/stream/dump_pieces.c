@@ -50,7 +50,7 @@ bool hs_dump_pieces__begin(char kind)
     dump.kind = kind;
     dump.offset = 0;
     dump.failed = false;
-    dump.at = hs_ring__head(&hs_stream.ring);
+    dump.at = hs_stream_ring__head(&hs_stream.ring);
     return true;
 }
 
@@ -63,11 +63,11 @@ static bool may_wait(void)
 // There is always room left for a LIVE_PART, which says what was dropped.
 static bool make_room(uint64_t size)
 {
-    struct hs_ring *ring = &hs_stream.ring;
-    while (ring->size - (dump.at - hs_ring__tail(ring)) < size + hs_chunk_size(HS_LIVE_WORDS * 8)) {
+    struct hs_stream_ring *ring = &hs_stream.ring;
+    while (ring->size - (dump.at - hs_stream_ring__tail(ring)) < size + hs_chunk_size(HS_LIVE_WORDS * 8)) {
         if (!may_wait())
             return false;
-        hs_ring__publish(ring, dump.at);
+        hs_stream_ring__publish(ring, dump.at);
         hs_stream__wait_for_room();
     }
     return true;
@@ -110,7 +110,7 @@ void hs_dump_pieces__end(bool whole)
     if (whole)
         put_piece(NULL, 0, HS_CHUNK_LAST);
     if (whole && !dump.failed)
-        hs_ring__publish(&hs_stream.ring, dump.at);
+        hs_stream_ring__publish(&hs_stream.ring, dump.at);
     else
         count_as_dropped();
     hs_stream__put_live_part();

@@ -41,7 +41,7 @@ static uint32_t status(const char *argument, struct hs_text *answer)
     line(answer, "events: ", live->events);
     line(answer, "dropped: ", dropped);
     line(answer, "dropped by the link: ", hs_stream.dropped[HS_STREAM_DROPPED_EVENTS]);
-    line(answer, "bytes not acknowledged: ", hs_stream.ring.size - hs_ring__room(&hs_stream.ring));
+    line(answer, "bytes not acknowledged: ", hs_stream.ring.size - hs_stream_ring__room(&hs_stream.ring));
     line(answer, "buffer: ", hs_stream.ring.size);
     return 0;
 }
@@ -85,7 +85,7 @@ static uint32_t flush(const char *argument, struct hs_text *answer)
     (void)argument;
     flush_journals();
     if (hs_aggregate__is_on()) {
-        hs_writer__ask_for_sums();
+        hs_writer__ask_for_aggregate();
         hs_text__add(answer, "the sums are written\n");
         return 0;
     }

@@ -14,34 +14,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hs_ring {
+struct hs_stream_ring {
     uint8_t *memory;
     uint32_t size; // a power of two, at most 2^30
     _Atomic uint32_t head, tail;
 };
 
-static inline uint32_t hs_ring__head(const struct hs_ring *ring)
+static inline uint32_t hs_stream_ring__head(const struct hs_stream_ring *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-static inline uint32_t hs_ring__tail(const struct hs_ring *ring)
+static inline uint32_t hs_stream_ring__tail(const struct hs_stream_ring *ring)
 {
     return atomic_load_explicit(&ring->tail, memory_order_acquire);
 }
 
-static inline uint32_t hs_ring__room(const struct hs_ring *ring)
+static inline uint32_t hs_stream_ring__room(const struct hs_stream_ring *ring)
 {
-    return ring->size - (hs_ring__head(ring) - hs_ring__tail(ring));
+    return ring->size - (hs_stream_ring__head(ring) - hs_stream_ring__tail(ring));
 }
 
-// Puts bytes for which there is room. They can be seen once hs_ring__publish() says so.
-void hs_ring__put(struct hs_ring *ring, uint32_t at, const void *data, uint32_t length);
-void hs_ring__publish(struct hs_ring *ring, uint32_t head);
+// Puts bytes for which there is room. They can be seen once hs_stream_ring__publish() says so.
+void hs_stream_ring__put(struct hs_stream_ring *ring, uint32_t at, const void *data, uint32_t length);
+void hs_stream_ring__publish(struct hs_stream_ring *ring, uint32_t head);
 
 // The bytes from `at` on that lie together; their number, 0 when there is none.
-uint32_t hs_ring__peek(const struct hs_ring *ring, uint32_t at, const uint8_t **data);
+uint32_t hs_stream_ring__peek(const struct hs_stream_ring *ring, uint32_t at, const uint8_t **data);
 
-void hs_ring__release(struct hs_ring *ring, uint32_t tail);
+void hs_stream_ring__release(struct hs_stream_ring *ring, uint32_t tail);
 
 #endif

@@ -114,7 +114,7 @@ void hs_sender__reset(void)
 
 static uint64_t head(void)
 {
-    return sender.tail + (uint32_t)(hs_ring__head(&hs_stream.ring) - (uint32_t)sender.tail);
+    return sender.tail + (uint32_t)(hs_stream_ring__head(&hs_stream.ring) - (uint32_t)sender.tail);
 }
 
 static void add_pair(uint8_t **at, const uint8_t *end, const char *key, const char *value)
@@ -200,7 +200,7 @@ void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset)
 uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length)
 {
     const uint8_t *data;
-    uint32_t there = hs_ring__peek(&hs_stream.ring, (uint32_t)offset, &data);
+    uint32_t there = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)offset, &data);
     if (there < length)
         length = there;
     __builtin_memcpy(to, data, length);
@@ -434,7 +434,7 @@ static void serve(void)
     if (hs_config.server)
         start_listening();
     for (;;) {
-        uint32_t seen = hs_ring__head(&hs_stream.ring);
+        uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
         uint64_t now = hs_clock__monotonic_ns();
         look_after_program(now);
         hs_stream__tend();
@@ -457,10 +457,10 @@ static void write_to_descriptor(int fd)
 {
     for (;;) {
         const uint8_t *data;
-        uint32_t seen = hs_ring__head(&hs_stream.ring);
+        uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
         look_after_program(hs_clock__monotonic_ns());
         hs_stream__tend();
-        uint32_t length = hs_ring__peek(&hs_stream.ring, (uint32_t)sender.tail, &data);
+        uint32_t length = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)sender.tail, &data);
         if (length == 0 && (is_done() || atomic_load(&hs_stream.quit)))
             return;
         if (length == 0) {

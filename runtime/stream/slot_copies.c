@@ -28,7 +28,7 @@ bool hs_stream__copy_slot(const struct hs_slot *slot)
     hs_chunk_seal(&chunk, NULL, header);
     if (!hs_stream__lock())
         return false;
-    bool done = hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8);
+    bool done = hs_stream_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8);
     if (done)
         hs_stream__put_chunk(header, slot->memory + HS_CHUNK_HEADER_SIZE, length);
     hs_stream__unlock();

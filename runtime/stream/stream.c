@@ -79,7 +79,7 @@ static bool create_ring(void)
         size = ring_size(hs_config.stream_buffer);
         memory = hs_memory__map(size);
     }
-    hs_stream.ring = (struct hs_ring){.memory = memory, .size = size};
+    hs_stream.ring = (struct hs_stream_ring){.memory = memory, .size = size};
     return memory != NULL;
 }
 
@@ -119,18 +119,18 @@ bool hs_stream__has_ended(void)
 uint32_t hs_stream__place(uint32_t at, const void *header, const void *payload, uint32_t length)
 {
     static const uint8_t padding[HS_CHUNK_ALIGNMENT];
-    struct hs_ring *ring = &hs_stream.ring;
+    struct hs_stream_ring *ring = &hs_stream.ring;
     uint32_t total = (uint32_t)hs_chunk_size(length);
-    hs_ring__put(ring, at, header, HS_CHUNK_HEADER_SIZE);
-    hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE, payload, length);
-    hs_ring__put(ring, at + HS_CHUNK_HEADER_SIZE + length, padding, total - HS_CHUNK_HEADER_SIZE - length);
+    hs_stream_ring__put(ring, at, header, HS_CHUNK_HEADER_SIZE);
+    hs_stream_ring__put(ring, at + HS_CHUNK_HEADER_SIZE, payload, length);
+    hs_stream_ring__put(ring, at + HS_CHUNK_HEADER_SIZE + length, padding, total - HS_CHUNK_HEADER_SIZE - length);
     return at + total;
 }
 
 void hs_stream__put_chunk(const void *header, const void *payload, uint32_t length)
 {
-    struct hs_ring *ring = &hs_stream.ring;
-    hs_ring__publish(ring, hs_stream__place(hs_ring__head(ring), header, payload, length));
+    struct hs_stream_ring *ring = &hs_stream.ring;
+    hs_stream_ring__publish(ring, hs_stream__place(hs_stream_ring__head(ring), header, payload, length));
 }
 
 bool hs_stream__put_live_part(void)
@@ -148,7 +148,7 @@ bool hs_stream__put_live_part(void)
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&chunk, words, header);
     hs_stream.live_part_due_ns = hs_clock__monotonic_ns() + LIVE_PART_APART_NS;
-    if (hs_ring__room(&hs_stream.ring) < hs_chunk_size(sizeof words))
+    if (hs_stream_ring__room(&hs_stream.ring) < hs_chunk_size(sizeof words))
         return false;
     hs_stream__put_chunk(header, words, sizeof words);
     return true;
@@ -200,7 +200,8 @@ static void put_kept(void)
         const uint8_t *at = hs_stream.kept + hs_stream.kept_begin;
         hs_chunk_read(at, &chunk);
         uint64_t total = hs_chunk_size(chunk.stored_length);
-        if (hs_ring__room(&hs_stream.ring) < total + hs_chunk_size(HS_LIVE_WORDS * 8) || hs_stream.kept_begin >= end)
+        if (hs_stream_ring__room(&hs_stream.ring) < total + hs_chunk_size(HS_LIVE_WORDS * 8) ||
+            hs_stream.kept_begin >= end)
             return;
         hs_stream__put_chunk(at, at + HS_CHUNK_HEADER_SIZE, chunk.stored_length);
         hs_stream.kept_begin += (uint32_t)total;
@@ -232,12 +233,12 @@ void hs_stream__tend(void)
 // A chunk larger than the ring goes through it piece by piece, while the others wait.
 static bool put_piecewise(const uint8_t *data, uint64_t length)
 {
-    struct hs_ring *ring = &hs_stream.ring;
+    struct hs_stream_ring *ring = &hs_stream.ring;
     while (length && !hs_stream__has_ended()) {
-        uint32_t room = hs_ring__room(ring), part = length < room ? (uint32_t)length : room;
-        uint32_t at = hs_ring__head(ring);
-        hs_ring__put(ring, at, data, part);
-        hs_ring__publish(ring, at + part);
+        uint32_t room = hs_stream_ring__room(ring), part = length < room ? (uint32_t)length : room;
+        uint32_t at = hs_stream_ring__head(ring);
+        hs_stream_ring__put(ring, at, data, part);
+        hs_stream_ring__publish(ring, at + part);
         data += part;
         length -= part;
         if (length)
@@ -258,7 +259,7 @@ static bool put_large(const void *header, const void *payload, uint32_t length)
 static bool fits(uint32_t length, uint32_t events)
 {
     uint64_t reserve = events && hs_config.policy != HS_POLICY_BLOCK ? hs_stream.ring.size / 4 : 0;
-    return hs_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + reserve;
+    return hs_stream_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + reserve;
 }
 
 bool hs_stream__has_room(uint32_t length)
@@ -268,7 +269,8 @@ bool hs_stream__has_room(uint32_t length)
 
 bool hs_stream__keeps_up(void)
 {
-    return !hs_stream.open || hs_stream__has_ended() || hs_ring__room(&hs_stream.ring) + BACKLOG >= hs_stream.ring.size;
+    return !hs_stream.open || hs_stream__has_ended() ||
+           hs_stream_ring__room(&hs_stream.ring) + BACKLOG >= hs_stream.ring.size;
 }
 
 static bool count_as_dropped(uint32_t events)
@@ -353,8 +355,8 @@ bool hs_stream__begin(const void *file_header, size_t size)
     hs_stream.live = &((const struct hs_file_header *)file_header)->live;
     hs_stream.header = file_header;
     hs_stream.process = (uint32_t)hs_system_getpid();
-    hs_ring__put(&hs_stream.ring, 0, file_header, (uint32_t)size);
-    hs_ring__publish(&hs_stream.ring, (uint32_t)size);
+    hs_stream_ring__put(&hs_stream.ring, 0, file_header, (uint32_t)size);
+    hs_stream_ring__publish(&hs_stream.ring, (uint32_t)size);
     return hs_sender__prepare() && start_sender();
 }
 
@@ -436,7 +438,7 @@ void hs_stream__reset(void)
 
 void hs_stream__sent(uint32_t tail)
 {
-    hs_ring__release(&hs_stream.ring, tail);
+    hs_stream_ring__release(&hs_stream.ring, tail);
     if (atomic_load(&hs_stream.blocked)) {
         atomic_fetch_add(&hs_stream.freed, 1);
         hs_futex__wake(&hs_stream.freed, 1 << 30);
@@ -448,7 +450,7 @@ void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns)
     uint32_t seen = atomic_load(&hs_stream.signal);
     atomic_store(&hs_stream.asleep, 1);
     bool finishing = atomic_load(&hs_stream.finishing) && !atomic_load(&hs_stream.ended);
-    if (hs_ring__head(&hs_stream.ring) == head_seen && !finishing && !atomic_load(&hs_stream.quit))
+    if (hs_stream_ring__head(&hs_stream.ring) == head_seen && !finishing && !atomic_load(&hs_stream.quit))
         hs_futex__wait(&hs_stream.signal, seen, timeout_ns);
     atomic_store(&hs_stream.asleep, 0);
 }

@@ -15,7 +15,7 @@ enum hs_stream_dropped { HS_STREAM_DROPPED_EVENTS, HS_STREAM_DROPPED_META };
 struct hs_stream {
     bool open;
     bool orphan; // this is the child that sends what the program left
-    struct hs_ring ring;
+    struct hs_stream_ring ring;
     struct hs_lock lock; // of who puts
     // What explains events, for which there was no room: chunks, one behind the other, in [kept_begin, kept_end).
     uint8_t *kept;

@@ -14,7 +14,7 @@
 
 enum { PIECE = 4096, MARGIN = 256, ROOT_STATS = 11, STATS_ARENAS = 9, IN_MUTEXES = 5 };
 
-struct printer {
+struct statistics_printer {
     void (*write)(void *opaque, const char *text);
     void *opaque;
     const char *letters; // of the sections to leave out
@@ -27,14 +27,14 @@ struct printer {
 
 // ---- pieces ---------------------------------------------------------------------------------------------------------
 
-static void flush(struct printer *printer)
+static void flush(struct statistics_printer *printer)
 {
     if (printer->text.at > printer->piece)
         printer->write(printer->opaque, printer->piece);
     hs_text__start(&printer->text, printer->piece, sizeof printer->piece);
 }
 
-static void add(struct printer *printer, const char *text)
+static void add(struct statistics_printer *printer, const char *text)
 {
     for (; *text; text++) {
         if (printer->text.at == printer->text.last)
@@ -43,14 +43,14 @@ static void add(struct printer *printer, const char *text)
     }
 }
 
-static void add_number(struct printer *printer, uint64_t number)
+static void add_number(struct statistics_printer *printer, uint64_t number)
 {
     if (printer->text.last - printer->text.at < MARGIN)
         flush(printer);
     hs_text__add_number(&printer->text, number);
 }
 
-static void add_quoted(struct printer *printer, const char *text)
+static void add_quoted(struct statistics_printer *printer, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
     add(printer, "\"");
@@ -71,7 +71,7 @@ static void add_quoted(struct printer *printer, const char *text)
     add(printer, "\"");
 }
 
-static bool leaves_out(const struct printer *printer, char letter)
+static bool leaves_out(const struct statistics_printer *printer, char letter)
 {
     for (const char *at = printer->letters; *at; at++)
         if (*at == letter)
@@ -82,7 +82,7 @@ static bool leaves_out(const struct printer *printer, char letter)
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 // What a node reads; false when it reads nothing.
-static bool read_number(struct printer *printer, const struct hs_node *node, uint64_t *number)
+static bool read_number(struct statistics_printer *printer, const struct hs_node *node, uint64_t *number)
 {
     static const uint8_t sizes[] = {sizeof(bool), 4, sizeof(size_t), 8, sizeof(char *), sizeof(void *), 0};
     union {
@@ -106,7 +106,7 @@ static bool is_minus_one(const struct hs_node *node, uint64_t number)
     return (node->type == HS_TYPE_SIZE && number == SIZE_MAX) || (node->type == HS_TYPE_64 && number == UINT64_MAX);
 }
 
-static void add_value(struct printer *printer, const struct hs_node *node, uint64_t number)
+static void add_value(struct statistics_printer *printer, const struct hs_node *node, uint64_t number)
 {
     if (node->type == HS_TYPE_BOOL)
         add(printer, number ? "true" : "false");
@@ -120,7 +120,7 @@ static void add_value(struct printer *printer, const struct hs_node *node, uint6
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
-static void add_key(struct printer *printer, const char *key)
+static void add_key(struct statistics_printer *printer, const char *key)
 {
     add(printer, printer->comma ? ",\"" : "\"");
     add(printer, key);
@@ -128,13 +128,13 @@ static void add_key(struct printer *printer, const char *key)
     printer->comma = false;
 }
 
-static void begin(struct printer *printer, const char *bracket)
+static void begin(struct statistics_printer *printer, const char *bracket)
 {
     add(printer, bracket);
     printer->comma = false;
 }
 
-static void finish(struct printer *printer, const char *bracket)
+static void finish(struct statistics_printer *printer, const char *bracket)
 {
     add(printer, bracket);
     printer->comma = true;
@@ -148,7 +148,7 @@ static const char *key_of(const struct hs_node *node)
     return hs_text__equal(node->name, "hpa_sec_bytes") ? "sec_bytes" : node->name;
 }
 
-static bool is_left_out(const struct printer *printer, const struct hs_node *node)
+static bool is_left_out(const struct statistics_printer *printer, const struct hs_node *node)
 {
     static const struct {
         char name[12];
@@ -161,10 +161,10 @@ static bool is_left_out(const struct printer *printer, const struct hs_node *nod
     return false;
 }
 
-static void add_branch(struct printer *printer, const struct hs_node *node, bool with_branches);
+static void add_branch(struct statistics_printer *printer, const struct hs_node *node, bool with_branches);
 
 // bins:[{...},{...}]: one element for each number that is accepted.
-static void add_array(struct printer *printer, const struct hs_node *index)
+static void add_array(struct statistics_printer *printer, const struct hs_node *index)
 {
     struct hs_call call = {.node = index, .mib = printer->mib, .depth = printer->depth};
     begin(printer, "[");
@@ -177,7 +177,7 @@ static void add_array(struct printer *printer, const struct hs_node *index)
     finish(printer, "]");
 }
 
-static void add_child(struct printer *printer, const struct hs_node *child, bool with_branches)
+static void add_child(struct statistics_printer *printer, const struct hs_node *child, bool with_branches)
 {
     uint64_t number;
     bool is_branch = child->access == HS_ACCESS_BRANCH;
@@ -196,7 +196,7 @@ static void add_child(struct printer *printer, const struct hs_node *child, bool
     }
 }
 
-static void add_branch(struct printer *printer, const struct hs_node *node, bool with_branches)
+static void add_branch(struct statistics_printer *printer, const struct hs_node *node, bool with_branches)
 {
     begin(printer, "{");
     for (size_t i = 0; i < node->child_count; i++) {
@@ -215,7 +215,7 @@ static const struct hs_node *root_child(const char *name, size_t *number)
     return NULL;
 }
 
-static void add_root_branch(struct printer *printer, const char *name, bool with_branches)
+static void add_root_branch(struct statistics_printer *printer, const char *name, bool with_branches)
 {
     const struct hs_node *node = root_child(name, &printer->mib[0]);
     printer->depth = 1;
@@ -223,7 +223,7 @@ static void add_root_branch(struct printer *printer, const char *name, bool with
     add_branch(printer, node, with_branches);
 }
 
-static void add_general(struct printer *printer)
+static void add_general(struct statistics_printer *printer)
 {
     size_t number;
     const struct hs_node *version = root_child("version", &number);
@@ -237,7 +237,7 @@ static void add_general(struct printer *printer)
 }
 
 // stats without the arenas, which come under a key of their own.
-static void add_totals(struct printer *printer)
+static void add_totals(struct statistics_printer *printer)
 {
     const struct hs_node *stats = root_child("stats", &printer->mib[0]);
     printer->depth = 1;
@@ -252,7 +252,7 @@ static void add_totals(struct printer *printer)
     finish(printer, "}");
 }
 
-static void add_arena(struct printer *printer, const char *key, size_t number)
+static void add_arena(struct statistics_printer *printer, const char *key, size_t number)
 {
     printer->mib[0] = ROOT_STATS;
     printer->mib[1] = STATS_ARENAS;
@@ -262,7 +262,7 @@ static void add_arena(struct printer *printer, const char *key, size_t number)
     add_branch(printer, hs_nodes_stats[STATS_ARENAS].of.children, true);
 }
 
-static void print_json(struct printer *printer)
+static void print_json(struct statistics_printer *printer)
 {
     add(printer, "{\"jemalloc\":");
     begin(printer, "{");
@@ -283,14 +283,14 @@ static void print_json(struct printer *printer)
 
 // ---- text -----------------------------------------------------------------------------------------------------------
 
-static void add_line(struct printer *printer, const char *label, uint64_t number, const char *end)
+static void add_line(struct statistics_printer *printer, const char *label, uint64_t number, const char *end)
 {
     add(printer, label);
     add_number(printer, number);
     add(printer, end);
 }
 
-static void add_nodes_as_lines(struct printer *printer, const char *name)
+static void add_nodes_as_lines(struct statistics_printer *printer, const char *name)
 {
     const struct hs_node *branch = root_child(name, &printer->mib[0]);
     for (size_t i = 0; i < branch->child_count; i++) {
@@ -327,7 +327,7 @@ static uint64_t read_named(const char *name)
     return sizeof(size_t) == 4 ? value.narrow : value.wide;
 }
 
-static void print_general(struct printer *printer)
+static void print_general(struct statistics_printer *printer)
 {
     size_t number;
     add(printer, "Version: ");
@@ -347,7 +347,8 @@ static void print_general(struct printer *printer)
     add_line(printer, "Number of large size classes: ", read_named("arenas.nlextents"), "\n");
 }
 
-static void print_arena(struct printer *printer, const char *title, const struct hs_statistics_values *values)
+static void print_arena(struct statistics_printer *printer, const char *title,
+                        const struct hs_statistics_values *values)
 {
     add(printer, title);
     add_line(printer, "assigned threads: ", read_named("stats.arenas.0.nthreads"), "\n");
@@ -359,7 +360,7 @@ static void print_arena(struct printer *printer, const char *title, const struct
     add_line(printer, "total deallocated: ", values->total_deallocated, "\n");
 }
 
-static void print_text(struct printer *printer)
+static void print_text(struct statistics_printer *printer)
 {
     struct hs_statistics_values values = hs_statistics__values();
     add(printer, "___ Begin jemalloc statistics ___\n");
@@ -389,7 +390,7 @@ static void print_to_message(void *opaque, const char *text)
 
 static void print(void (*write)(void *opaque, const char *text), void *opaque, const char *letters)
 {
-    struct printer printer = {.write = write, .opaque = opaque, .letters = letters};
+    struct statistics_printer printer = {.write = write, .opaque = opaque, .letters = letters};
     hs_text__start(&printer.text, printer.piece, sizeof printer.piece);
     hs_statistics__refresh();
     if (leaves_out(&printer, 'J'))

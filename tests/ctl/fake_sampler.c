@@ -73,20 +73,20 @@ uint64_t hs_sampler__total_deallocated(void)
     return 1000000;
 }
 
-bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total)
+bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_total)
 {
     (void)with_total;
-    *snapshot = (struct hs_snapshot){.stack_count = 2,
-                                     .thread_count = 1,
-                                     .sample_bytes = hs_sampler.sample_bytes,
-                                     .since_ns = hs_sampler.reset_at_ns};
+    *snapshot = (struct hs_profile_snapshot){.stack_count = 2,
+                                             .thread_count = 1,
+                                             .sample_bytes = hs_sampler.sample_bytes,
+                                             .since_ns = hs_sampler.reset_at_ns};
     snapshot->live.estimated_bytes = live;
     snapshot->live.estimated_objects_q16 = (live / 1000) << 16;
     snapshot->live.objects = live ? 2 : 0;
     return true;
 }
 
-void hs_snapshot__free(struct hs_snapshot *snapshot)
+void hs_profile_snapshot__free(struct hs_profile_snapshot *snapshot)
 {
     (void)snapshot;
 }

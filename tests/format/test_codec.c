@@ -88,12 +88,12 @@ static size_t round_trip(const struct hs_codec_target *target, size_t length, ui
         ck_assert_uint_eq(count, 0);
         return 0;
     }
-    for (int light = 0; light < 2; light++) {
+    for (int fast = 0; fast < 2; fast++) {
         struct hs_encoded again;
-        if (light)
-            hs_events_encode_lightly(target, words, length, base, scratch, output, &again);
+        if (fast)
+            hs_events_encode_fast(target, words, length, base, scratch, output, &again);
         memset(scratch, 0x5a, sizeof scratch);
-        size_t bytes = light ? again.length : result.length;
+        size_t bytes = fast ? again.length : result.length;
         ck_assert_uint_eq(hs_events_decode(target, output, bytes, scratch, decoded, MAX_WORDS, &damaged), count);
         ck_assert_int_eq(damaged, 0);
         expect_equal(direct, decoded, count);
@@ -300,14 +300,14 @@ START_TEST(entropy_stage_survives)
     struct random_state random = {test_seed("entropy_stage")};
     unsigned rounds = test_rounds(1000);
     for (unsigned round = 0; round < rounds; round++) {
-        struct hs_symbols in[32], out[32];
+        struct hs_entropy_symbols in[32], out[32];
         uint8_t *at = symbols;
         unsigned columns = 1 + (unsigned)random_below(&random, 32);
         for (unsigned c = 0; c < columns; c++) {
             uint32_t count = (uint32_t)random_below(&random, random_below(&random, 3) ? 600 : 3);
             uint64_t range = 1 + random_below(&random, 256);
             bool skewed = random_below(&random, 2);
-            in[c] = (struct hs_symbols){at, count};
+            in[c] = (struct hs_entropy_symbols){at, count};
             for (uint32_t i = 0; i < count; i++)
                 *at++ =
                     skewed && random_below(&random, 50) ? (uint8_t)(range - 1) : (uint8_t)random_below(&random, range);

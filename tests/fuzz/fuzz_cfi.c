@@ -37,24 +37,24 @@ static void evaluate(struct hs_reader expression)
         sink = (uintptr_t)symbolic.offset;
 }
 
-static void evaluate_row(const struct hs_cfi_section *section, const struct hs_cfi_row *row)
+static void evaluate_row(const struct hs_cfi_section *section, const struct hs_cfi_row *cfi_row)
 {
     struct hs_reader expression;
-    if (row->cfa_expression && hs_cfi_expression(section, row->cfa_offset, &expression))
+    if (cfi_row->cfa_expression && hs_cfi_expression(section, cfi_row->cfa_offset, &expression))
         evaluate(expression);
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (row->registers[i].kind >= HS_CFI_AT_EXPRESSION &&
-            hs_cfi_expression(section, row->registers[i].value, &expression))
+        if (cfi_row->registers[i].kind >= HS_CFI_AT_EXPRESSION &&
+            hs_cfi_expression(section, cfi_row->registers[i].value, &expression))
             evaluate(expression);
 }
 
 static void try_row(const struct hs_cfi_section *section, const struct hs_fde *fde, uintptr_t address)
 {
-    struct hs_found_row found = {.place = {.section = *section, .fde = *fde}, .address = address};
-    if (!hs_cfi_row_at(section, fde, address, &found.row))
+    struct hs_found_cfi_row found = {.place = {.section = *section, .fde = *fde}, .address = address};
+    if (!hs_cfi_row_at(section, fde, address, &found.cfi_row))
         return;
     sink = hs_rule_compile(&found);
-    evaluate_row(section, &found.row);
+    evaluate_row(section, &found.cfi_row);
 }
 
 static void read_section(const struct hs_cfi_section *section)

@@ -16,9 +16,9 @@ static volatile int64_t sink;
 static void look_at(const struct hs_exidx *exidx, uint32_t address)
 {
     struct hs_exidx_entry entry;
-    struct hs_cfi_row row;
-    if (hs_exidx_find(exidx, address, &entry) && hs_exidx_row(exidx, &entry, &row))
-        sink = row.cfa_offset + row.registers[14].value;
+    struct hs_cfi_row cfi_row;
+    if (hs_exidx_find(exidx, address, &entry) && hs_exidx_cfi_row(exidx, &entry, &cfi_row))
+        sink = cfi_row.cfa_offset + cfi_row.registers[14].value;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

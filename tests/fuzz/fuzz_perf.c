@@ -23,12 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     memcpy(&tail, input + 8, 8);
     uint8_t *data = calloc(1, SIZE);
     memcpy(data, input + START, size - START < SIZE ? size - START : SIZE);
-    struct hs_ring ring = {.head = &head, .tail = &tail, .data = data, .size = SIZE};
-    for (size_t length, rounds = 0; (length = hs_ring__next(&ring, record)); rounds++) {
-        struct hs_sample sample;
+    struct hs_kernel_ring ring = {.head = &head, .tail = &tail, .data = data, .size = SIZE};
+    for (size_t length, rounds = 0; (length = hs_kernel_ring__next(&ring, record)); rounds++) {
+        struct hs_perf_sample sample;
         uint8_t *exact = malloc(length);
         memcpy(exact, record, length);
-        hs_sample__read(exact, length, types[input[16] % 5], &sample);
+        hs_perf_sample__read(exact, length, types[input[16] % 5], &sample);
         for (size_t i = 0; sample.kind == HS_SAMPLE_TAKEN && i < sample.snapshot.size; i++)
             sink += sample.snapshot.copy[i];
         for (size_t i = 0; i < sample.chain_length; i++)
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
         if (rounds > SIZE / 8)
             abort(); // every record is taken once
     }
-    if (hs_ring__unread(&ring))
+    if (hs_kernel_ring__unread(&ring))
         abort();
     free(data);
     return 0;

@@ -4,8 +4,8 @@
 // The first byte chooses the file; behind it come changes: place (3 bytes), how many bytes, the bytes. Whatever comes
 // of it, a store that is made can be read.
 #include "format/crc32c.h"
-#include "host/import/ends.h"
 #include "host/import/resume.h"
+#include "host/import/row_ends.h"
 #include "host/import/run.h"
 #include "host/store/attach.h"
 #include "host/store/seal.h"
@@ -86,7 +86,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     static struct recorder recorder;
     char head[80];
     (void)argc, (void)argv;
-    ends_limits = (struct ends_limits){.blocks = 1, .live_part = 1}; // rows leave memory
+    hs_row_ends_limits = (struct hs_row_ends_limits){.blocks = 1, .live_part = 1}; // rows leave memory
     require(mkdtemp(folder) != NULL);
     snprintf(trace_path, sizeof trace_path, "%s/trace", folder);
     snprintf(made, sizeof made, "%s/made", folder);

@@ -15,7 +15,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[] = "/tmp/heapsonde-fuzz-stream-XXXXXX";
-static struct hs_stream_context context;
+static struct hs_gather_stream_context context;
 static uint64_t claims;
 
 static void remove_folder(void)
@@ -47,7 +47,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hs_stream stream = {.claim = ++claims};
+    struct hs_gather_stream stream = {.claim = ++claims};
     enum hs_refusal refusal = HS_REFUSAL_NONE;
     uint8_t out[HS_STREAM_OUT];
     if (size < 1)
@@ -60,12 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t length = size - at < piece ? size - at : piece;
         memcpy(bytes + have, data + at, length);
         have += length;
-        size_t used = hs_stream__take(&context, &stream, bytes, have, &refusal);
+        size_t used = hs_gather_stream__take(&context, &stream, bytes, have, &refusal);
         memmove(bytes, bytes + used, have - used);
         have -= used;
-        hs_stream__fill(&stream, out);
+        hs_gather_stream__fill(&stream, out);
     }
-    hs_stream__close(&context, &stream, refusal);
+    hs_gather_stream__close(&context, &stream, refusal);
     free(bytes);
     return 0;
 }

@@ -2,12 +2,12 @@
 //
 // Everything that reads a trace, given anything. The first byte chooses the part. Checksums of whole files are put
 // right first: with them wrong only the checksum would be tested.
+#include "format/aggregate.h"
 #include "format/chunk.h"
 #include "format/crc32c.h"
 #include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/meta_codec.h"
-#include "format/sums.h"
 #include "host/import/run.h"
 #include "host/store/attach.h"
 
@@ -161,11 +161,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_file(data, size, 1);
         break;
     default: {
-        struct hs_sums_reader reader;
-        struct hs_sums_head head;
-        struct hs_sums_record record;
-        for (int more = hs_sums_open(&reader, data, size, &head); more > 0;)
-            more = hs_sums_next(&reader, &record);
+        struct hs_aggregate_reader reader;
+        struct hs_aggregate_head head;
+        struct hs_aggregate_record record;
+        for (int more = hs_aggregate_open(&reader, data, size, &head); more > 0;)
+            more = hs_aggregate_next(&reader, &record);
     }
     }
     return 0;

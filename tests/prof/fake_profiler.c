@@ -24,7 +24,7 @@ void (*fake_profiler_middle)(void);
 static struct hs_pair pairs[PAIRS_MOST];
 static uintptr_t frames_of[PAIRS_MOST][FAKE_FRAMES_MOST + 1];
 static uint32_t pair_count;
-static struct hs_snapshot_thread threads[THREADS_MOST];
+static struct hs_profile_snapshot_thread threads[THREADS_MOST];
 static uint32_t thread_count;
 
 static void say(const char *message)
@@ -58,7 +58,7 @@ void fake_profiler__reset(void)
     fake_profiler_middle = NULL;
 }
 
-static struct hs_snapshot_thread *thread_of(uint32_t uid)
+static struct hs_profile_snapshot_thread *thread_of(uint32_t uid)
 {
     for (uint32_t i = 0; i < thread_count; i++)
         if (threads[i].uid == uid)
@@ -145,18 +145,18 @@ bool hs_table__is_ours(void)
     return fake_profiler_is_interrupted;
 }
 
-bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total)
+bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_total)
 {
     (void)with_total;
     if (fake_profiler_middle)
         fake_profiler_middle();
-    *snapshot = (struct hs_snapshot){.pairs = pairs,
-                                     .pair_count = pair_count,
-                                     .threads = threads,
-                                     .thread_count = thread_count,
-                                     .sample_bytes = hs_sampler.sample_bytes,
-                                     .real_ns = 1000000000123456789,
-                                     .since_ns = 999999999123456789};
+    *snapshot = (struct hs_profile_snapshot){.pairs = pairs,
+                                             .pair_count = pair_count,
+                                             .threads = threads,
+                                             .thread_count = thread_count,
+                                             .sample_bytes = hs_sampler.sample_bytes,
+                                             .real_ns = 1000000000123456789,
+                                             .since_ns = 999999999123456789};
     for (uint32_t i = 0; i < pair_count; i++) {
         add(&snapshot->live, &pairs[i].live);
         add(&snapshot->total, &pairs[i].total);
@@ -164,12 +164,12 @@ bool hs_snapshot__take(struct hs_snapshot *snapshot, bool with_total)
     return !fake_profiler_has_no_memory;
 }
 
-void hs_snapshot__free(struct hs_snapshot *snapshot)
+void hs_profile_snapshot__free(struct hs_profile_snapshot *snapshot)
 {
     (void)snapshot;
 }
 
-uint32_t hs_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
+uint32_t hs_profile_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut)
 {
     uint32_t count = 0;
     for (; count < limit && frames_of[stack][count]; count++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Questions that are cancelled.
-#include "host/query/cells.h"
-#include "host/query/ranking.h"
+#include "host/query/rollups.h"
+#include "host/query/sorted_index.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
 #include "tests/suite.h"
@@ -28,9 +28,9 @@ START_TEST(every_question_can_be_cancelled)
     struct hs_rows page;
     struct hs_timeline timeline;
     struct hs_live_total peak;
-    struct hs_ranking *ranking;
+    struct hs_sorted_index *sorted_index;
     struct hs_row_set set;
-    struct hs_cells *cells;
+    struct hs_rollups *rollups;
     uint64_t number;
     open_trace(random_next(&random), 1);
     hs_filter__init(&filter);
@@ -41,9 +41,9 @@ START_TEST(every_question_can_be_cancelled)
     ck_assert_int_eq(hs_query__peak(store, &filter, &control, &peak, &number, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__count(store, &filter, &control, &number, NULL), -ECANCELED);
     ck_assert_int_eq(hs_query__each(store, &filter, &control, stop_here, NULL, NULL), -ECANCELED);
-    ck_assert_int_eq(hs_ranking__make(&ranking, store, HS_ROW_BY_SIZE, &control, NULL), -ECANCELED);
+    ck_assert_int_eq(hs_sorted_index__make(&sorted_index, store, HS_ROW_BY_SIZE, &control, NULL), -ECANCELED);
     ck_assert_int_eq(hs_row_set__make(&set, store, &filter, &control, NULL), -ECANCELED);
-    ck_assert_int_eq(hs_cells__make(&cells, store, &control, NULL), -ECANCELED);
+    ck_assert_int_eq(hs_rollups__make(&rollups, store, &control, NULL), -ECANCELED);
     hs_store__close(store);
 }
 END_TEST

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Pages of sorted lists, against all rows that match, sorted.
-#include "host/query/near.h"
 #include "host/query/order.h"
-#include "host/query/ranking.h"
+#include "host/query/page_scan.h"
+#include "host/query/sorted_index.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
 #include "tests/suite.h"
@@ -80,14 +80,17 @@ START_TEST(pages_are_those_of_the_sorted_rows)
 }
 END_TEST
 
-// ---- rankings ------------------------------------------------------------------------------------------------------
+// ---- sorted indexes
+// ------------------------------------------------------------------------------------------------------
 
-static void check_ranked_page(const struct hs_ranking *ranking, const struct hs_row_set *set, const uint64_t *before,
-                              bool descending, uint64_t skip, uint64_t limit, const uint32_t *sorted, uint64_t total)
+static void check_sorted_page(const struct hs_sorted_index *sorted_index, const struct hs_row_set *set,
+                              const uint64_t *before, bool descending, uint64_t skip, uint64_t limit,
+                              const uint32_t *sorted, uint64_t total)
 {
     struct hs_rows page;
     struct hs_error error = {""};
-    ck_assert_msg(!hs_ranking__rows(ranking, set, before, descending, skip, limit, &page, &error), "%s", error.message);
+    ck_assert_msg(!hs_sorted_index__rows(sorted_index, set, before, descending, skip, limit, &page, &error), "%s",
+                  error.message);
     check_rows(&page, descending, skip, limit, sorted, total);
 }
 
@@ -111,15 +114,16 @@ static void check_set_pages(const struct hs_filter *filter, const uint32_t *row,
 }
 
 // Pages that are found from an end: with the set of what matches and without, and where too much is to be looked at.
-static void check_near_page(const struct hs_near *page, const struct hs_ranking *ranking, const uint32_t *sorted)
+static void check_page_scan(const struct hs_page_scan *page, const struct hs_sorted_index *sorted_index,
+                            const uint32_t *sorted)
 {
     struct hs_rows rows_of;
     struct hs_error error = {""};
     uint64_t begin = page->skip < page->total ? page->skip : page->total;
     uint64_t count = page->limit < page->total - begin ? page->limit : page->total - begin;
-    int result = hs_near__rows(page, ranking, &rows_of, &error);
+    int result = hs_page_scan__rows(page, sorted_index, &rows_of, &error);
     if (result == -E2BIG) {
-        ck_assert_uint_lt(hs_near_limit, UINT64_MAX);
+        ck_assert_uint_lt(hs_page_scan_limit, UINT64_MAX);
         return;
     }
     ck_assert_msg(!result, "%s", error.message);
@@ -132,52 +136,52 @@ static void check_near_page(const struct hs_near *page, const struct hs_ranking 
     hs_rows__free(&rows_of);
 }
 
-static void check_near_pages(const struct hs_ranking *ranking, const struct hs_filter *filter,
+static void check_page_scans(const struct hs_sorted_index *sorted_index, const struct hs_filter *filter,
                              const struct hs_row_set *set, const uint32_t *sorted, uint64_t total,
                              struct random_state *random)
 {
-    const uint64_t usual = hs_near_limit;
+    const uint64_t usual = hs_page_scan_limit;
     for (unsigned i = 0; i < 24; i++) {
-        struct hs_near page = {.store = store,
-                               .filter = filter,
-                               .set = i & 1 ? set : NULL,
-                               .total = total,
-                               .descending = i & 2,
-                               .skip = i & 4 ? 0 : random_below(random, total + 2),
-                               .limit = i < 4 ? UINT64_MAX : random_below(random, 40)};
-        hs_near_limit = UINT64_MAX;
-        check_near_page(&page, ranking, sorted);
-        hs_near_limit = random_below(random, 16 * rows);
-        check_near_page(&page, ranking, sorted);
+        struct hs_page_scan page = {.store = store,
+                                    .filter = filter,
+                                    .set = i & 1 ? set : NULL,
+                                    .total = total,
+                                    .descending = i & 2,
+                                    .skip = i & 4 ? 0 : random_below(random, total + 2),
+                                    .limit = i < 4 ? UINT64_MAX : random_below(random, 40)};
+        hs_page_scan_limit = UINT64_MAX;
+        check_page_scan(&page, sorted_index, sorted);
+        hs_page_scan_limit = random_below(random, 16 * rows);
+        check_page_scan(&page, sorted_index, sorted);
     }
-    hs_near_limit = usual;
+    hs_page_scan_limit = usual;
 }
 
-// What codes know of filters is asked of the tally.
-static void check_tally_pages(const struct hs_ranking *ranking, const struct hs_dictionary *dictionary,
-                              const struct hs_filter *filter, const uint32_t *sorted, uint64_t total,
-                              struct random_state *random)
+// What codes know of filters is asked of the rank counts.
+static void check_rank_counts_pages(const struct hs_sorted_index *sorted_index, const struct hs_dictionary *dictionary,
+                                    const struct hs_filter *filter, const uint32_t *sorted, uint64_t total,
+                                    struct random_state *random)
 {
-    const struct hs_tally_limits usual = hs_tally_limits;
-    struct hs_tally *tally;
+    const struct hs_rank_counts_limits usual = hs_rank_counts_limits;
+    struct hs_rank_counts *rank_counts;
     struct hs_error error = {""};
-    hs_tally_limits = (struct hs_tally_limits){1000 + random_below(random, 20000), UINT32_MAX};
-    ck_assert_msg(!hs_tally__make(&tally, ranking, dictionary, NULL, &error), "%s", error.message);
+    hs_rank_counts_limits = (struct hs_rank_counts_limits){1000 + random_below(random, 20000), UINT32_MAX};
+    ck_assert_msg(!hs_rank_counts__make(&rank_counts, sorted_index, dictionary, NULL, &error), "%s", error.message);
     ck_assert_uint_eq(hs_dictionary__count(dictionary, filter), total);
     for (unsigned i = 0; i < 40; i++) {
-        const struct hs_near page = {.store = store,
-                                     .filter = filter,
-                                     .tally = tally,
-                                     .total = total,
-                                     .descending = i & 2,
-                                     .skip = i & 4 ? 0 : random_below(random, total + 2),
-                                     .limit = i < 2 ? UINT64_MAX : random_below(random, 40)};
-        check_near_page(&page, ranking, sorted);
+        const struct hs_page_scan page = {.store = store,
+                                          .filter = filter,
+                                          .rank_counts = rank_counts,
+                                          .total = total,
+                                          .descending = i & 2,
+                                          .skip = i & 4 ? 0 : random_below(random, total + 2),
+                                          .limit = i < 2 ? UINT64_MAX : random_below(random, 40)};
+        check_page_scan(&page, sorted_index, sorted);
     }
-    hs_tally__destroy(tally);
-    hs_tally_limits.numbers = dictionary->count;
-    ck_assert_int_eq(hs_tally__make(&tally, ranking, dictionary, NULL, NULL), -E2BIG);
-    hs_tally_limits = usual;
+    hs_rank_counts__destroy(rank_counts);
+    hs_rank_counts_limits.numbers = dictionary->count;
+    ck_assert_int_eq(hs_rank_counts__make(&rank_counts, sorted_index, dictionary, NULL, NULL), -E2BIG);
+    hs_rank_counts_limits = usual;
 }
 
 static void check_sorted_pages(enum hs_row_key by, const struct hs_filter *filter, const uint32_t *sorted,
@@ -196,52 +200,53 @@ static void check_sorted_pages(enum hs_row_key by, const struct hs_filter *filte
     free(all);
 }
 
-static void check_within(const struct hs_ranking *ranking, struct random_state *random)
+static void check_within(const struct hs_sorted_index *sorted_index, struct random_state *random)
 {
-    const enum hs_row_key by = hs_ranking__by(ranking);
+    const enum hs_row_key by = hs_sorted_index__by(sorted_index);
     const uint32_t some = (uint32_t)some_row(random), other = (uint32_t)some_row(random);
     const struct hs_bounds bounds = {slow_key(by, some), random_below(random, 4) ? slow_key(by, other) : UINT64_MAX};
     uint64_t count = 0;
     for (uint32_t row = 0; row < rows; row++)
         count += hs_kind_domain(hs_row__kind(columns, row)) == HS_DOMAIN_HEAP && slow_key(by, row) >= bounds.least &&
                  slow_key(by, row) <= bounds.most;
-    ck_assert_uint_eq(hs_ranking__within(ranking, bounds), count);
+    ck_assert_uint_eq(hs_sorted_index__within(sorted_index, bounds), count);
 }
 
-static void check_ranking(enum hs_row_key by, const struct hs_filter *filter, const struct hs_dictionary *dictionary,
-                          uint32_t *row, uint64_t total, struct random_state *random)
+static void check_sorted_index(enum hs_row_key by, const struct hs_filter *filter,
+                               const struct hs_dictionary *dictionary, uint32_t *row, uint64_t total,
+                               struct random_state *random)
 {
-    struct hs_ranking *ranking;
+    struct hs_sorted_index *sorted_index;
     struct hs_row_set set = {0};
     struct hs_error error = {""};
     uint64_t *before = NULL;
-    ck_assert_msg(!hs_ranking__make(&ranking, store, by, NULL, &error), "%s", error.message);
+    ck_assert_msg(!hs_sorted_index__make(&sorted_index, store, by, NULL, &error), "%s", error.message);
     if (filter) {
         ck_assert_msg(!hs_row_set__make(&set, store, filter, NULL, &error), "%s", error.message);
         ck_assert_uint_eq(set.count, total);
-        ck_assert_msg(!hs_ranking__count(ranking, &set, NULL, &before, &error), "%s", error.message);
+        ck_assert_msg(!hs_sorted_index__count(sorted_index, &set, NULL, &before, &error), "%s", error.message);
     }
     qsort_r(row, total, sizeof(*row), compare_slow, &by);
     for (unsigned i = 0; i < 20; i++) {
         const uint64_t skip = random_below(random, total + 1), few = 1 + random_below(random, 40);
-        check_ranked_page(ranking, filter ? &set : NULL, before, i % 2, skip, few, row, total);
+        check_sorted_page(sorted_index, filter ? &set : NULL, before, i % 2, skip, few, row, total);
     }
-    check_ranked_page(ranking, filter ? &set : NULL, before, false, 0, 10, row, total);
-    check_ranked_page(ranking, filter ? &set : NULL, before, true, 0, 10, row, total);
-    check_ranked_page(ranking, filter ? &set : NULL, before, true, total > 5 ? total - 5 : 0, 10, row, total);
-    check_ranked_page(ranking, filter ? &set : NULL, before, false, total, 10, row, total);
-    check_ranked_page(ranking, filter ? &set : NULL, before, true, total + 9, UINT64_MAX, row, total);
-    check_ranked_page(ranking, filter ? &set : NULL, before, false, 0, UINT64_MAX, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, false, 0, 10, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, true, 0, 10, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, true, total > 5 ? total - 5 : 0, 10, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, false, total, 10, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, true, total + 9, UINT64_MAX, row, total);
+    check_sorted_page(sorted_index, filter ? &set : NULL, before, false, 0, UINT64_MAX, row, total);
     if (filter) {
-        check_near_pages(ranking, filter, &set, row, total, random);
+        check_page_scans(sorted_index, filter, &set, row, total, random);
         check_sorted_pages(by, filter, row, total, random);
     }
     if (filter && hs_dictionary__knows(dictionary, store, filter))
-        check_tally_pages(ranking, dictionary, filter, row, total, random);
-    check_within(ranking, random);
+        check_rank_counts_pages(sorted_index, dictionary, filter, row, total, random);
+    check_within(sorted_index, random);
     free(before);
     hs_row_set__free(&set);
-    hs_ranking__destroy(ranking);
+    hs_sorted_index__destroy(sorted_index);
 }
 
 static void choose_known_filter(struct hs_filter *filter, struct random_state *random)
@@ -252,10 +257,10 @@ static void choose_known_filter(struct hs_filter *filter, struct random_state *r
         add_this_condition(filter, random, conditions[random_below(random, 6)]);
 }
 
-START_TEST(rankings_are_the_sorted_rows)
+START_TEST(sorted_indexes_are_the_sorted_rows)
 {
-    static const struct hs_ranking_limits limits[] = {{16384, 1 << 25}, {64, 1 << 25}, {1000, 3000}, {1, 5000}};
-    const struct hs_ranking_limits usual = hs_ranking_limits;
+    static const struct hs_sorted_index_limits limits[] = {{16384, 1 << 25}, {64, 1 << 25}, {1000, 3000}, {1, 5000}};
+    const struct hs_sorted_index_limits usual = hs_sorted_index_limits;
     const struct hs_dictionary_limits usual_dictionary = hs_dictionary_limits;
     struct random_state random = {test_seed(__func__)};
     struct hs_dictionary *dictionary;
@@ -273,12 +278,12 @@ START_TEST(rankings_are_the_sorted_rows)
             choose_known_filter(&filter, &random);
         uint64_t total = slow_rows(&filter, row);
         check_set_pages(&filter, row, total, &random);
-        check_near_pages(NULL, &filter, NULL, row, total, &random);
-        hs_ranking_limits = limits[round % 4];
+        check_page_scans(NULL, &filter, NULL, row, total, &random);
+        hs_sorted_index_limits = limits[round % 4];
         for (enum hs_row_key by = HS_ROW_BY_ADDRESS; by <= HS_ROW_BY_LIFETIME; by++)
-            check_ranking(by, round < 4 ? NULL : &filter, dictionary, row, total, &random);
+            check_sorted_index(by, round < 4 ? NULL : &filter, dictionary, row, total, &random);
     }
-    hs_ranking_limits = usual;
+    hs_sorted_index_limits = usual;
     hs_dictionary_limits = usual_dictionary;
     hs_dictionary__destroy(dictionary);
     free(row);
@@ -291,7 +296,7 @@ int main(void)
     Suite *suite = suite_create("pages");
     TCase *cases = tcase_create("pages");
     tcase_add_test(cases, pages_are_those_of_the_sorted_rows);
-    tcase_add_test(cases, rankings_are_the_sorted_rows);
+    tcase_add_test(cases, sorted_indexes_are_the_sorted_rows);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

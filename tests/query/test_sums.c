@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Totals and counts, against sums of one row after another.
-#include "host/query/cells.h"
-#include "host/query/ranking.h"
+#include "host/query/rollups.h"
 #include "host/query/scan.h"
-#include "host/query/totals_table.h"
+#include "host/query/sorted_index.h"
+#include "host/query/stack_totals_column.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
 #include "tests/suite.h"
@@ -95,15 +95,16 @@ static void check_table(const struct hs_filter *filter, const struct hs_query_co
     struct hs_total total;
     const struct hs_set any = {0};
     size_t found = 0;
-    ck_assert_int_eq(hs_query__totals_table(store, filter, control, &table, NULL), 0);
-    ck_assert_uint_eq(hs_totals_table__count(&table), totals->count);
-    ck_assert_int_eq(hs_totals_table__each_total(&table, &any, compare_total, &all), 0);
+    ck_assert_int_eq(hs_query__stack_totals_column(store, filter, control, &table, NULL), 0);
+    ck_assert_uint_eq(hs_stack_totals_column__count(&table), totals->count);
+    ck_assert_int_eq(hs_stack_totals_column__each_total(&table, &any, compare_total, &all), 0);
     ck_assert_int_eq(
-        hs_totals_table__each(&table, &any, HS_TOTAL_LIVE_BYTES, HS_TOTAL_PEAK_COUNT, compare_values, &values), 0);
+        hs_stack_totals_column__each(&table, &any, HS_TOTAL_LIVE_BYTES, HS_TOTAL_PEAK_COUNT, compare_values, &values),
+        0);
     ck_assert_uint_eq(all.at, totals->count);
     ck_assert_uint_eq(values.at, totals->count);
     for (uint32_t stack = 0; stack < stacks; stack++) {
-        if (!hs_totals_table__find(&table, stack, &total))
+        if (!hs_stack_totals_column__find(&table, stack, &total))
             continue;
         ck_assert_mem_eq(&total, &totals->total[found++], sizeof(total));
         ck_assert_uint_eq(total.stack, stack);
@@ -175,7 +176,7 @@ START_TEST(sums_are_those_of_all_rows)
 }
 END_TEST
 
-// What cells know, alone and together.
+// What rollups know, alone and together.
 static void choose_known_filter(struct hs_filter *filter, struct random_state *random)
 {
     static const unsigned known[] = {0, 2, 3, 9, 10, 11, 13};
@@ -207,14 +208,14 @@ static void choose_filter_of_lifetimes(struct hs_filter *filter, struct random_s
     filter->lifetime_max = filter->lifetime_min && random_below(random, 2) ? UINT64_MAX : some + other;
 }
 
-START_TEST(sums_of_cells_are_those_of_all_rows)
+START_TEST(sums_of_rollups_are_those_of_all_rows)
 {
-    const struct hs_cells_limits usual = hs_cells_limits;
+    const struct hs_rollups_limits usual = hs_rollups_limits;
     struct random_state random = {test_seed(__func__)};
-    struct hs_cells *cells;
-    struct hs_ranking *lifetimes;
+    struct hs_rollups *rollups;
+    struct hs_sorted_index *lifetimes;
     open_trace(random_next(&random), 100);
-    ck_assert_int_eq(hs_ranking__make(&lifetimes, store, HS_ROW_BY_LIFETIME, NULL, NULL), 0);
+    ck_assert_int_eq(hs_sorted_index__make(&lifetimes, store, HS_ROW_BY_LIFETIME, NULL, NULL), 0);
     struct hs_query_control control = {.lifetimes = lifetimes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     for (unsigned round = 0; round < 40; round++) {
@@ -222,29 +223,29 @@ START_TEST(sums_of_cells_are_those_of_all_rows)
         const bool classed = round % 4;
         const bool by_streams = round % 3;
         const uint64_t streams = random_next(&random);
-        hs_cells_limits = (struct hs_cells_limits){round % 2 + 1, 1, classed ? (uint64_t)1 << 20 : 100,
-                                                   by_streams ? (size_t)1 << 30 : 0};
-        ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), 0);
+        hs_rollups_limits = (struct hs_rollups_limits){round % 2 + 1, 1, classed ? (uint64_t)1 << 20 : 100,
+                                                       by_streams ? (size_t)1 << 30 : 0};
+        ck_assert_int_eq(hs_rollups__make(&rollups, store, NULL, NULL), 0);
         choose_known_filter(&filter, &random);
-        ck_assert(hs_cells__know(cells, store, &filter));
+        ck_assert(hs_rollups__know(rollups, store, &filter));
         if (random_below(&random, 2))
             filter.streams = (struct hs_set){&streams, 64};
-        ck_assert(hs_cells__know(cells, store, &filter) == (by_streams || !filter.streams.words));
-        control.cells = cells;
+        ck_assert(hs_rollups__know(rollups, store, &filter) == (by_streams || !filter.streams.words));
+        control.rollups = rollups;
         check_counted_totals(&filter, &control, row);
         // With classes of lifetimes, unless there were too many.
         choose_filter_of_lifetimes(&filter, &random);
-        ck_assert_int_eq(hs_cells__know_lifetimes(cells, lifetimes, store, &filter), classed);
+        ck_assert_int_eq(hs_rollups__know_lifetimes(rollups, lifetimes, store, &filter), classed);
         check_counted_totals(&filter, &control, row);
-        // Others are not answered from cells.
+        // Others are not answered from rollups.
         choose_filter(&filter, &random);
         check_counted_totals(&filter, &control, row);
-        hs_cells__destroy(cells);
+        hs_rollups__destroy(rollups);
     }
-    hs_cells_limits = (struct hs_cells_limits){1, 1u << 20, 1, (size_t)1 << 30};
-    ck_assert_int_eq(hs_cells__make(&cells, store, NULL, NULL), -E2BIG);
-    hs_cells_limits = usual;
-    hs_ranking__destroy(lifetimes);
+    hs_rollups_limits = (struct hs_rollups_limits){1, 1u << 20, 1, (size_t)1 << 30};
+    ck_assert_int_eq(hs_rollups__make(&rollups, store, NULL, NULL), -E2BIG);
+    hs_rollups_limits = usual;
+    hs_sorted_index__destroy(lifetimes);
     free(row);
     hs_store__close(store);
 }
@@ -255,7 +256,7 @@ int main(void)
     Suite *suite = suite_create("sums");
     TCase *cases = tcase_create("sums");
     tcase_add_test(cases, sums_are_those_of_all_rows);
-    tcase_add_test(cases, sums_of_cells_are_those_of_all_rows);
+    tcase_add_test(cases, sums_of_rollups_are_those_of_all_rows);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

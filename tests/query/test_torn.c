@@ -2,7 +2,7 @@
 //
 // A store whose files are cut while somebody reads them: pages of zeros take the place of what was there.
 #include "host/import/import.h"
-#include "host/query/ranking.h"
+#include "host/query/sorted_index.h"
 #include "host/store/torn_pages.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
@@ -34,7 +34,7 @@ static void cut_all(void)
     closedir(files);
 }
 
-// Between counting the rows of its parts and collecting them a ranking makes a folder.
+// Between counting the rows of its parts and collecting them a sorted index makes a folder.
 char *__real_mkdtemp(char *template);
 char *__wrap_mkdtemp(char *template);
 char *__wrap_mkdtemp(char *template)
@@ -69,23 +69,23 @@ static void remove_all(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(rankings_of_a_cut_store_are_refused)
+START_TEST(sorted_indexes_of_a_cut_store_are_refused)
 {
-    const struct hs_ranking_limits usual = hs_ranking_limits;
-    hs_ranking_limits = (struct hs_ranking_limits){64, (uint64_t)64 << 20};
+    const struct hs_sorted_index_limits usual = hs_sorted_index_limits;
+    hs_sorted_index_limits = (struct hs_sorted_index_limits){64, (uint64_t)64 << 20};
     hs_torn_pages__mend();
     for (enum hs_row_key by = HS_ROW_BY_ADDRESS; by <= HS_ROW_BY_LIFETIME; by++) {
-        struct hs_ranking *ranking;
+        struct hs_sorted_index *sorted_index;
         struct hs_store *store = open_trace(test_seed(__func__) + (uint64_t)by);
         cuts = true;
-        int result = hs_ranking__make(&ranking, store, by, NULL, NULL);
+        int result = hs_sorted_index__make(&sorted_index, store, by, NULL, NULL);
         cuts = false;
         ck_assert(hs_torn_pages__found());
         ck_assert_int_eq(result, -EIO);
         hs_store__close(store);
         remove_all();
     }
-    hs_ranking_limits = usual;
+    hs_sorted_index_limits = usual;
 }
 END_TEST
 
@@ -93,7 +93,7 @@ int main(void)
 {
     Suite *suite = suite_create("torn");
     TCase *cases = tcase_create("torn");
-    tcase_add_test(cases, rankings_of_a_cut_store_are_refused);
+    tcase_add_test(cases, sorted_indexes_of_a_cut_store_are_refused);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -77,11 +77,11 @@ static struct found module_of(const void *address)
 {
     static struct found found;
     static char path[4096];
-    struct hs_mapping mapping, first = {0};
+    struct hs_maps_line mapping, first = {0};
     struct hs_mapped mapped = {0};
     memset(&found, 0, sizeof(found));
     for (const char *line = read_maps(); *line;) {
-        line = hs_mapping__parse(&mapping, line);
+        line = hs_maps_line__parse(&mapping, line);
         line += *line == '\n';
         bool same = mapping.path_length == first.path_length && !memcmp(mapping.path, first.path, first.path_length);
         if (mapped.end && hs_mapped__add(&mapped, &mapping, same, path)) {
@@ -91,7 +91,7 @@ static struct found module_of(const void *address)
         }
         first = mapping;
         bool has_code = false;
-        hs_mapping__copy_path(mapping.path, mapping.path_length, path, sizeof(path));
+        hs_maps_line__copy_path(mapping.path, mapping.path_length, path, sizeof(path));
         hs_mapped__begin(&mapped, &mapping, hs_image__reach(&mapping, path, &has_code));
         if (holds(&mapped, address))
             found.mapped = mapped;
@@ -224,9 +224,9 @@ START_TEST(test_code_mapped_elsewhere)
     int fd = open(map->l_name, O_RDONLY);
     ck_assert_int_ge(fd, 0);
     // Where the page is in the file is what the maps say.
-    struct hs_mapping mapping = {0};
+    struct hs_maps_line mapping = {0};
     for (const char *line = read_maps(); *line && mapping.end <= (uintptr_t)function; line += *line == '\n')
-        line = hs_mapping__parse(&mapping, line);
+        line = hs_maps_line__parse(&mapping, line);
     uint64_t offset = mapping.offset + (uint64_t)((uintptr_t)page_of(function) - mapping.start);
     char *space = mmap(NULL, 9 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *code = mmap(space + 4 * page, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, (off_t)offset);

@@ -23,7 +23,7 @@ static char marker[64]; // a file that is mapped and holds no code: each scan as
 
 // ---- what modules.c uses --------------------------------------------------------------------------------------------
 
-uint64_t hs_image__reach(const struct hs_mapping *mapping, const char *path, bool *has_code)
+uint64_t hs_image__reach(const struct hs_maps_line *mapping, const char *path, bool *has_code)
 {
     (void)mapping, (void)has_code;
     scans += !strcmp(path, marker);
@@ -36,7 +36,7 @@ void hs_image__read(struct hs_image *image, const struct hs_mapped *mapped, cons
     *image = (struct hs_image){.bias = mapped->start};
 }
 
-bool hs_image__has(const struct hs_mapped *mapped, const struct hs_mapping *mapping, bool same_file, const char *path)
+bool hs_image__has(const struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_file, const char *path)
 {
     (void)mapped, (void)mapping, (void)same_file, (void)path;
     return false;
@@ -185,7 +185,7 @@ START_TEST(test_what_was_put_off)
 }
 END_TEST
 
-static void note_gone(const struct hs_code *code, uint32_t count)
+static void note_gone(const struct hs_code_range *code, uint32_t count)
 {
     gone += count;
     for (int i = 0; i < PIECES; i++)

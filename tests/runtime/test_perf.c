@@ -20,11 +20,11 @@ static uint64_t head, tail;
 static uint8_t data[SIZE];
 static uint64_t record[HS_RING_RECORD_MAX / 8];
 
-static struct hs_ring new_ring(uint64_t at)
+static struct hs_kernel_ring new_ring(uint64_t at)
 {
     head = tail = at;
     memset(data, 0, sizeof data);
-    return (struct hs_ring){.head = &head, .tail = &tail, .data = data, .size = SIZE};
+    return (struct hs_kernel_ring){.head = &head, .tail = &tail, .data = data, .size = SIZE};
 }
 
 static void put(const void *bytes, size_t length)
@@ -52,19 +52,19 @@ START_TEST(records_come_in_order_across_the_end)
 {
     // Positions beyond what fits 32 bits, too: the low halves alone are exchanged where there are no others.
     for (uint64_t start = 0; start < SIZE; start += 8) {
-        struct hs_ring ring = new_ring(start);
+        struct hs_kernel_ring ring = new_ring(start);
         put_record(PERF_RECORD_SAMPLE, 1000, 1);
         put_record(PERF_RECORD_LOST, 24, 500);
         put_record(PERF_RECORD_SAMPLE, 3072, 1000);
-        ck_assert_uint_eq(hs_ring__unread(&ring), 4096);
-        ck_assert_uint_eq(hs_ring__next(&ring, record), 1000);
+        ck_assert_uint_eq(hs_kernel_ring__unread(&ring), 4096);
+        ck_assert_uint_eq(hs_kernel_ring__next(&ring, record), 1000);
         for (uint64_t i = 1; i < 1000 / 8; i++)
             ck_assert_uint_eq(record[i], i);
-        ck_assert_uint_eq(hs_ring__next(&ring, record), 24);
+        ck_assert_uint_eq(hs_kernel_ring__next(&ring, record), 24);
         ck_assert_uint_eq(record[2], 501);
-        ck_assert_uint_eq(hs_ring__next(&ring, record), 3072);
+        ck_assert_uint_eq(hs_kernel_ring__next(&ring, record), 3072);
         ck_assert_uint_eq(record[3072 / 8 - 1], 1000 + 3072 / 8 - 2);
-        ck_assert_uint_eq(hs_ring__next(&ring, record), 0);
+        ck_assert_uint_eq(hs_kernel_ring__next(&ring, record), 0);
         ck_assert_uint_eq(tail, head);
         ck_assert_uint_eq(ring.damaged, 0);
     }
@@ -72,13 +72,13 @@ START_TEST(records_come_in_order_across_the_end)
 END_TEST
 
 // Whatever is given up, what comes later is read.
-static void expect_damage(struct hs_ring *ring)
+static void expect_damage(struct hs_kernel_ring *ring)
 {
-    ck_assert_uint_eq(hs_ring__next(ring, record), 0);
+    ck_assert_uint_eq(hs_kernel_ring__next(ring, record), 0);
     ck_assert_uint_eq(ring->damaged, 1);
     ck_assert_uint_eq(tail, head);
     put_record(PERF_RECORD_SAMPLE, 64, 7);
-    ck_assert_uint_eq(hs_ring__next(ring, record), 64);
+    ck_assert_uint_eq(hs_kernel_ring__next(ring, record), 64);
     ck_assert_uint_eq(ring->damaged, 1);
 }
 
@@ -86,12 +86,12 @@ START_TEST(damaged_rings_are_given_up)
 {
     static const uint16_t sizes[] = {0, 1, 7, 12, 63, 4096, 65528};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct hs_ring ring = new_ring(SIZE - 16);
+        struct hs_kernel_ring ring = new_ring(SIZE - 16);
         put_header(PERF_RECORD_SAMPLE, sizes[i]);
         head += 56;
         expect_damage(&ring);
     }
-    struct hs_ring ring = new_ring(64);
+    struct hs_kernel_ring ring = new_ring(64);
     head += SIZE + 8; // more than there can be: it was written over
     expect_damage(&ring);
     ring = new_ring(64);
@@ -99,7 +99,7 @@ START_TEST(damaged_rings_are_given_up)
     expect_damage(&ring);
     ring = new_ring(64);
     head += 4;
-    ck_assert_uint_eq(hs_ring__next(&ring, record), 0);
+    ck_assert_uint_eq(hs_kernel_ring__next(&ring, record), 0);
     ck_assert_uint_eq(ring.damaged, 1);
 }
 END_TEST
@@ -126,7 +126,7 @@ enum { REGISTERS_ASKED = HS_DWARF_REGISTERS };
 static unsigned registers_asked(void)
 {
     unsigned count = 0;
-    for (uint64_t mask = hs_sample__registers(); mask; mask &= mask - 1)
+    for (uint64_t mask = hs_perf_sample__registers(); mask; mask &= mask - 1)
         count++;
     return count;
 }
@@ -148,7 +148,7 @@ static void full_sample(struct words *words, uint64_t size, uint64_t filled)
 {
     begin_sample(words);
     add(words, PERF_SAMPLE_REGS_ABI_64);
-    uint64_t mask = hs_sample__registers();
+    uint64_t mask = hs_perf_sample__registers();
     for (unsigned i = 0; i < 64; i++)
         if (mask >> i & 1)
             add(words, 1000 + i);
@@ -158,12 +158,12 @@ static void full_sample(struct words *words, uint64_t size, uint64_t filled)
     add(words, filled);
 }
 
-static struct hs_sample read_words(const struct words *words, size_t length, uint64_t type)
+static struct hs_perf_sample read_words(const struct words *words, size_t length, uint64_t type)
 {
-    struct hs_sample sample;
+    struct hs_perf_sample sample;
     uint8_t *exact = malloc(length ? length : 1); // so that reading behind it is seen
     memcpy(exact, words->word, length);
-    hs_sample__read(exact, length, type, &sample);
+    hs_perf_sample__read(exact, length, type, &sample);
     if (sample.snapshot.copy)
         ck_assert(sample.snapshot.copy >= exact && sample.snapshot.copy + sample.snapshot.size <= exact + length);
     free(exact);
@@ -174,7 +174,7 @@ START_TEST(samples_are_read)
 {
     struct words words;
     begin_sample(&words);
-    struct hs_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_SHORT);
+    struct hs_perf_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_SHORT);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
     ck_assert_uint_eq(sample.pid, 11);
     ck_assert_uint_eq(sample.tid, 22);
@@ -217,7 +217,7 @@ START_TEST(a_thread_without_user_registers_has_no_stack)
     begin_sample(&words);
     add(&words, PERF_SAMPLE_REGS_ABI_NONE);
     add(&words, 0);
-    struct hs_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
+    struct hs_perf_sample sample = read_words(&words, words.count * 8, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
     ck_assert(!sample.has_stack);
 }
@@ -228,7 +228,7 @@ START_TEST(cut_samples_are_damaged)
     struct words words;
     full_sample(&words, COPY, COPY);
     for (size_t length = 0; length < words.count * 8; length++) {
-        struct hs_sample sample = read_words(&words, length, HS_SAMPLE_STACK);
+        struct hs_perf_sample sample = read_words(&words, length, HS_SAMPLE_STACK);
         ck_assert_int_eq(sample.kind, HS_SAMPLE_DAMAGED);
     }
     ck_assert_int_eq(read_words(&words, words.count * 8, HS_SAMPLE_STACK).kind, HS_SAMPLE_TAKEN);
@@ -254,7 +254,7 @@ START_TEST(lost_records_say_how_many)
     uint32_t ids[2] = {11, 22};
     memcpy(words.word, &header, 8);
     memcpy(&words.word[3], ids, 8);
-    struct hs_sample sample = read_words(&words, 40, HS_SAMPLE_STACK);
+    struct hs_perf_sample sample = read_words(&words, 40, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_LOST);
     ck_assert_uint_eq(sample.lost, 1234);
     ck_assert_uint_eq(sample.pid, 11);
@@ -281,8 +281,8 @@ START_TEST(call_chains_are_read)
 {
     struct words words;
     chain_sample(&words, 3);
-    struct hs_sample sample;
-    hs_sample__read(words.word, words.count * 8, HS_SAMPLE_CHAIN, &sample);
+    struct hs_perf_sample sample;
+    hs_perf_sample__read(words.word, words.count * 8, HS_SAMPLE_CHAIN, &sample);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_TAKEN);
     ck_assert_uint_eq(sample.chain_length, 3);
     ck_assert_uint_eq(sample.chain[0], PERF_CONTEXT_USER);
@@ -318,7 +318,7 @@ START_TEST(mappings_of_code_are_read)
 {
     struct words words;
     mapping(&words, 5, PROT_READ | PROT_EXEC);
-    struct hs_sample sample = read_words(&words, 80, HS_SAMPLE_STACK);
+    struct hs_perf_sample sample = read_words(&words, 80, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_CODE_MAPPED);
     ck_assert_uint_eq(sample.pid, 11);
     for (size_t length = 0; length < 68; length++)
@@ -338,7 +338,7 @@ START_TEST(threads_that_come_back_are_read)
     uint32_t ids[2] = {11, 22};
     memcpy(&words.word[1], ids, 8);
     memcpy(words.word, &header, 8);
-    struct hs_sample sample = read_words(&words, 24, HS_SAMPLE_STACK);
+    struct hs_perf_sample sample = read_words(&words, 24, HS_SAMPLE_STACK);
     ck_assert_int_eq(sample.kind, HS_SAMPLE_SWITCHED_IN);
     ck_assert_uint_eq(sample.pid, 11);
     ck_assert_uint_eq(sample.tid, 22);
@@ -354,7 +354,7 @@ END_TEST
 static uint32_t told[8];
 static unsigned told_count;
 
-static void tell(uint32_t tid, uint64_t ns)
+static void emit(uint32_t tid, uint64_t ns)
 {
     ck_assert_uint_gt(ns, 0);
     ck_assert_uint_lt(told_count, 8);
@@ -366,17 +366,17 @@ START_TEST(cpu_clocks_are_told_once)
 {
     struct hs_cpu_clocks clocks = {{0}};
     uint32_t self = (uint32_t)syscall(SYS_gettid);
-    hs_cpu_clocks__sampled(&clocks, self, tell);
-    hs_cpu_clocks__sampled(&clocks, self, tell);
+    hs_cpu_clocks__sampled(&clocks, self, emit);
+    hs_cpu_clocks__sampled(&clocks, self, emit);
     ck_assert_uint_eq(told_count, 0);
-    hs_cpu_clocks__tell(&clocks, tell);
-    hs_cpu_clocks__tell(&clocks, tell);
+    hs_cpu_clocks__emit(&clocks, emit);
+    hs_cpu_clocks__emit(&clocks, emit);
     ck_assert_uint_eq(told_count, 1);
     ck_assert_uint_eq(told[0], self);
-    hs_cpu_clocks__sampled(&clocks, self, tell);
-    hs_cpu_clocks__sampled(&clocks, self + HS_CPU_CLOCKS * 1000003u, tell);
+    hs_cpu_clocks__sampled(&clocks, self, emit);
+    hs_cpu_clocks__sampled(&clocks, self + HS_CPU_CLOCKS * 1000003u, emit);
     ck_assert_uint_eq(told_count, 2);
-    hs_cpu_clocks__tell(&clocks, tell);
+    hs_cpu_clocks__emit(&clocks, emit);
     ck_assert_uint_eq(told_count, 2);
 }
 END_TEST

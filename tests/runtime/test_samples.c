@@ -35,9 +35,9 @@ long hs_perf_rings__ask(struct hs_perf_rings *rings)
 }
 
 // Its descriptor is none: nobody is woken, and what is in the ring is taken at each flush.
-long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*tell)(uint32_t tid))
+long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*emit)(uint32_t tid))
 {
-    (void)self, (void)tell;
+    (void)self, (void)emit;
     rings->ring[rings->count++] = (struct hs_perf_ring){
         .ring = {.head = &head, .tail = &tail, .data = data, .size = SIZE},
         .role = HS_PERF_INTERRUPTED,
@@ -119,7 +119,7 @@ static void full_sample(struct record *record, uintptr_t pc, uintptr_t sp, uint6
     begin_sample(record);
     add(record, PERF_SAMPLE_REGS_ABI_64);
     for (unsigned i = 0; i < 64; i++)
-        if (hs_sample__registers() >> i & 1)
+        if (hs_perf_sample__registers() >> i & 1)
             add(record, i == kernel_number(HS_DWARF_PC) ? pc : i == kernel_number(HS_DWARF_SP) ? sp : others);
     add(record, COPY);
     memcpy(&record->word[record->count], copy, COPY);

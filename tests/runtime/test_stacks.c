@@ -282,7 +282,7 @@ START_TEST(hash_finds_what_was_inserted_and_nothing_else)
     }
     uintptr_t first = code + 500 * 16, last = code + 900 * 16;
     // Return addresses: one behind the code counts.
-    const struct hs_code gone = {.start = first - HS_ARCH_CALL_SIZE(first), .end = last};
+    const struct hs_code_range gone = {.start = first - HS_ARCH_CALL_SIZE(first), .end = last};
     hs_wide_nodes__forget(&gone, 1);
     for (uint32_t i = 1; i <= ENTRIES; i++) {
         uint32_t wanted = i >= 500 && i <= 900 ? 0 : i;

@@ -120,7 +120,7 @@ END_TEST
 
 static _Atomic int told;
 
-static void tell(void *what)
+static void emit(void *what)
 {
     atomic_store(&told, *(int *)what);
     for (;;)
@@ -132,11 +132,11 @@ START_TEST(a_thread_without_libc)
     static _Alignas(16) char stack[65536];
     int what = 42;
     unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    ck_assert(hs_arch_clone_thread(flags, stack + sizeof stack, tell, &what) > 0);
+    ck_assert(hs_arch_clone_thread(flags, stack + sizeof stack, emit, &what) > 0);
     while (!atomic_load(&told))
         HS_SYSTEM0(SYS_sched_yield);
     ck_assert_int_eq(atomic_load(&told), 42);
-    ck_assert_int_eq(hs_arch_clone_thread(CLONE_THREAD, stack + sizeof stack, tell, &what), -EINVAL);
+    ck_assert_int_eq(hs_arch_clone_thread(CLONE_THREAD, stack + sizeof stack, emit, &what), -EINVAL);
     ck_assert(hs_arch_thread_pointer() != 0);
 }
 END_TEST

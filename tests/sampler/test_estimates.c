@@ -58,14 +58,14 @@ static double read_bytes(struct hs_written_counts written, double mean)
 
 static double estimate(void)
 {
-    struct hs_snapshot snapshot;
-    ck_assert(hs_snapshot__take(&snapshot, false));
+    struct hs_profile_snapshot snapshot;
+    ck_assert(hs_profile_snapshot__take(&snapshot, false));
     double bytes = (double)snapshot.live.estimated_bytes;
     struct hs_written_counts written = hs_counts__to_write(&snapshot.live, snapshot.sample_bytes);
     // A file has whole numbers of blocks: that much is lost.
     if (written.objects > 50)
         ck_assert_double_eq_tol(read_bytes(written, (double)snapshot.sample_bytes) / bytes, 1, 0.02);
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
     return bytes;
 }
 
@@ -114,27 +114,27 @@ START_TEST(everything_is_sampled_and_given_back_at_rate_one)
     test_options("lg_prof_sample:0");
     void *blocks[1000];
     uint64_t bytes = 0;
-    struct hs_snapshot snapshot;
+    struct hs_profile_snapshot snapshot;
     for (unsigned i = 0; i < 1000; i++) {
         blocks[i] = allocate(mixed_size(i));
         bytes += mixed_size(i);
     }
-    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert(hs_profile_snapshot__take(&snapshot, false));
     ck_assert_uint_eq(snapshot.live.objects, 1000);
     ck_assert_uint_eq(snapshot.live.bytes, bytes);
     ck_assert_uint_eq(snapshot.stack_count, 1);
     ck_assert_uint_eq(snapshot.thread_count, 1);
     ck_assert_uint_eq(snapshot.threads[0].live.objects, 1000);
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
     for (unsigned i = 0; i < 1000; i++)
         release(blocks[i]);
-    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert(hs_profile_snapshot__take(&snapshot, false));
     ck_assert_uint_eq(snapshot.live.objects + snapshot.live.bytes + snapshot.live.estimated_bytes, 0);
     ck_assert_uint_eq(snapshot.pair_count, 0);
-    hs_snapshot__free(&snapshot);
-    ck_assert(hs_snapshot__take(&snapshot, true));
+    hs_profile_snapshot__free(&snapshot);
+    ck_assert(hs_profile_snapshot__take(&snapshot, true));
     ck_assert_uint_eq(snapshot.total.objects, 1000);
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
 }
 END_TEST
 
@@ -183,15 +183,15 @@ START_TEST(threads_that_have_ended_keep_what_lives)
         if (i % 3)
             release(blocks[i]);
     }
-    struct hs_snapshot snapshot;
-    ck_assert(hs_snapshot__take(&snapshot, false));
+    struct hs_profile_snapshot snapshot;
+    ck_assert(hs_profile_snapshot__take(&snapshot, false));
     ck_assert_uint_eq(snapshot.live.objects, THREADS / 3);
     ck_assert_uint_ge(snapshot.thread_count, THREADS / 3);
     for (uint32_t i = 1; i < snapshot.thread_count; i++)
         ck_assert_uint_lt(snapshot.threads[i - 1].uid, snapshot.threads[i].uid);
     // Records of the others were used again.
     ck_assert_uint_lt(hs_sampler__thread_count(), THREADS);
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
 }
 END_TEST
 
@@ -205,18 +205,18 @@ static __attribute__((noinline, noclone)) void *allocate_here(void)
 START_TEST(stacks_lead_to_the_caller)
 {
     test_options("lg_prof_sample:0");
-    struct hs_snapshot snapshot;
+    struct hs_profile_snapshot snapshot;
     ck_assert_ptr_nonnull(allocate_here());
-    ck_assert(hs_snapshot__take(&snapshot, false));
+    ck_assert(hs_profile_snapshot__take(&snapshot, false));
     ck_assert_uint_eq(snapshot.pair_count, 1);
     uintptr_t frames[128];
     bool cut;
-    uint32_t count = hs_snapshot__frames(snapshot.pairs[0].stack, frames, 128, &cut);
+    uint32_t count = hs_profile_snapshot__frames(snapshot.pairs[0].stack, frames, 128, &cut);
     ck_assert_uint_gt(count, 2);
     ck_assert(!cut);
     uintptr_t here = (uintptr_t)allocate_here & ~(uintptr_t)1; // without the Thumb bit
     ck_assert(frames[0] - here < 256);
-    hs_snapshot__free(&snapshot);
+    hs_profile_snapshot__free(&snapshot);
 }
 END_TEST
 

@@ -3,8 +3,8 @@
 
 #include "format/chunk.h"
 #include "format/crc32c.h"
-#include "host/import/ends.h"
 #include "host/import/import.h"
+#include "host/import/row_ends.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ char folder[64], path[128], whole_store[160];
 // Rows leave memory after some thousand and not after millions.
 void make_folder(void)
 {
-    ends_limits = (struct ends_limits){.blocks = 1, .live_part = 1};
+    hs_row_ends_limits = (struct hs_row_ends_limits){.blocks = 1, .live_part = 1};
     strcpy(folder, "/tmp/heapsonde-import-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace.dat", folder);
@@ -42,11 +42,11 @@ void remove_folder(void)
 void import_whole(void)
 {
     const struct hs_import_options whole = {.store = whole_store, .force = true};
-    const struct ends_limits small = ends_limits;
+    const struct hs_row_ends_limits small = hs_row_ends_limits;
     struct hs_store *store;
-    ends_limits.blocks = 512; // all rows in memory
+    hs_row_ends_limits.blocks = 512; // all rows in memory
     ck_assert_int_eq(hs_import__open(path, &whole, &store, NULL), 0);
-    ends_limits = small;
+    hs_row_ends_limits = small;
     hs_store__close(store);
 }
 

@@ -14,14 +14,14 @@
 
 #define POOLS 400000 // more than the memory of the first rows has room for
 
-static struct builder builder;
+static struct hs_builder builder;
 static struct hs_summary summary;
 
 static void visit_one(struct hs_step step)
 {
     step.time = 1;
-    ck_assert_int_eq(builder__visit(&builder, &step, 1), 0);
-    ck_assert_int_eq(builder__settle(&builder), 0);
+    ck_assert_int_eq(hs_builder__visit(&builder, &step, 1), 0);
+    ck_assert_int_eq(hs_builder__settle(&builder), 0);
 }
 
 // A free in a pool that nobody heard of makes the pool known.
@@ -48,15 +48,15 @@ static uint64_t find_colliding(void)
 // What is behind the memory of the rows' ends may not be read from now on.
 static void guard_ends(void)
 {
-    struct hs_growing *ends = &builder.ends.time;
+    struct hs_growing *row_ends = &builder.row_ends.time;
     size_t behind = (POOLS + 1) * sizeof(uint64_t);
-    ck_assert_uint_lt(ends->size, behind);
-    uint8_t *guarded = mmap(NULL, ends->size + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_uint_lt(row_ends->size, behind);
+    uint8_t *guarded = mmap(NULL, row_ends->size + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(guarded, MAP_FAILED);
-    ck_assert_int_eq(mprotect(guarded, ends->size, PROT_READ | PROT_WRITE), 0);
-    memcpy(guarded, ends->data, ends->size);
-    munmap(ends->data, ends->size);
-    ends->data = guarded;
+    ck_assert_int_eq(mprotect(guarded, row_ends->size, PROT_READ | PROT_WRITE), 0);
+    memcpy(guarded, row_ends->data, row_ends->size);
+    munmap(row_ends->data, row_ends->size);
+    row_ends->data = guarded;
 }
 
 static void remove_all(const char *directory)
@@ -74,8 +74,8 @@ START_TEST(a_pool_is_no_row)
     const struct hs_clock_source clock = {.clock = HS_CLOCK_MONOTONIC};
     ck_assert_ptr_nonnull(mkdtemp(directory));
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_eq(builder__create(&builder, fd, &summary, 1000), 0);
-    ck_assert_int_eq(builder__expect(&builder, 16, 1), 0);
+    ck_assert_int_eq(hs_builder__create(&builder, fd, &summary, 1000), 0);
+    ck_assert_int_eq(hs_builder__expect(&builder, 16, 1), 0);
     ck_assert_int_eq(hs_clock_map__create(&builder.clock, &clock, NULL, 0), 0);
     builder.live.seed = 1;
     visit_one((struct hs_step){.kind = HS_EVENT_MALLOC, .address = 16, .size = 8, .usable = 8, .phase = HS_PHASE_END});
@@ -88,7 +88,7 @@ START_TEST(a_pool_is_no_row)
     uint64_t unknown = summary.unknown_frees;
     visit_one((struct hs_step){.kind = HS_EVENT_FREE, .address = colliding, .phase = HS_PHASE_END});
     ck_assert_uint_eq(summary.unknown_frees, unknown + 1);
-    builder__free(&builder);
+    hs_builder__free(&builder);
     close(fd);
     remove_all(directory);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The importer against a model that keeps every block in a list and looks through all of it each time.
-#include "host/import/ends.h"
 #include "host/import/import.h"
+#include "host/import/row_ends.h"
 #include "host/query/query.h"
 #include "tests/format/check_random.h"
 #include "tests/store/trace_writer.h"
@@ -331,7 +331,7 @@ static struct hs_store *open_trace(const struct hs_import_options *options)
 
 START_TEST(rows_are_the_models)
 {
-    const struct ends_limits ends_limits_of_imports = ends_limits;
+    const struct hs_row_ends_limits ends_limits_of_imports = hs_row_ends_limits;
     uint64_t seed = test_seed("rows_are_the_models");
     struct random_state random = {seed};
     for (unsigned round = 0; round < 10; round++) {
@@ -340,7 +340,8 @@ START_TEST(rows_are_the_models)
         uint8_t pointer = round % 2 ? 4 : 8;
         bool live = round & 4;
         // Some with rows that leave memory.
-        ends_limits = round % 3 == 1 ? (struct ends_limits){.blocks = 1, .live_part = 1} : ends_limits_of_imports;
+        hs_row_ends_limits =
+            round % 3 == 1 ? (struct hs_row_ends_limits){.blocks = 1, .live_part = 1} : ends_limits_of_imports;
         random_program__make(&program, seed + round,
                              round % 3 == 1 ? 40000
                              : round        ? 12000

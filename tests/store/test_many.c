@@ -39,55 +39,55 @@ static void remove_folder(void)
 
 // ---- live mappings -------------------------------------------------------------------------------------------------
 
-static struct live_mapping of(uint64_t start, uint64_t end)
+static struct hs_live_mapping of(uint64_t start, uint64_t end)
 {
-    return (struct live_mapping){.start = start, .end = end, .row = (uint32_t)start};
+    return (struct hs_live_mapping){.start = start, .end = end, .row = (uint32_t)start};
 }
 
 START_TEST(mappings_from_high_to_low_addresses)
 {
-    struct live_ranges ranges = {0};
+    struct hs_live_ranges ranges = {0};
     struct hs_array list = {0};
     for (uint64_t i = MAPPINGS; i-- > 0;) {
-        const struct live_mapping added = of(2 * i, 2 * i + 1);
-        ck_assert_int_eq(live_ranges__add(&ranges, &added), 0);
+        const struct hs_live_mapping added = of(2 * i, 2 * i + 1);
+        ck_assert_int_eq(hs_live_ranges__add(&ranges, &added), 0);
     }
-    ck_assert_int_eq(live_ranges__list(&ranges, &list), 0);
+    ck_assert_int_eq(hs_live_ranges__list(&ranges, &list), 0);
     ck_assert_uint_eq(list.count, MAPPINGS);
-    const struct live_mapping *mapping = list.data;
+    const struct hs_live_mapping *mapping = list.data;
     for (uint64_t i = 0; i < MAPPINGS; i++)
         ck_assert_uint_eq(mapping[i].start, 2 * i);
     free(list.data);
-    live_ranges__remove(&ranges, live_ranges__behind(&ranges, 0), UINT64_MAX);
+    hs_live_ranges__remove(&ranges, hs_live_ranges__behind(&ranges, 0), UINT64_MAX);
     ck_assert_uint_eq(ranges.blocks, 0);
-    live_ranges__free(&ranges);
+    hs_live_ranges__free(&ranges);
 }
 END_TEST
 
 // is[n]: the mapping [n, n + 1) is there.
-static void expect(const struct live_ranges *ranges, const bool *is)
+static void expect(const struct hs_live_ranges *ranges, const bool *is)
 {
-    struct range_place place = live_ranges__behind(ranges, 0);
+    struct hs_range_place place = hs_live_ranges__behind(ranges, 0);
     for (uint64_t i = 0; i < PLACES; i++) {
         if (!is[i])
             continue;
-        const struct live_mapping *at = live_ranges__at(ranges, place);
+        const struct hs_live_mapping *at = hs_live_ranges__at(ranges, place);
         ck_assert(at && at->start == i && at->end == i + 1 && at->row == i);
-        place = live_ranges__next(ranges, place);
+        place = hs_live_ranges__next(ranges, place);
     }
-    ck_assert_ptr_null(live_ranges__at(ranges, place));
+    ck_assert_ptr_null(hs_live_ranges__at(ranges, place));
 }
 
-static void change(struct live_ranges *ranges, bool *is, struct random_state *random)
+static void change(struct hs_live_ranges *ranges, bool *is, struct random_state *random)
 {
     uint64_t start = random_below(random, PLACES),
              end = start + 1 + random_below(random, 1 + random_below(random, 900));
     if (random_below(random, 60) && !is[start]) {
-        const struct live_mapping added = of(start, start + 1);
-        ck_assert_int_eq(live_ranges__add(ranges, &added), 0);
+        const struct hs_live_mapping added = of(start, start + 1);
+        ck_assert_int_eq(hs_live_ranges__add(ranges, &added), 0);
         is[start] = true;
     } else if (!random_below(random, 20)) {
-        live_ranges__remove(ranges, live_ranges__behind(ranges, start), end);
+        hs_live_ranges__remove(ranges, hs_live_ranges__behind(ranges, start), end);
         for (uint64_t i = start; i < end && i < PLACES; i++)
             is[i] = false;
     }
@@ -96,7 +96,7 @@ static void change(struct live_ranges *ranges, bool *is, struct random_state *ra
 START_TEST(mappings_come_and_go)
 {
     struct random_state random = {test_seed("mappings_come_and_go")};
-    struct live_ranges ranges = {0};
+    struct hs_live_ranges ranges = {0};
     struct hs_array list = {0};
     bool is[PLACES] = {false};
     for (int round = 0; round < 60000; round++) {
@@ -104,11 +104,11 @@ START_TEST(mappings_come_and_go)
         if (round % 1000 == 0)
             expect(&ranges, is);
     }
-    ck_assert_int_eq(live_ranges__list(&ranges, &list), 0);
-    ck_assert_int_eq(live_ranges__restore(&ranges, list.data, list.count), 0);
+    ck_assert_int_eq(hs_live_ranges__list(&ranges, &list), 0);
+    ck_assert_int_eq(hs_live_ranges__restore(&ranges, list.data, list.count), 0);
     expect(&ranges, is);
     free(list.data);
-    live_ranges__free(&ranges);
+    hs_live_ranges__free(&ranges);
 }
 END_TEST
 

@@ -16,7 +16,7 @@ struct written {
     size_t fails_at; // this many blocks are written
 };
 
-static int write_one(void *context, struct staged *block)
+static int write_one(void *context, struct hs_staged_block *block)
 {
     struct written *written = context;
     if (written->count == written->fails_at)
@@ -26,30 +26,30 @@ static int write_one(void *context, struct staged *block)
     return 0;
 }
 
-static int hand_over(struct write_behind *behind, uint64_t number)
+static int hand_over(struct hs_write_behind *behind, uint64_t number)
 {
-    struct staged *block = write_behind__empty_block(behind);
+    struct hs_staged_block *block = hs_write_behind__empty_block(behind);
     ck_assert_ptr_nonnull(block);
     block->first = number * HS_PACKED_BLOCK;
     block->count = 1 + number % HS_PACKED_BLOCK;
     block->time[block->count - 1] = 3 * number;
-    return write_behind__hand_over(behind, block);
+    return hs_write_behind__hand_over(behind, block);
 }
 
 START_TEST(all_are_written_in_order)
 {
     struct written written = {.fails_at = BLOCKS};
     no_threads = _i;
-    struct write_behind *behind = write_behind__create(write_one, &written);
+    struct hs_write_behind *behind = hs_write_behind__create(write_one, &written);
     for (uint64_t i = 0; i < BLOCKS; i++)
         ck_assert_int_eq(hand_over(behind, i), 0);
-    ck_assert_int_eq(write_behind__finish(behind), 0);
+    ck_assert_int_eq(hs_write_behind__finish(behind), 0);
     ck_assert_uint_eq(written.count, BLOCKS);
     for (uint64_t i = 0; i < BLOCKS; i++) {
         ck_assert_uint_eq(written.first[i], i * HS_PACKED_BLOCK);
         ck_assert_uint_eq(written.time[i], 3 * i);
     }
-    write_behind__free(behind);
+    hs_write_behind__free(behind);
 }
 END_TEST
 
@@ -58,7 +58,7 @@ START_TEST(an_error_is_told)
 {
     struct written written = {.fails_at = 7};
     no_threads = _i;
-    struct write_behind *behind = write_behind__create(write_one, &written);
+    struct hs_write_behind *behind = hs_write_behind__create(write_one, &written);
     int failed = 0;
     for (uint64_t i = 0; i < BLOCKS; i++) {
         int result = hand_over(behind, i);
@@ -66,9 +66,9 @@ START_TEST(an_error_is_told)
         failed = result;
     }
     ck_assert_int_eq(failed, -ENOSPC);
-    ck_assert_int_eq(write_behind__finish(behind), -ENOSPC);
+    ck_assert_int_eq(hs_write_behind__finish(behind), -ENOSPC);
     ck_assert_uint_eq(written.count, 7);
-    write_behind__free(behind);
+    hs_write_behind__free(behind);
 }
 END_TEST
 
@@ -76,13 +76,13 @@ START_TEST(it_may_be_left_in_the_middle)
 {
     struct written written = {.fails_at = BLOCKS};
     no_threads = _i;
-    struct write_behind *behind = write_behind__create(write_one, &written);
+    struct hs_write_behind *behind = hs_write_behind__create(write_one, &written);
     ck_assert_int_eq(hand_over(behind, 0), 0);
-    ck_assert_ptr_nonnull(write_behind__empty_block(behind));
-    write_behind__free(behind);
+    ck_assert_ptr_nonnull(hs_write_behind__empty_block(behind));
+    hs_write_behind__free(behind);
     ck_assert_uint_eq(written.count, 1);
-    write_behind__free(write_behind__create(write_one, &written));
-    write_behind__free(NULL);
+    hs_write_behind__free(hs_write_behind__create(write_one, &written));
+    hs_write_behind__free(NULL);
 }
 END_TEST
 

@@ -195,50 +195,50 @@ static struct hs_cfi_section make_section(const uint8_t *instructions, size_t le
     return (struct hs_cfi_section){.start = section_bytes, .end = at, .debug_frame = true};
 }
 
-static bool row_of(const uint8_t *instructions, size_t length, uintptr_t address, struct hs_cfi_row *row)
+static bool cfi_row_of(const uint8_t *instructions, size_t length, uintptr_t address, struct hs_cfi_row *cfi_row)
 {
     struct hs_cfi_section section = make_section(instructions, length);
     struct hs_fde fde;
-    return hs_eh_frame_scan(&section, section.start, address, &fde) && hs_cfi_row_at(&section, &fde, address, row);
+    return hs_eh_frame_scan(&section, section.start, address, &fde) && hs_cfi_row_at(&section, &fde, address, cfi_row);
 }
 
-#define ROW(address, row, ...)                                                                                         \
+#define ROW(address, cfi_row, ...)                                                                                     \
     ({                                                                                                                 \
         static const uint8_t code_[] = {__VA_ARGS__};                                                                  \
-        row_of(code_, sizeof code_, address, row);                                                                     \
+        cfi_row_of(code_, sizeof code_, address, cfi_row);                                                             \
     })
 
-START_TEST(rows)
+START_TEST(cfi_rows)
 {
-    struct hs_cfi_row row;
-    ck_assert(ROW(0x1000, &row, 0));
-    ck_assert_int_eq(row.cfa_register, HS_DWARF_SP);
-    ck_assert_int_eq(row.cfa_offset, 8);
-    ck_assert_int_eq(row.registers[HS_DWARF_RA].value, -8);
-    ck_assert(ROW(0x1003, &row, 0x44, 0x0e, 16));
-    ck_assert_int_eq(row.cfa_offset, 8);
-    ck_assert(ROW(0x1004, &row, 0x44, 0x0e, 16)); // advance_loc 4, def_cfa_offset
-    ck_assert_int_eq(row.cfa_offset, 16);
-    ck_assert(ROW(0x1050, &row, 0x02, 0x40, 0x12, 6, 0x7e)); // advance_loc1, def_cfa_sf
-    ck_assert_int_eq(row.cfa_register, HS_DWARF_FP);
-    ck_assert_int_eq(row.cfa_offset, 16);
-    ck_assert(ROW(0x1050, &row, 0x86, 2, 0x44, 0xc6)); // offset rbp, later restore
-    ck_assert_int_eq(row.registers[HS_DWARF_FP].kind, HS_CFI_SAME);
-    ck_assert(ROW(0x1050, &row, 0x05, 6, 3, 0x2f, 3, 2, 0x15, 7, 0x7f, 0x09, 12, 3)); // the rarer ones
-    ck_assert_int_eq(row.registers[HS_DWARF_FP].value, -24);
-    ck_assert_int_eq(row.registers[3].value, 16);
-    ck_assert_int_eq(row.registers[HS_DWARF_SP].kind, HS_CFI_VALUE_OFFSET);
-    ck_assert_int_eq(row.registers[HS_DWARF_SP].value, 8);
-    ck_assert_int_eq(row.registers[12].kind, HS_CFI_REGISTER);
-    ck_assert(ROW(0x1050, &row, 0x0a, 0x0a, 0x0e, 99, 0x0b, 0x0b)); // remember, restore
-    ck_assert_int_eq(row.cfa_offset, 8);
-    ck_assert(ROW(0x1050, &row, 0x9f, 1)); // a vector register is skipped
-    ck_assert(!ROW(0x1050, &row, 0x0b));   // nothing remembered
-    ck_assert(!ROW(0x1050, &row, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a));
-    ck_assert(!ROW(0x1050, &row, 0x3f));             // no such instruction
-    ck_assert(!ROW(0x1050, &row, 0x0d, 33));         // CFA from no register
-    ck_assert(!ROW(0x1050, &row, 0x0f, 0x20, 0x30)); // an expression beyond the end
-    ck_assert(!ROW(0x1100, &row, 0));                // outside of the function
+    struct hs_cfi_row cfi_row;
+    ck_assert(ROW(0x1000, &cfi_row, 0));
+    ck_assert_int_eq(cfi_row.cfa_register, HS_DWARF_SP);
+    ck_assert_int_eq(cfi_row.cfa_offset, 8);
+    ck_assert_int_eq(cfi_row.registers[HS_DWARF_RA].value, -8);
+    ck_assert(ROW(0x1003, &cfi_row, 0x44, 0x0e, 16));
+    ck_assert_int_eq(cfi_row.cfa_offset, 8);
+    ck_assert(ROW(0x1004, &cfi_row, 0x44, 0x0e, 16)); // advance_loc 4, def_cfa_offset
+    ck_assert_int_eq(cfi_row.cfa_offset, 16);
+    ck_assert(ROW(0x1050, &cfi_row, 0x02, 0x40, 0x12, 6, 0x7e)); // advance_loc1, def_cfa_sf
+    ck_assert_int_eq(cfi_row.cfa_register, HS_DWARF_FP);
+    ck_assert_int_eq(cfi_row.cfa_offset, 16);
+    ck_assert(ROW(0x1050, &cfi_row, 0x86, 2, 0x44, 0xc6)); // offset rbp, later restore
+    ck_assert_int_eq(cfi_row.registers[HS_DWARF_FP].kind, HS_CFI_SAME);
+    ck_assert(ROW(0x1050, &cfi_row, 0x05, 6, 3, 0x2f, 3, 2, 0x15, 7, 0x7f, 0x09, 12, 3)); // the rarer ones
+    ck_assert_int_eq(cfi_row.registers[HS_DWARF_FP].value, -24);
+    ck_assert_int_eq(cfi_row.registers[3].value, 16);
+    ck_assert_int_eq(cfi_row.registers[HS_DWARF_SP].kind, HS_CFI_VALUE_OFFSET);
+    ck_assert_int_eq(cfi_row.registers[HS_DWARF_SP].value, 8);
+    ck_assert_int_eq(cfi_row.registers[12].kind, HS_CFI_REGISTER);
+    ck_assert(ROW(0x1050, &cfi_row, 0x0a, 0x0a, 0x0e, 99, 0x0b, 0x0b)); // remember, restore
+    ck_assert_int_eq(cfi_row.cfa_offset, 8);
+    ck_assert(ROW(0x1050, &cfi_row, 0x9f, 1)); // a vector register is skipped
+    ck_assert(!ROW(0x1050, &cfi_row, 0x0b));   // nothing remembered
+    ck_assert(!ROW(0x1050, &cfi_row, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a));
+    ck_assert(!ROW(0x1050, &cfi_row, 0x3f));             // no such instruction
+    ck_assert(!ROW(0x1050, &cfi_row, 0x0d, 33));         // CFA from no register
+    ck_assert(!ROW(0x1050, &cfi_row, 0x0f, 0x20, 0x30)); // an expression beyond the end
+    ck_assert(!ROW(0x1100, &cfi_row, 0));                // outside of the function
 }
 END_TEST
 
@@ -252,9 +252,9 @@ START_TEST(cut_sections)
         uint8_t *copy = malloc(cut ? cut : 1);
         struct hs_cfi_section section = {.start = copy, .end = copy + cut, .debug_frame = true};
         struct hs_fde fde;
-        struct hs_cfi_row row;
+        struct hs_cfi_row cfi_row;
         memcpy(copy, whole.start, cut);
-        bool found = hs_eh_frame_scan(&section, copy, 0x1050, &fde) && hs_cfi_row_at(&section, &fde, 0x1050, &row);
+        bool found = hs_eh_frame_scan(&section, copy, 0x1050, &fde) && hs_cfi_row_at(&section, &fde, 0x1050, &cfi_row);
         ck_assert(found == (cut == size));
         free(copy);
     }
@@ -270,7 +270,7 @@ int main(void)
     tcase_add_test(cases, odd_rules_by_content);
     tcase_add_test(cases, expressions);
     tcase_add_test(cases, classified_expressions);
-    tcase_add_test(cases, rows);
+    tcase_add_test(cases, cfi_rows);
     tcase_add_test(cases, cut_sections);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

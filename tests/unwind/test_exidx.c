@@ -44,28 +44,29 @@ static void start_image(struct image *image)
     image->exidx = (struct hs_exidx){image->bytes, SIZE, BASE, BASE, 0};
 }
 
-static const char *describe(bool found, const struct hs_cfi_row *row)
+static const char *describe(bool found, const struct hs_cfi_row *cfi_row)
 {
     static char text[256];
     if (!found)
         return "none";
-    int length = snprintf(text, sizeof text, "r%u%+d", row->cfa_register, (int)row->cfa_offset);
+    int length = snprintf(text, sizeof text, "r%u%+d", cfi_row->cfa_register, (int)cfi_row->cfa_offset);
     for (int i = 0; i < HS_DWARF_REGISTERS; i++)
-        if (row->registers[i].kind != HS_CFI_SAME)
-            length += snprintf(text + length, sizeof text - (size_t)length, " %d:%d%s", i, row->registers[i].value,
-                               row->registers[i].kind == HS_CFI_AT_OFFSET ? "" : "?");
+        if (cfi_row->registers[i].kind != HS_CFI_SAME)
+            length += snprintf(text + length, sizeof text - (size_t)length, " %d:%d%s", i, cfi_row->registers[i].value,
+                               cfi_row->registers[i].kind == HS_CFI_AT_OFFSET ? "" : "?");
     return text;
 }
 
-static const char *row_at(const struct image *image, uint32_t address)
+static const char *cfi_row_at(const struct image *image, uint32_t address)
 {
     struct hs_exidx_entry entry;
-    struct hs_cfi_row row;
-    return describe(hs_exidx_find(&image->exidx, address, &entry) && hs_exidx_row(&image->exidx, &entry, &row), &row);
+    struct hs_cfi_row cfi_row;
+    return describe(hs_exidx_find(&image->exidx, address, &entry) && hs_exidx_cfi_row(&image->exidx, &entry, &cfi_row),
+                    &cfi_row);
 }
 
-// The row that opcodes, in the order in which they are executed, give in an entry of the routine of number 1.
-static const char *row_of(const uint8_t *opcodes, uint32_t count)
+// The CFI row that opcodes, in the order in which they are executed, give in an entry of the routine of number 1.
+static const char *cfi_row_of(const uint8_t *opcodes, uint32_t count)
 {
     struct image image;
     uint8_t all[400] = {0x81, 0};
@@ -79,7 +80,7 @@ static const char *row_of(const uint8_t *opcodes, uint32_t count)
         put(&image, TABLE + 4 * i,
             (uint32_t)all[4 * i] << 24 | (uint32_t)all[4 * i + 1] << 16 | (uint32_t)all[4 * i + 2] << 8 |
                 all[4 * i + 3]);
-    const char *text = row_at(&image, FUNCTION + 10);
+    const char *text = cfi_row_at(&image, FUNCTION + 10);
     free(image.allocated);
     return text;
 }
@@ -87,7 +88,7 @@ static const char *row_of(const uint8_t *opcodes, uint32_t count)
 static const struct {
     uint8_t count;
     uint8_t opcodes[10];
-    const char *row;
+    const char *cfi_row;
 } known[] = {
     {1, {0xb0}, "r13+0"},
     {1, {0x00}, "r13+4"},
@@ -149,7 +150,7 @@ static const struct {
 
 START_TEST(every_opcode)
 {
-    ck_assert_str_eq(row_of(known[_i].opcodes, known[_i].count), known[_i].row);
+    ck_assert_str_eq(cfi_row_of(known[_i].opcodes, known[_i].count), known[_i].cfi_row);
 }
 END_TEST
 
@@ -159,7 +160,7 @@ START_TEST(missing_operands)
     static const uint8_t with_operand[] = {0x80, 0xb1, 0xb2, 0xb3, 0xc6, 0xc7, 0xc8, 0xc9};
     for (size_t i = 0; i < sizeof with_operand; i++) {
         uint8_t opcodes[] = {0x00, with_operand[i]};
-        ck_assert_msg(strcmp(row_of(opcodes, 2), "none") == 0, "%#x", with_operand[i]);
+        ck_assert_msg(strcmp(cfi_row_of(opcodes, 2), "none") == 0, "%#x", with_operand[i]);
     }
 }
 END_TEST
@@ -168,7 +169,7 @@ START_TEST(many_words)
 {
     uint8_t opcodes[202];
     memset(opcodes, 0x00, sizeof opcodes);
-    ck_assert_str_eq(row_of(opcodes, sizeof opcodes), "r13+808");
+    ck_assert_str_eq(cfi_row_of(opcodes, sizeof opcodes), "r13+808");
 }
 END_TEST
 
@@ -177,15 +178,15 @@ START_TEST(inline_entries)
     struct image image;
     start_image(&image);
     put_entry(&image, 0, FUNCTION, 0x80aab0b0);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+16 4:-16 5:-12 6:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+16 4:-16 5:-12 6:-8 14:-4");
     put_entry(&image, 0, FUNCTION, 0x80010101); // runs to the end without a finish
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+24");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+24");
     put_entry(&image, 0, FUNCTION, 0x81aab0b0); // only routine 0 has entries of one word
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     put_entry(&image, 0, FUNCTION, 0xc0aab0b0);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     put_entry(&image, 0, FUNCTION, 1);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     free(image.allocated);
 }
 END_TEST
@@ -196,22 +197,22 @@ START_TEST(table_entries)
     start_image(&image);
     put_entry(&image, 0, FUNCTION, relative(BASE + 4, TABLE));
     put(&image, TABLE, 0x80a8b0b0); // routine 0
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+8 4:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+8 4:-8 14:-4");
     put(&image, TABLE, 0x81010001); // routine 1 with a word more
     put(&image, TABLE + 4, 0x02a8b0b0);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+32 4:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+32 4:-8 14:-4");
     put(&image, TABLE, 0x82010001); // routine 2
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+32 4:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+32 4:-8 14:-4");
     put(&image, TABLE, 0x83010001); // reserved
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     put(&image, TABLE, 0x91010001);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     put(&image, TABLE, relative(TABLE, FUNCTION)); // a language's own
     put(&image, TABLE + 4, 0x00a8b0b0);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+8 4:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+8 4:-8 14:-4");
     put(&image, TABLE + 4, 0x01000000);
     put(&image, TABLE + 8, 0xa8b0b0b0);
-    ck_assert_str_eq(row_at(&image, FUNCTION), "r13+20 4:-8 14:-4");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "r13+20 4:-8 14:-4");
     free(image.allocated);
 }
 END_TEST
@@ -283,14 +284,14 @@ START_TEST(cut_off)
         uint8_t *copy = malloc(size ? size : 1);
         memcpy(copy, image.bytes, size);
         struct image cut = {copy, NULL, {copy, size, BASE, BASE, 2}};
-        ck_assert_str_eq(row_at(&cut, FUNCTION), size == 24 ? "r13+32 4:-8 14:-4" : "none");
+        ck_assert_str_eq(cfi_row_at(&cut, FUNCTION), size == 24 ? "r13+32 4:-8 14:-4" : "none");
         free(copy);
     }
     image.exidx.index = BASE - 4; // the index begins outside
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     image.exidx.index = BASE;
     image.exidx.count = UINT32_MAX;
-    ck_assert_str_eq(row_at(&image, FUNCTION), "none");
+    ck_assert_str_eq(cfi_row_at(&image, FUNCTION), "none");
     free(image.allocated);
 }
 END_TEST
