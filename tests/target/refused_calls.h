@@ -6,6 +6,11 @@
 #else
 {"accept4", -1},
 #endif
+#ifdef SYS_bind
+    {"bind", SYS_bind},
+#else
+    {"bind", -1},
+#endif
 #ifdef SYS_brk
     {"brk", SYS_brk},
 #else
@@ -260,6 +265,11 @@
     {"setsid", SYS_setsid},
 #else
     {"setsid", -1},
+#endif
+#ifdef SYS_socket
+    {"socket", SYS_socket},
+#else
+    {"socket", -1},
 #endif
 #ifdef SYS_tgkill
     {"tgkill", SYS_tgkill},
