@@ -668,7 +668,7 @@ def usage():
     expect(status == 1 and 'cannot listen on' in text, text)
     gather.stop()
     gather = Gather('--insecure')
-    expect('reads, alters' in gather.complaints() or 'read, alter' in gather.complaints(), gather.complaints())
+    expect('can read, change and command' in gather.complaints(), gather.complaints())
     gather.stop()
 
 
