@@ -246,7 +246,7 @@ static int write_rows(struct sorted_index_making *making, int directory_fd)
 static int make_file(struct sorted_index_making *making)
 {
     struct hs_scratch scratch;
-    int failed = hs_scratch__make(&scratch, "sorted_index");
+    int failed = hs_scratch__make(&scratch, "sorted-index");
     if (!failed)
         failed = write_rows(making, scratch.fd);
     if (!failed)

@@ -72,8 +72,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("query_turns");
-    TCase *tests = tcase_create("query_turns");
+    Suite *suite = suite_create("query_scan_scheduler");
+    TCase *tests = tcase_create("query_scan_scheduler");
     tcase_add_test(tests, least_rank_first);
     tcase_add_test(tests, ranks);
     suite_add_tcase(suite, tests);

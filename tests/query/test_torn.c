@@ -39,7 +39,7 @@ char *__real_mkdtemp(char *template);
 char *__wrap_mkdtemp(char *template);
 char *__wrap_mkdtemp(char *template)
 {
-    if (cuts && strstr(template, "heapsonde-ranking"))
+    if (cuts && strstr(template, "heapsonde-sorted-index"))
         cut_all();
     return __real_mkdtemp(template);
 }
