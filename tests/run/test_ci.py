@@ -82,6 +82,34 @@ class Ci(Folder):
         self.assert_one_line(blocks(10, "--baseline", "nothing"), 1, "heapsonde baseline")
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_of_nothing(self):
+        with open(os.path.join(self.folder, "frees.c"), "w", encoding="ascii") as file:
+            file.write("#include <stdlib.h>\nint main(int n, char **v) { void *volatile p = malloc(5000);"
+                       " if (n < 2) free(p); return v[0] == p; }\n")
+        subprocess.run(["gcc", "-g", "-O1", "frees.c", "-o", "frees"], cwd=self.folder, check=True)
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./frees").returncode, 0)
+        self.assertEqual(self.command("baseline", "-o", "base", "t.dat").returncode, 0)
+        with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
+            self.assertEqual(len(file.readlines()), 1)
+        options = ["run", "-q", "-o", "t.dat", "--baseline", "base", "--", "./frees"]
+        done = self.command(*options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_one_line(self.command(*options, "leak"), 3, "by main")
+        done = self.command("diff", "base", "base")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_that_is_none(self):
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "true").returncode, 0)
+        for path, content in (("t.dat", None), ("empty", ""), ("words", "of no use\n")):
+            if content is not None:
+                with open(os.path.join(self.folder, path), "w", encoding="ascii") as file:
+                    file.write(content)
+            done = self.command("run", "-o", "u.dat", "--baseline", path, "--", "touch", "ran")
+            self.assert_one_line(done, 1, "heapsonde baseline TRACE")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_conditions(self):
         source = os.path.join(self.folder, "a b,c.c")
         with open(source, "w", encoding="ascii") as file:
