@@ -57,6 +57,15 @@ class Ci(Folder):
         self.assertRegex(done.stdout, r"most of it by copy \(settings\.c:\d+\), called by parse_into")
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_options_of_wrapper(self):
+        # The option that lacks its value must not take the next word for it.
+        for wrong, reason in (("-o", "needs a value"), ("-q --output", "needs a value"), ("-q --", "more than options"),
+                              ("true", "more than options"), ("--help", "more than options"), ("-o 'a", "quote")):
+            done = self.command("run", "--wrapper", "touch", "ran", HEAPSONDE_RUN_OPTIONS=wrong)
+            self.assert_one_line(done, 2, reason)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline(self):
         with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
             file.write(GROWING)
