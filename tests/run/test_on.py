@@ -143,6 +143,27 @@ class Here(Board):
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
 
+    def check_interrupted(self, way):
+        """The way says with a number of a process that it has come to where it does not answer."""
+        self.way = way
+        sign = os.path.join(self.folder, "sign")
+        process = self.start(PLAIN)
+        self.wait_until(lambda: os.path.exists(sign))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 128 + signal.SIGTERM)
+        self.assertEqual(process.stdout.read(), "")
+        self.assertEqual(process.stderr.read(), f"heapsonde run: interrupted before {PLAIN} was started\n")
+        with open(sign, encoding="ascii") as file:
+            number = file.read().strip()
+        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: not os.listdir(self.there))
+
+    def test_interrupted_without_an_answer(self):
+        self.check_interrupted("exec:echo $$ >s; mv s sign; exec sleep 10000; : {}")
+
+    def test_interrupted_while_sending(self):
+        self.check_interrupted("exec:if mkdir first; then exec sh -c {}; fi; echo $$ >s; mv s sign; exec sleep 10000")
+
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
         with open(script, "w", encoding="ascii") as file:
