@@ -185,6 +185,11 @@ class Here(Board):
         self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
         self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >/dev/null; cat; : {}"), 255, "no shell script ran")
         self.assert_one_line(self.run_on(PLAIN, way="telnet:board"), 255, "ssh://")
+        shutil.copy(PLAIN, os.path.join(self.folder, "a=b"))
+        self.assert_one_line(self.run_on("./a=b"), 126, "another name")
+        self.assert_one_line(self.run_on("nice", "./a=b"), 126, "another name")
+        self.assert_one_line(self.command("run", "nice", "./a=b"), 126, "another name")
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "./a=b").returncode, 0)
         self.assert_nothing_left()
 
     def test_doctor(self):
@@ -220,6 +225,14 @@ class Here(Board):
         for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
             done = self.run_on(PLAIN, options=["--board-folder", folder])
             self.assert_one_line(done, 126, reason)
+        for folder in ("there", self.folder + "/a b", self.folder + "/a:b", self.folder + "/it's", ""):
+            done = self.run_on(PLAIN, options=["--board-folder", folder])
+            self.assert_one_line(done, 255, "absolute path")
+        # One that nobody named is left out.
+        folder = self.folder + "/it's a:b"
+        os.mkdir(folder)
+        self.check_plain(way=f"exec:TMPDIR=\"{folder}\" sh -c {{}}")
+        self.assertEqual(os.listdir(folder), [])
 
     @unittest.skipUnless(os.getuid() == 0 and not subprocess.run(
         ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode,
