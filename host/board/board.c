@@ -141,16 +141,25 @@ static int look(struct hs_board *board)
     return result < 0 ? result : 0;
 }
 
-// A folder that is quoted for a shell there is one without anything to quote.
+// A folder that is quoted for a shell there is one without anything to quote, and LD_PRELOAD separates its words.
 static bool is_plain(const char *folder)
 {
-    return !strchr(folder, '\'') && !strchr(folder, '\n');
+    return !strpbrk(folder, "': \n");
+}
+
+static bool is_usable(const char *folder)
+{
+    return *folder == '/' && is_plain(folder);
 }
 
 int hs_board__open(struct hs_board *board, const char *address, const char *program, const char *folder,
                    struct hs_error *error)
 {
-    *board = (struct hs_board){.errors = -1};
+    *board = (struct hs_board){.keeper = {.input = -1, .output = -1}, .errors = -1};
+    if (folder && !is_usable(folder))
+        return hs_error__set(error, EINVAL,
+                             "--board-folder cannot be '%s'; name an absolute path without spaces, colons and quotes",
+                             folder);
     int result = prepare(board, error);
     if (!result)
         result = hs_board_address__read(&board->address, address, error);
@@ -171,6 +180,13 @@ int hs_board__open(struct hs_board *board, const char *address, const char *prog
 static int refuse_state(const struct hs_board *board, const char *name, struct hs_error *error)
 {
     const char *state = board->program_state, *where = board->address.text;
+    if (strchr(name, '=')) {
+        hs_error__set(error, EINVAL,
+                      "heapsonde cannot record %s: env, which starts it, takes a name with '=' for a variable; make a "
+                      "link to it that has another name",
+                      name);
+        return EXIT_CANNOT_RUN;
+    }
     if (!strcmp(state, "missing")) {
         hs_error__set(error, ENOENT, "%s was not found on %s; check the name, which is one of that machine", name,
                       where);

@@ -36,7 +36,7 @@ static const char make_folder[] =
     "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
     "for c in \"$@\"; do\n"
     "  t=; case $c in /*) ;; *) continue ;; esac\n"
-    "  case $c in *[:\\ ]*) continue ;; esac\n"
+    "  case $c in *[:\\ \\']*) no \"$c\" 'has a space, a colon or a quote in its name'; continue ;; esac\n"
     "  if [ ! -d \"$c\" ]; then no \"$c\" 'is not there'; continue; fi\n"
     "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" 'cannot be written'; continue; fi\n"
     "  t=$c/$nonce\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/session.h"
 
+#include "host/board/interrupt.h"
 #include "host/board/words.h"
 
 #include <errno.h>
@@ -87,13 +88,17 @@ int hs_session__start(struct hs_session *session, const struct hs_address_of_boa
     close_end(input, &in, result != 0);
     close_end(output, &out, result != 0);
     hs_words__free(words);
-    if (!result)
+    if (!result) {
         *session = (struct hs_session){.pid = pid, .input = in.here, .output = out.here};
+        hs_interrupt__add(pid, role == HS_SESSION_FIRST ? in.here : -1);
+    }
     return result;
 }
 
+// A signal at this place must find a descriptor that is not yet somebody else's.
 void hs_session__close_input(struct hs_session *session)
 {
+    hs_interrupt__forget_input(session->pid);
     if (session->input >= 0)
         close(session->input);
     session->input = -1;
@@ -111,17 +116,24 @@ static int exit_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static void take_end(struct hs_session *session)
+{
+    hs_interrupt__remove(session->pid);
+    session->pid = 0;
+}
+
 int hs_session__wait(struct hs_session *session)
 {
     while (session->pid > 0 && waitpid(session->pid, &session->status, 0) < 0 && errno == EINTR)
         ;
-    session->pid = 0;
+    if (session->pid > 0)
+        take_end(session);
     return exit_status(session->status);
 }
 
 bool hs_session__has_ended(struct hs_session *session)
 {
     if (session->pid > 0 && waitpid(session->pid, &session->status, WNOHANG) == session->pid)
-        session->pid = 0;
+        take_end(session);
     return session->pid <= 0;
 }

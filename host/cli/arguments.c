@@ -262,8 +262,8 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
     return HS_PARSE_OK;
 }
 
-enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,
-                                         char **argv)
+enum hs_parse_result hs_arguments__parse_some(struct hs_arguments *arguments, const struct hs_command *command,
+                                              int argc, char **argv)
 {
     struct tables tables = {0};
     *arguments = (struct hs_arguments){.command = command};
@@ -280,7 +280,14 @@ enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const s
         return result;
     arguments->operand_count = argc - optind;
     arguments->operands = argv + optind;
-    return check_operands(arguments);
+    return HS_PARSE_OK;
+}
+
+enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,
+                                         char **argv)
+{
+    enum hs_parse_result result = hs_arguments__parse_some(arguments, command, argc, argv);
+    return result == HS_PARSE_OK ? check_operands(arguments) : result;
 }
 
 void hs_arguments__free(struct hs_arguments *arguments)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SITE_FRAMES = 8, MOST_SAID = 5, USUAL_SLACK = 1024 };
 
@@ -107,6 +108,33 @@ static int compare(const struct hs_arguments *arguments, const struct hs_opened 
     return result;
 }
 
+static int open_baseline(const struct hs_arguments *arguments, const char *path, struct hs_dump **dump)
+{
+    struct hs_error error = {.message = ""};
+    if (hs_dump__open(path, dump, &error)) {
+        hs_complain(arguments->command, "--baseline %s; write it with 'heapsonde baseline TRACE'", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    if (!(*dump)->lacks_live)
+        return HS_EXIT_OK;
+    hs_complain(arguments->command, "--baseline %s does not say what is in use; give a dump that does", path);
+    hs_dump__close(*dump);
+    return HS_EXIT_FAILURE;
+}
+
+int hs_baseline__look(const struct hs_arguments *arguments)
+{
+    struct stat status;
+    const char *path = hs_arguments__text(arguments, "baseline", NULL);
+    struct hs_dump *dump = NULL;
+    if (!path || (!stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+        return HS_EXIT_OK;
+    int result = open_baseline(arguments, path, &dump);
+    if (!result)
+        hs_dump__close(dump);
+    return result;
+}
+
 int hs_baseline__check(const struct hs_arguments *arguments, const struct hs_opened *opened,
                        struct hs_verdicts *verdicts)
 {
@@ -114,14 +142,10 @@ int hs_baseline__check(const struct hs_arguments *arguments, const struct hs_ope
     struct hs_dump *before = NULL;
     if (!path)
         return HS_EXIT_OK;
-    int result = hs_open_dump(&before, arguments, path);
+    int result = open_baseline(arguments, path, &before);
     if (result)
         return result;
-    if (before->lacks_live) {
-        hs_complain(arguments->command, "--baseline %s does not say what is in use; give a dump that does", path);
-        result = HS_EXIT_FAILURE;
-    } else
-        result = compare(arguments, opened, before, verdicts);
+    result = compare(arguments, opened, before, verdicts);
     hs_dump__close(before);
     if (result >= 0)
         return result;

@@ -21,6 +21,10 @@
         .help = "with --baseline, how much more it may have besides; 1K when not given"                                \
     }
 
+// Whether the file of --baseline can be read, before a program is run: 0, or an exit status after a line on standard
+// error. A pipe is not looked at, because it can be read only once.
+int hs_baseline__look(const struct hs_arguments *arguments);
+
 // Compares an opened trace with --baseline and says which call sites grew. Returns HS_EXIT_CONDITION when one did, 0,
 // or another exit status after a line on standard error. Nothing without that option.
 int hs_baseline__check(const struct hs_arguments *arguments, const struct hs_opened *opened,

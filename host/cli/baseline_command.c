@@ -5,6 +5,7 @@
 #include "host/cli/commands.h"
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
+#include "host/dump/dump.h"
 #include "host/export/export.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static int write_lines(FILE *out, char *text, uint64_t least)
     if (!lines)
         return -ENOMEM;
     size_t count = take_lines(text, lines);
-    fprintf(out, "# heapsonde baseline: bytes in use at the end, by stack; of %" PRIu64 " bytes and more\n", least);
+    fprintf(out, HS_DUMP_BASELINE_HEAD " bytes in use at the end, by stack; of %" PRIu64 " bytes and more\n", least);
     for (size_t i = 0; i < count; i++)
         if (lines[i].bytes >= least)
             fprintf(out, "%s %" PRIu64 "\n", lines[i].stack, lines[i].bytes);

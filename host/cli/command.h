@@ -96,6 +96,10 @@ enum hs_parse_result { HS_PARSE_OK, HS_PARSE_HELP, HS_PARSE_WRONG };
 // Parses what follows the sub-command's name (argv[0] is that name). On HS_PARSE_WRONG a line is on standard error.
 enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,
                                          char **argv);
+
+// The same for words that are not all: any number of operands is right.
+enum hs_parse_result hs_arguments__parse_some(struct hs_arguments *arguments, const struct hs_command *command,
+                                              int argc, char **argv);
 void hs_arguments__free(struct hs_arguments *arguments);
 
 // The last value given for an option of the command, or NULL / false / `otherwise`.

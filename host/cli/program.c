@@ -410,6 +410,14 @@ int hs_program__prepare(struct hs_program *program, char **argv, const char *lib
     const struct hs_wrapped wrapped = hs_wrappers__look(argv);
     *program = (struct hs_program){.words = argv, .wrapped = wrapped.program, .sysroots = sysroots};
     int result = prepare(program, argv + wrapped.program, wrapped.elsewhere, library, error);
+    if (!result && wrapped.program && strchr(argv[wrapped.program], '=')) {
+        hs_error__set(
+            error, EINVAL,
+            "heapsonde cannot record %s behind %s: env, which starts it, takes a name with '=' for a variable; "
+            "make a link to it that has another name",
+            argv[wrapped.program], argv[0]);
+        result = HS_EXIT_CANNOT_RUN;
+    }
     if (!result && wrapped.program)
         result = find_program(argv[0], &program->wrapper, error);
     if (!result && wrapped.program)

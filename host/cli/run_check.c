@@ -4,21 +4,15 @@
 #include "host/cli/baseline.h"
 #include "host/cli/find_trace.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int hs_run_check__read(const struct hs_arguments *arguments)
 {
     struct hs_fail_if fail_if;
     int status = hs_fail_if__read(&fail_if, arguments);
     hs_fail_if__free(&fail_if);
-    const char *baseline = hs_arguments__text(arguments, "baseline", NULL);
-    if (status || !baseline || !access(baseline, R_OK))
-        return status;
-    hs_complain(arguments->command, "--baseline %s: %s; write it with 'heapsonde baseline'", baseline, strerror(errno));
-    return HS_EXIT_FAILURE;
+    return status ? status : hs_baseline__look(arguments);
 }
 
 static int check_trace(const struct hs_arguments *arguments, const struct hs_fail_if *fail_if, char *path,

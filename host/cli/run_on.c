@@ -2,6 +2,7 @@
 #include "host/cli/run_on.h"
 
 #include "host/board/board.h"
+#include "host/board/interrupt.h"
 #include "host/cli/fetch.h"
 #include "host/cli/program.h"
 #include "host/cli/variables.h"
@@ -20,7 +21,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000, PATIENCE_S = 15 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -179,6 +180,38 @@ static sigset_t watched(void)
     return set;
 }
 
+static void end_session(struct hs_session *session)
+{
+    hs_session__close_input(session);
+    hs_session__close_output(session);
+    if (session->pid > 0)
+        kill(session->pid, SIGTERM);
+    hs_session__wait(session);
+}
+
+// Whether it has ended, of a session that does nothing long where the connection is good.
+static bool ends_soon(struct hs_session *session)
+{
+    sigset_t ending;
+    const struct timespec patience = {.tv_sec = PATIENCE_S};
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGCHLD);
+    while (!hs_session__has_ended(session))
+        if (sigtimedwait(&ending, NULL, &patience) < 0 && errno == EAGAIN)
+            return hs_session__has_ended(session);
+    return true;
+}
+
+// Signals end the waiting for the board as long as they are not the program's.
+static void signals_end_waiting(bool do_so)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(hs_interrupt_signals) / sizeof(hs_interrupt_signals[0]); i++)
+        sigaddset(&set, hs_interrupt_signals[i]);
+    sigprocmask(do_so ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
 // A terminal there sends what is typed to the program itself.
 static void pass_on(struct run_on_run *run, int signal, bool is_typed)
 {
@@ -187,8 +220,11 @@ static void pass_on(struct run_on_run *run, int signal, bool is_typed)
         run->is_over = true;
     else if (!(is_typed && run->is_at_terminal) &&
              !hs_board__start(&run->board, &session, hs_board_script__signal(run->board.folder, signal),
-                              HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1))
-        hs_session__wait(&session);
+                              HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1) &&
+             !ends_soon(&session)) {
+        end_session(&session);
+        run->is_cut = true;
+    }
 }
 
 static void take_signal(struct run_on_run *run)
@@ -233,15 +269,6 @@ static void watch(struct run_on_run *run)
     }
 }
 
-static void end_session(struct hs_session *session)
-{
-    hs_session__close_input(session);
-    hs_session__close_output(session);
-    if (session->pid > 0)
-        kill(session->pid, SIGTERM);
-    hs_session__wait(session);
-}
-
 static int start_sessions(struct run_on_run *run, char *script)
 {
     struct hs_board *board = &run->board;
@@ -257,6 +284,7 @@ static int start_sessions(struct run_on_run *run, char *script)
         return result;
     }
     clock_gettime(CLOCK_REALTIME, &run->recording->started);
+    signals_end_waiting(false);
     return hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
                            STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
 }
@@ -282,6 +310,7 @@ static int run_sessions(struct run_on_run *run)
     if (!result)
         watch(run);
     run->recording->seconds = seconds_since(&began);
+    signals_end_waiting(true);
     return result;
 }
 
@@ -291,6 +320,12 @@ static int run_sessions(struct run_on_run *run)
 static int as_of_waitpid(int status)
 {
     return status > 128 && status <= 128 + SIGRTMAX ? status - 128 : W_EXITCODE(status & 0xff, 0);
+}
+
+static int say_interrupted(const struct run_on_run *run)
+{
+    hs_complain(run->arguments->command, "interrupted before %s was started", run->arguments->operands[0]);
+    return 128 + hs_interrupt__came();
 }
 
 static int connect_and_send(struct run_on_run *run, const char *name)
@@ -311,15 +346,19 @@ static int connect_and_send(struct run_on_run *run, const char *name)
                       "--board-folder",
                       run->board.folder, run->board.address.text);
     }
+    if (status && hs_interrupt__came())
+        return say_interrupted(run);
     if (status)
         hs_complain(arguments->command, "%s", error.message);
     return status;
 }
 
-static int say_how_it_ended(struct run_on_run *run, int result, int status)
+static int say_how_it_ended(const struct run_on_run *run, int result, int status)
 {
     const struct hs_command *command = run->arguments->command;
     const char *where = hs_arguments__text(run->arguments, "on", "");
+    if (result && hs_interrupt__came())
+        return say_interrupted(run);
     if (result) {
         hs_complain(command, "%s could not be started on %s: %s; try again", run->arguments->operands[0], where,
                     strerror(-result));
@@ -383,7 +422,10 @@ int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recordi
     sigprocmask(SIG_BLOCK, &set, &before);
     signal(SIGPIPE, SIG_IGN);
     run.signals = signalfd(-1, &set, SFD_CLOEXEC);
+    hs_interrupt__catch(true);
+    signals_end_waiting(true);
     int status = run.signals < 0 ? HS_EXIT_FAILURE : run_there(&run);
+    hs_interrupt__catch(false);
     if (run.signals >= 0)
         close(run.signals);
     free(run.path);

@@ -5,6 +5,7 @@
 #include "host/cli/program.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,25 @@ static char **joined(const struct hs_arguments *arguments, char *const *more)
     return words;
 }
 
+// An option without its value would take a word of the command line for it.
+static int check_options(const struct hs_arguments *arguments, char *const *more)
+{
+    struct hs_arguments some;
+    size_t count = hs_words__count(more);
+    char **words = calloc(count + 2, sizeof(*words));
+    if (!words)
+        return HS_EXIT_FAILURE;
+    words[0] = (char *)(uintptr_t)arguments->command->name;
+    memcpy(words + 1, more, count * sizeof(*words));
+    enum hs_parse_result parsed = hs_arguments__parse_some(&some, arguments->command, (int)count + 1, words);
+    bool more_than_options = parsed == HS_PARSE_HELP || (parsed == HS_PARSE_OK && some.operand_count);
+    if (more_than_options)
+        hs_complain(arguments->command, VARIABLE " holds more than options of run: %s", getenv(VARIABLE));
+    hs_arguments__free(&some);
+    free(words);
+    return parsed == HS_PARSE_OK && !more_than_options ? HS_EXIT_OK : HS_EXIT_USAGE;
+}
+
 static int parse_and_run(const struct hs_arguments *arguments, char **words,
                          int (*run)(const struct hs_arguments *arguments))
 {
@@ -74,10 +94,12 @@ int hs_run_wrapper__with_more(const struct hs_arguments *arguments, int (*run)(c
         hs_complain(arguments->command, VARIABLE " has a quote that is not closed; close it");
         return HS_EXIT_USAGE;
     }
+    int status = check_options(arguments, more);
     // What is run may run such a wrapper itself, but it is not recorded twice.
     unsetenv(VARIABLE);
-    char **words = joined(arguments, more);
-    int status = words ? parse_and_run(arguments, words, run) : HS_EXIT_FAILURE;
+    char **words = status ? NULL : joined(arguments, more);
+    if (!status)
+        status = words ? parse_and_run(arguments, words, run) : HS_EXIT_FAILURE;
     hs_words__free(words);
     hs_words__free(more);
     return status;

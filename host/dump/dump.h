@@ -19,6 +19,9 @@
 
 #define HS_DUMP_NONE UINT32_MAX
 
+// What collapsed stacks begin with that 'heapsonde baseline' writes. No stack need follow.
+#define HS_DUMP_BASELINE_HEAD "# heapsonde baseline:"
+
 enum hs_dump_format {
     HS_DUMP_HEAP_V2,      // jemalloc: "heap_v2/PERIOD", counts for each thread
     HS_DUMP_HEAP_PROFILE, // gperftools: "heap profile: ...", one line per context

@@ -115,6 +115,9 @@ static size_t comments(const char *text, size_t length)
 
 static enum content content_of(const char *text, size_t length)
 {
+    // It has no line for a program that frees everything.
+    if (begins(text, length, HS_DUMP_BASELINE_HEAD))
+        return CONTENT_COLLAPSED;
     size_t skipped = comments(text, length);
     const char *head = text + skipped;
     if (begins(head, length - skipped, "heap_v2/"))

@@ -86,8 +86,9 @@ int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_
     snprintf(file, sizeof(file), HEAPSONDE_SHIM_DIR "/%s/%s", abi->name, name);
     if (find_beside(abi, name, path, size) || is_for(abi, file, path, size))
         return 0;
-    return hs_error__set(error, ENOENT,
-                         "%s for %s is not installed; install the libraries for targets (package heapsonde-shims), or "
-                         "name the folder that holds %s/%s in HEAPSONDE_SHIMS",
-                         name, abi->name, abi->name, name);
+    return hs_error__set(
+        error, ENOENT,
+        "%s for %s is not installed; install the libraries for targets (package heapsonde-shims), build them "
+        "with 'scripts/build-shims %s', or name the folder that holds %s/%s in HEAPSONDE_SHIMS",
+        name, abi->name, abi->name, abi->name, name);
 }

@@ -57,6 +57,15 @@ class Ci(Folder):
         self.assertRegex(done.stdout, r"most of it by copy \(settings\.c:\d+\), called by parse_into")
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_options_of_wrapper(self):
+        # The option that lacks its value must not take the next word for it.
+        for wrong, reason in (("-o", "needs a value"), ("-q --output", "needs a value"), ("-q --", "more than options"),
+                              ("true", "more than options"), ("--help", "more than options"), ("-o 'a", "quote")):
+            done = self.command("run", "--wrapper", "touch", "ran", HEAPSONDE_RUN_OPTIONS=wrong)
+            self.assert_one_line(done, 2, reason)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline(self):
         with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
             file.write(GROWING)
@@ -80,6 +89,34 @@ class Ci(Folder):
         for done in (blocks(11, "--tolerance", "0", "--slack", "999"), blocks(13)):
             self.assert_one_line(done, 3, "by grows")
         self.assert_one_line(blocks(10, "--baseline", "nothing"), 1, "heapsonde baseline")
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_of_nothing(self):
+        with open(os.path.join(self.folder, "frees.c"), "w", encoding="ascii") as file:
+            file.write("#include <stdlib.h>\nint main(int n, char **v) { void *volatile p = malloc(5000);"
+                       " if (n < 2) free(p); return v[0] == p; }\n")
+        subprocess.run(["gcc", "-g", "-O1", "frees.c", "-o", "frees"], cwd=self.folder, check=True)
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./frees").returncode, 0)
+        self.assertEqual(self.command("baseline", "-o", "base", "t.dat").returncode, 0)
+        with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
+            self.assertEqual(len(file.readlines()), 1)
+        options = ["run", "-q", "-o", "t.dat", "--baseline", "base", "--", "./frees"]
+        done = self.command(*options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_one_line(self.command(*options, "leak"), 3, "by main")
+        done = self.command("diff", "base", "base")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_that_is_none(self):
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "true").returncode, 0)
+        for path, content in (("t.dat", None), ("empty", ""), ("words", "of no use\n")):
+            if content is not None:
+                with open(os.path.join(self.folder, path), "w", encoding="ascii") as file:
+                    file.write(content)
+            done = self.command("run", "-o", "u.dat", "--baseline", path, "--", "touch", "ran")
+            self.assert_one_line(done, 1, "heapsonde baseline TRACE")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_conditions(self):

@@ -143,6 +143,27 @@ class Here(Board):
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
 
+    def check_interrupted(self, way):
+        """The way says with a number of a process that it has come to where it does not answer."""
+        self.way = way
+        sign = os.path.join(self.folder, "sign")
+        process = self.start(PLAIN)
+        self.wait_until(lambda: os.path.exists(sign))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 128 + signal.SIGTERM)
+        self.assertEqual(process.stdout.read(), "")
+        self.assertEqual(process.stderr.read(), f"heapsonde run: interrupted before {PLAIN} was started\n")
+        with open(sign, encoding="ascii") as file:
+            number = file.read().strip()
+        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: not os.listdir(self.there))
+
+    def test_interrupted_without_an_answer(self):
+        self.check_interrupted("exec:echo $$ >s; mv s sign; exec sleep 10000; : {}")
+
+    def test_interrupted_while_sending(self):
+        self.check_interrupted("exec:if mkdir first; then exec sh -c {}; fi; echo $$ >s; mv s sign; exec sleep 10000")
+
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
         with open(script, "w", encoding="ascii") as file:
@@ -164,6 +185,11 @@ class Here(Board):
         self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
         self.assert_one_line(self.run_on(PLAIN, way="exec:echo other; exec >/dev/null; cat; : {}"), 255, "no shell script ran")
         self.assert_one_line(self.run_on(PLAIN, way="telnet:board"), 255, "ssh://")
+        shutil.copy(PLAIN, os.path.join(self.folder, "a=b"))
+        self.assert_one_line(self.run_on("./a=b"), 126, "another name")
+        self.assert_one_line(self.run_on("nice", "./a=b"), 126, "another name")
+        self.assert_one_line(self.command("run", "nice", "./a=b"), 126, "another name")
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "./a=b").returncode, 0)
         self.assert_nothing_left()
 
     def test_doctor(self):
@@ -199,6 +225,14 @@ class Here(Board):
         for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
             done = self.run_on(PLAIN, options=["--board-folder", folder])
             self.assert_one_line(done, 126, reason)
+        for folder in ("there", self.folder + "/a b", self.folder + "/a:b", self.folder + "/it's", ""):
+            done = self.run_on(PLAIN, options=["--board-folder", folder])
+            self.assert_one_line(done, 255, "absolute path")
+        # One that nobody named is left out.
+        folder = self.folder + "/it's a:b"
+        os.mkdir(folder)
+        self.check_plain(way=f"exec:TMPDIR=\"{folder}\" sh -c {{}}")
+        self.assertEqual(os.listdir(folder), [])
 
     @unittest.skipUnless(os.getuid() == 0 and not subprocess.run(
         ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode,
