@@ -12,7 +12,7 @@ whole_share_is_enforced=yes
 strict=' host aarch64 armhf armhf-musl armel armel-musl mips64el mips64 mips64el-musl '
 
 architectures_all=(amd64 aarch64 armhf armel mips64el mips64)
-row_tests='^(shim\.text_size$|recorder\.|profiled\.|prof\.|ctl\.|stream\.|target\.|single_step\.|unwind_|runtime_|sampler_|format_)'
+row_tests='^(shim\.text_size$|safety\.|recorder\.|profiled\.|prof\.|ctl\.|stream\.|target\.|single_step\.|unwind_|runtime_|sampler_|format_)'
 
 # presets_of ARCHITECTURE: "libc preset" lines.
 presets_of()

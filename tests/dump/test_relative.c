@@ -125,9 +125,14 @@ enum { LINKERS = sizeof(linkers) / sizeof(linkers[0]) };
 static void make_libraries(const char *flags)
 {
     make_work();
-    shell("printf 'int alpha(int x) { return x + 1; }\nint gamma_(int x) { return x * 7; }\n' > a.c && "
-          "printf 'int other(int x) { return x - 1; }\nint beta(int x) { return x * 3; }\n' > b.c && "
-          "gcc -O1 -shared -fPIC %s -o a.so a.c && gcc -O1 -shared -fPIC %s -o b.so b.c",
+    // So much code that an address, taken for a place in the file, is code as well.
+    shell("echo '__asm__(\".text; .skip 9000\");' > more && "
+          "{ cat more && printf 'int alpha(int x) { return x + 1; }\nint gamma_(int x) { return x * 7; }\n' && "
+          "cat more; } > a.c && "
+          "{ cat more && printf 'int other(int x) { return x - 1; }\nint beta(int x) { return x * 3; }\n' && "
+          "cat more; } > b.c && "
+          "gcc -O1 -fno-toplevel-reorder -shared -fPIC %s -o a.so a.c && "
+          "gcc -O1 -fno-toplevel-reorder -shared -fPIC %s -o b.so b.c",
           flags, flags);
 }
 

@@ -17,6 +17,19 @@ skip() {
     exit 77
 }
 
+# What runs programs of the machine that is built for; no words: they run here.
+read -r -a runner <<<"${SAFETY_RUNNER:-}"
+
+# preloaded LIBRARIES PROGRAM...: QEMU itself must not have the libraries. ${before[@]} is what else starts the program.
+before=()
+preloaded() {
+    if [ ${#runner[@]} = 0 ]; then
+        "${before[@]}" env LD_PRELOAD="$1" "${@:2}"
+    else
+        "${before[@]}" "${runner[@]}" -E LD_PRELOAD="$1" "${@:2}"
+    fi
+}
+
 # needs_root: what is done as another user needs root, and a user "nobody".
 needs_root() {
     [ "$(id -u)" = 0 ] || skip "this needs root"

@@ -419,6 +419,14 @@ START_TEST(test_addresses_without_file)
     ck_assert_str_eq(frames->frame[0].function, "0x123456789abc");
     ck_assert_int_eq(frames->frame[0].kind, HS_FRAME_ADDRESS);
     ck_assert_ptr_eq(frames, hs_symbols__resolve(symbols, -1, 0x123456789abc));
+    // Names of any length are whole.
+    char path[1500] = "/nonexistent/";
+    memset(path + strlen(path), 'n', sizeof(path) - strlen(path) - 1);
+    path[sizeof(path) - 1] = 0;
+    struct hs_symbols_module longest = {.start = 0x5000, .bias = 0x5000, .path = path};
+    module = hs_symbols__add_module(symbols, &longest);
+    frames = hs_symbols__resolve(symbols, module, 0x6001);
+    ck_assert_str_eq(frames->frame[0].function, text("%s+0x1001", strrchr(path, '/') + 1));
     hs_symbols__destroy(symbols);
 }
 END_TEST
