@@ -407,6 +407,28 @@ page("addresses of older pages lead to the new ones", async (page, go) => {
   }
 });
 
+page("a view that was looked at is there again in its first picture, and nothing is asked", async (page, go) => {
+  const views = ["overview", "flame", "functions", "stacks", "blocks", "sizes", "maps"];
+  for (const view of views)
+    await go(`#/t/${id}/${view}`);
+  const asked = [];
+  page.on("request", (request) => request.url().endsWith("/icon.svg") || asked.push(request.url()));
+  for (const view of views) {
+    // Every picture until the view is there, beginning with the first that shows it.
+    const waited = await page.evaluate((hash) => new Promise((resolve) => {
+      const waits = () => document.querySelector("[data-state=loading], .missing") !== null;
+      addEventListener("hashchange", () => requestAnimationFrame(() => {
+        const first = waits();
+        const look = () => waits() || !document.querySelector("[data-state=ready]") ? requestAnimationFrame(look) : resolve(first);
+        look();
+      }), { once: true });
+      location.hash = hash;
+    }), `#/t/${id}/${view}`);
+    assert.equal(waited, false, view);
+  }
+  assert.deepEqual(asked, []);
+});
+
 test("a token is asked for, and in no address later", async () => {
   const guarded = await serve("--token", "a token + more", inFolder("random.dat"));
   const { page, context, wrong } = await open(browser, guarded, { refused: [401] });
