@@ -161,8 +161,7 @@ static int grow(struct trees *trees, unsigned half, const struct hs_node_tree *n
         int failed = hs_function_tree__grow(tree, &trees->growth, starts, count);
         return failed ? failed : hs_function_tree__prune(tree, trees->most);
     }
-    int failed =
-        hs_function_values__make(&trees->costs[half].values[trees->now], tree, &trees->growth, starts, count);
+    int failed = hs_function_values__make(&trees->costs[half].values[trees->now], tree, &trees->growth, starts, count);
     free(starts);
     return failed;
 }

@@ -118,10 +118,10 @@ static int add_step(struct function_costs_adding *adding, struct function_costs_
     int failed = 0;
     for (uint32_t child = nodes->child[step.at]; child && !failed; child = nodes->sibling[child]) {
         const struct hs_frames *frames = hs_trace_symbols__node(adding->growth->symbols, nodes->node[child]);
-        failed = push(adding, (struct function_costs_step){.at = child,
-                                                           .frame = (int32_t)frames->count,
-                                                           .node = step.node,
-                                                           .value = nodes->passing[child]});
+        failed =
+            push(adding,
+                 (struct function_costs_step){
+                     .at = child, .frame = (int32_t)frames->count, .node = step.node, .value = nodes->passing[child]});
     }
     return failed;
 }
