@@ -188,6 +188,14 @@ class Sums(TestCase):
         part = self.server.data("address_map", from_address=start, to_address=start + 1000, width=10)
         self.assertEqual((part["piece"], len(part["used"]), part["is_main_heap"]), (100, 10, False))
 
+    def test_rows_by_library(self):
+        for by in "function", "library", "thread":
+            for order in "asc", "dsc":
+                rows = self.server.data("totals", by=by, sort_by="library", order=order)["rows"]
+                libraries = [row.get("library") or "" for row in rows]
+                self.assertEqual(libraries, sorted(libraries, reverse=order == "dsc"), by)
+            self.assertGreater(len(set(libraries)), by == "function", by)
+
     # ---- trees
 
     def nested(self, columns):

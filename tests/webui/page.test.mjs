@@ -292,6 +292,43 @@ page("mappings are chosen by their rights", async (page, go) => {
   assert.equal(Number(await page.getAttribute("[data-used]", "data-used")), used.used_size);
 });
 
+page("a mapping has its parts, blocks and stacks beside it", async (page, go) => {
+  await go(view("maps", "sort_by=address&order=asc"));
+  for (const at of [0, 4]) {
+    await page.locator(".table tbody tr:not(.space)").nth(at).locator("td").nth(1).click();
+    const { maps: [one] } = await data(`maps?sort_by=address&count=1&skip=${at}`);
+    await page.waitForSelector(`[data-map="${one.id}"]`);
+    await settled(page);
+    assert.equal(new URLSearchParams(page.url().split("?")[1]).get("ui.map"), String(one.id));
+    const whole = await data(`map/${one.id}`);
+    const blocks = await page.$$eval(".mapping [data-cost]", (rows) => rows.map((row) => [row.dataset.cost, [Number(row.dataset.bytes), Number(row.dataset.count)]]));
+    assert.deepEqual(Object.fromEntries(blocks), whole.blocks);
+    assert.equal(await page.locator(".mapping [aria-label='Parts of the mapping'] tbody tr").count(), whole.regions.length);
+    const stacks = [one.source && "Mapped by", one.deallocation?.source && "Unmapped by"].filter(Boolean);
+    assert.deepEqual(await page.locator(".mapping .stack h3").allInnerTexts(), stacks);
+  }
+  await page.getByLabel("Close the mapping").click();
+  await page.waitForFunction(() => !document.querySelector(".mapping"));
+});
+
+page("every column of mappings and functions sorts as REST does", async (page, go) => {
+  const lists = [["maps", "maps", (answer) => answer.maps, (row) => `0x${row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}`, 1],
+                 ["functions", "totals", (answer) => answer.rows, (row) => row.library ?? "", 5]];
+  for (const [name, what, rowsOf, textOf, column] of lists) {
+    await go(view(name, "cost=allocated"));
+    const heads = await page.$$eval(".table th", (all) => all.filter((head) => head.textContent !== "Blocks" || head.querySelector("button")).map((head) => head.querySelector("button") !== null));
+    assert.ok(heads.every(Boolean), `${name}: ${heads}`);
+    for (let i = 0; i < heads.length; i++) {
+      await page.locator(".table th button").nth(i).click();
+      await settled(page);
+      const query = new URLSearchParams(page.url().split("?")[1]);
+      const wanted = rowsOf(await data(`${what}?sort_by=${query.get("sort_by")}&order=${query.get("order")}&count=8`)).map(textOf);
+      await page.waitForFunction(([texts, at]) => texts.every((text, row) =>
+        document.querySelectorAll(".table tbody tr:not(.space)")[row]?.cells[at].textContent === text), [wanted, column]);
+    }
+  }
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];

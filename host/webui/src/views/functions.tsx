@@ -34,14 +34,14 @@ function List({ route, summary }: ViewProps) {
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
     { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
       cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
-    { name: "Share", number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
+    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
     ...amount("self", "what it allocated itself"), ...amount("total", "with what it called"),
     { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
       cell: (row) => name(by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
-    ...(by === "library" ? [] : [{ name: "Library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
+    ...(by === "library" ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
       title: COSTS[one].explained + ", with what it called", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${count(row.total[one]![1])}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
