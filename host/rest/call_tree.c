@@ -57,7 +57,16 @@
 
 const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
-    {.name = "function", .kind = HS_REST_TEXT, .required = true, .help = "the full name of the function in the middle"},
+    {.name = "function",
+     .kind = HS_REST_TEXT,
+     .required = true,
+     .help = "the full name of the function, library or file in the middle"},
+    {.name = "by",
+     .kind = HS_REST_CHOICE,
+     .choices = "function library source",
+     .default_value = "function",
+     .help = "what is in the middle: one function, all of a library, or all of a file; of the latter two the path or "
+             "the name without folders"},
     {.name = "declared",
      .kind = HS_REST_TEXT,
      .help = "if several functions have this name: the place where it is declared, as in answers"},
@@ -194,8 +203,13 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
 {
     struct hs_function_start *callees, *callers;
     size_t count;
-    int failed = hs_entries__find(question->symbols, nodes, hs_question__text(question, "function"),
-                                  hs_question__text(question, "declared"), &callees, &count);
+    const char *by = hs_question__text(question, "by");
+    const struct hs_entries_wanted wanted = {.by = !strcmp(by, "library")  ? HS_ENTRIES_BY_LIBRARY
+                                                   : !strcmp(by, "source") ? HS_ENTRIES_BY_SOURCE
+                                                                           : HS_ENTRIES_BY_FUNCTION,
+                                             .name = hs_question__text(question, "function"),
+                                             .declared = hs_question__text(question, "declared")};
+    int failed = hs_entries__find(question->symbols, nodes, &wanted, &callees, &count);
     if (failed)
         return failed;
     callers = calloc(count + 1, sizeof(*callers));
