@@ -311,6 +311,20 @@ page("a mapping has its parts, blocks and stacks beside it", async (page, go) =>
   await page.waitForFunction(() => !document.querySelector(".mapping"));
 });
 
+page("a library and a file stand between callers and callees", async (page, go) => {
+  const trace = programs.cpp;
+  for (const by of ["library", "source"]) {
+    await go(view("functions", `cost=allocated&by=${by}`, trace));
+    const { rows: [first] } = await programs.server.json(`/data/${trace}/totals?by=${by}&sort_by=self.allocated.bytes&order=dsc&count=1`);
+    await page.locator(".table tbody tr:not(.space)").first().click({ button: "right" });
+    await page.getByText("What calls it, and what it calls").click();
+    await page.waitForSelector(".sandwich canvas[data-ready]");
+    const sandwich = await programs.server.json(`/data/${trace}/sandwich?by=${by}&function=${encodeURIComponent(first.key)}&cost=allocated`);
+    assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), sandwich.callees.size);
+    assert.equal(sandwich.callees.size, first.total.allocated[0]);
+  }
+}, { of: () => programs.server });
+
 page("every column of mappings and functions sorts as REST does", async (page, go) => {
   const lists = [["maps", "maps", (answer) => answer.maps, (row) => `0x${row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}`, 1],
                  ["functions", "totals", (answer) => answer.rows, (row) => row.library ?? "", 5]];
