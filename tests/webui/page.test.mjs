@@ -420,7 +420,7 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
   page(`axe finds nothing (${theme})`, async (page, go) => {
     const source = readFileSync(axe(), "utf8");
     const found = [];
-    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
+    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("maps", "ui.map=0"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
       await go(name);
       await page.evaluate(source);
       const { violations } = await page.evaluate((only) => axe.run(only ? { runOnly: only } : {}), rules);
@@ -433,7 +433,7 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
   }, { colorScheme: theme });
 
 page("a phone's width is enough", async (page, go) => {
-  for (const name of ["", ...VIEWS.map((one) => view(one))]) {
+  for (const name of ["", ...VIEWS.map((one) => view(one)), view("maps", "ui.map=0")]) {
     await go(name);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
   }
