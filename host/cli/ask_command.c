@@ -4,6 +4,7 @@
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
+#include "host/server/uri.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -51,30 +52,92 @@ static char *make_address(const struct hs_arguments *arguments)
     return address;
 }
 
-static int read_trace(struct hs_rest *rest, const struct hs_arguments *arguments, struct hs_error *error)
+static int read_trace(struct hs_rest *rest, const char *path, struct hs_error *error)
 {
     char what[256];
     struct hs_progress progress;
-    snprintf(what, sizeof(what), "reading %s", arguments->operands[0]);
+    snprintf(what, sizeof(what), "reading %s", path);
     hs_progress__start(&progress, what, false);
     const struct hs_query_control control = {.progress = hs_progress__update, .context = &progress};
-    const int result = hs_rest__add(rest, arguments->operands[0], &control, error);
+    const int result = hs_rest__add(rest, path, &control, error);
     hs_progress__end(&progress);
     return result;
 }
 
-static int answer(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols, const char *address)
+// ---- another trace to compare with ----------------------------------------------------------------------------------
+
+// The file that `base` names; NULL: the question is about one trace alone.
+static const char *base_of(const struct hs_uri *uri)
+{
+    const char *base = uri->segments > 2 && !strcmp(uri->segment[2], "diff") ? hs_uri__value(uri, "base") : NULL;
+    return base && strcmp(base, "last") ? base : NULL;
+}
+
+static void write_query(FILE *out, const struct hs_uri *uri, const char *base)
+{
+    for (size_t i = 0; i < uri->parameters; i++) {
+        const struct hs_uri_parameter *parameter = &uri->parameter[i];
+        const char *value = strcmp(parameter->name, "base") ? parameter->value : base;
+        fputc(i ? '&' : '?', out);
+        write_escaped(out, parameter->name, strlen(parameter->name));
+        fputc('=', out);
+        write_escaped(out, value, strlen(value));
+    }
+}
+
+// Opens the other trace and names it by its id instead of its file.
+static int read_base(struct hs_rest *rest, const struct hs_uri *uri, char **address, struct hs_error *error)
+{
+    char *named = NULL;
+    size_t size = 0;
+    int result = read_trace(rest, base_of(uri), error);
+    if (result)
+        return result;
+    FILE *out = open_memstream(&named, &size);
+    if (!out)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    fprintf(out, "/data/last/diff");
+    write_query(out, uri, hs_rest__last_id(rest));
+    if (fclose(out)) {
+        free(named);
+        return hs_error__set(error, ENOMEM, "out of memory");
+    }
+    free(*address);
+    *address = named;
+    return 0;
+}
+
+// What can be asked of the traces that the question names: the last one is what it is about.
+static int read_traces(struct hs_rest *rest, const struct hs_arguments *arguments, char **address,
+                       struct hs_error *error)
+{
+    struct hs_uri uri;
+    int result = hs_uri__parse(&uri, *address, error);
+    if (result)
+        return result;
+    if (base_of(&uri))
+        result = hs_refuse_foreign(arguments->command, base_of(&uri)) ? HS_EXIT_FAILURE
+                                                                      : read_base(rest, &uri, address, error);
+    const bool has_base = base_of(&uri);
+    hs_uri__free(&uri);
+    if (!result)
+        result = read_trace(rest, arguments->operands[0], error);
+    // A trace may be compared with itself.
+    return result == -EEXIST && has_base ? 0 : result;
+}
+
+static int answer(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols, char **address)
 {
     struct hs_error error = {.message = ""};
     struct hs_rest *rest = hs_rest__create(symbols, HS_REST_ONE_QUESTION);
-    int result = rest && address ? 0 : hs_error__set(&error, ENOMEM, "out of memory");
+    int result = rest && *address ? 0 : hs_error__set(&error, ENOMEM, "out of memory");
     if (!result)
-        result = read_trace(rest, arguments, &error);
+        result = read_traces(rest, arguments, address, &error);
     if (!result)
-        result = hs_rest__ask(rest, address, stdout, &error);
+        result = hs_rest__ask(rest, *address, stdout, &error);
     if (!result && fflush(stdout))
         result = hs_error__set(&error, errno, "standard output: %s", strerror(errno));
-    if (result)
+    if (result < 0)
         hs_complain(arguments->command, "%s", error.message);
     hs_rest__destroy(rest);
     return result == -EINVAL ? HS_EXIT_USAGE : result ? HS_EXIT_FAILURE : HS_EXIT_OK;
@@ -93,7 +156,7 @@ static int ask(const struct hs_arguments *arguments)
     int status = HS_EXIT_FAILURE;
     if (!hs_symbols_options__read(&symbols, arguments)) {
         char *address = make_address(arguments);
-        status = answer(arguments, &symbols, address);
+        status = answer(arguments, &symbols, &address);
         free(address);
     }
     hs_symbols_options__free(&symbols);
@@ -110,7 +173,8 @@ const struct hs_command hs_command_ask = {
         "Writes what 'heapsonde server' answers, without a server: QUESTION is what stands behind /data/ID/ in an "
         "address, "
         "with or without a query, and the words behind it are further parameters, such as: heapsonde ask trace.dat "
-        "totals by=library sort_by=self.live.bytes. Nearly all answers are JSON, sizes in bytes. Without a question "
+        "totals by=library sort_by=self.live.bytes. The base of 'diff' is another trace's file. Nearly all answers are "
+        "JSON, sizes in bytes. Without a question "
         "it lists what can be asked; docs/server.md and 'heapsonde server --openapi' say what is in the answers.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,

@@ -4,7 +4,6 @@
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
-#include "host/rest/function_tree.h"
 #include "host/rest/tree_columns.h"
 #include "host/rest/write.h"
 
@@ -49,15 +48,25 @@
          .default_value = "1000",                                                                                      \
          .help = "at most this many children of one function, the largest ones"},                                      \
     {                                                                                                                  \
-        .name = "cost", .kind = HS_REST_CHOICE, .choices = "allocated live peak temporary",                            \
+        .name = "cost", .kind = HS_REST_CHOICES, .choices = "allocated live peak temporary",                           \
         .default_value = "allocated",                                                                                  \
         .help = "which of the matching blocks: all, those that are still live, those that were live at the peak, or "  \
-                "temporary ones"                                                                                       \
+                "temporary ones; with several the answer has `costs`, and the first decides about the order and "      \
+                "what is left out"                                                                                     \
     }
 
 const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
-    {.name = "function", .kind = HS_REST_TEXT, .required = true, .help = "the full name of the function in the middle"},
+    {.name = "function",
+     .kind = HS_REST_TEXT,
+     .required = true,
+     .help = "the full name of the function, library or file in the middle"},
+    {.name = "by",
+     .kind = HS_REST_CHOICE,
+     .choices = "function library source",
+     .default_value = "function",
+     .help = "what is in the middle: one function, all of a library, or all of a file; of the latter two the path or "
+             "the name without folders"},
     {.name = "declared",
      .kind = HS_REST_TEXT,
      .help = "if several functions have this name: the place where it is declared, as in answers"},
@@ -68,7 +77,8 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
 
 struct trees {
     struct hs_function_tree tree[2]; // of a sandwich: callers, callees
-    enum hs_cost cost;
+    struct hs_function_costs costs[2];
+    unsigned now; // which of the costs is looked at
     struct hs_function_growth growth;
     uint32_t *path;
     size_t most; // nodes
@@ -79,6 +89,8 @@ static void free_trees(void *work)
     struct trees *trees = work;
     hs_function_tree__free(&trees->tree[0]);
     hs_function_tree__free(&trees->tree[1]);
+    hs_function_costs__free(&trees->costs[0]);
+    hs_function_costs__free(&trees->costs[1]);
     free(trees->path);
     free(trees);
 }
@@ -102,6 +114,23 @@ static int read_path(struct hs_question *question, struct trees *trees)
     return 0;
 }
 
+static int read_costs(struct hs_question *question, struct trees *trees)
+{
+    struct hs_function_costs *costs = &trees->costs[0];
+    for (const char *at = hs_question__text(question, "cost"); *at; at += *at == ',') {
+        char word[32];
+        const size_t length = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)length, at);
+        costs->cost[costs->count] = hs_cost__parse(word);
+        if (!(hs_events_kind__of(question->events)->costs >> costs->cost[costs->count++] & 1))
+            return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", word,
+                                 hs_events_kind__of(question->events)->words);
+        at += length;
+    }
+    trees->costs[1] = *costs;
+    return 0;
+}
+
 static int start(struct hs_question *question, struct trees **trees)
 {
     *trees = calloc(1, sizeof(**trees));
@@ -116,11 +145,8 @@ static int start(struct hs_question *question, struct trees **trees)
                                             .children = hs_question__number(question, "children", 1000)},
                                     .cancel = question->control.cancel};
     (*trees)->most = hs_question__number(question, "nodes", 16000);
-    (*trees)->cost = hs_cost__parse(hs_question__text(question, "cost"));
-    if (!(hs_events_kind__of(question->events)->costs >> (*trees)->cost & 1))
-        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s",
-                             hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
-    return read_path(question, *trees);
+    const int result = read_costs(question, *trees);
+    return result ? result : read_path(question, *trees);
 }
 
 static int fail(struct hs_question *question, int failed)
@@ -134,12 +160,19 @@ static int fail(struct hs_question *question, int failed)
 
 // ---- trees ----------------------------------------------------------------------------------------------------------
 
-static int grow(struct trees *trees, struct hs_function_tree *tree, const struct hs_node_tree *nodes,
-                struct hs_function_start *starts, size_t count)
+// The first cost makes the tree, the others are added up in it. The starts are freed.
+static int grow(struct trees *trees, unsigned half, const struct hs_node_tree *nodes, struct hs_function_start *starts,
+                size_t count)
 {
+    struct hs_function_tree *tree = &trees->tree[half];
     trees->growth.nodes = nodes;
-    int failed = hs_function_tree__grow(tree, &trees->growth, starts, count);
-    return failed ? failed : hs_function_tree__prune(tree, trees->most);
+    if (!trees->now) {
+        int failed = hs_function_tree__grow(tree, &trees->growth, starts, count);
+        return failed ? failed : hs_function_tree__prune(tree, trees->most);
+    }
+    int failed = hs_function_values__make(&trees->costs[half].values[trees->now], tree, &trees->growth, starts, count);
+    free(starts);
+    return failed;
 }
 
 static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
@@ -148,7 +181,7 @@ static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
     if (!root)
         return -ENOMEM;
     *root = (struct hs_function_start){.first = nodes->first[0], .value = nodes->passing[0]};
-    return grow(trees, &trees->tree[0], nodes, root, 1);
+    return grow(trees, 0, nodes, root, 1);
 }
 
 // From the stacks' innermost frames on.
@@ -163,15 +196,20 @@ static int grow_upwards(struct trees *trees, const struct hs_stack_values *stack
         starts[i] = (struct hs_function_start){
             .at = stack->stack < nodes ? stack->stack : 0, .frame = -1, .first = stack->stack, .value = stack->value};
     }
-    return grow(trees, &trees->tree[0], NULL, starts, stacks->count);
+    return grow(trees, 0, NULL, starts, stacks->count);
 }
 
 static int grow_halves(const struct hs_question *question, struct trees *trees, const struct hs_node_tree *nodes)
 {
     struct hs_function_start *callees, *callers;
     size_t count;
-    int failed = hs_entries__find(question->symbols, nodes, hs_question__text(question, "function"),
-                                  hs_question__text(question, "declared"), &callees, &count);
+    const char *by = hs_question__text(question, "by");
+    const struct hs_entries_wanted wanted = {.by = !strcmp(by, "library")  ? HS_ENTRIES_BY_LIBRARY
+                                                   : !strcmp(by, "source") ? HS_ENTRIES_BY_SOURCE
+                                                                           : HS_ENTRIES_BY_FUNCTION,
+                                             .name = hs_question__text(question, "function"),
+                                             .declared = hs_question__text(question, "declared")};
+    int failed = hs_entries__find(question->symbols, nodes, &wanted, &callees, &count);
     if (failed)
         return failed;
     callers = calloc(count + 1, sizeof(*callers));
@@ -179,59 +217,69 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
         callers[i] = callees[i];
         callers[i].at = nodes->node[callees[i].at];
     }
-    failed = callers ? grow(trees, &trees->tree[0], NULL, callers, count) : -ENOMEM;
+    failed = callers ? grow(trees, 0, NULL, callers, count) : -ENOMEM;
     if (!failed)
-        return grow(trees, &trees->tree[1], nodes, callees, count);
+        return grow(trees, 1, nodes, callees, count);
     free(callees);
     return failed;
 }
 
-int hs_prepare__inverted_tree(struct hs_question *question)
+typedef int (*cost_grower)(const struct hs_question *question, struct trees *trees,
+                           const struct hs_stack_values *stacks);
+
+static int grow_inverted(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
+{
+    (void)question;
+    return grow_upwards(trees, stacks);
+}
+
+static int grow_calls(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
+{
+    struct hs_node_tree nodes;
+    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    if (!failed)
+        failed = grow_downwards(trees, &nodes);
+    hs_node_tree__free(&nodes);
+    return failed;
+}
+
+static int grow_sandwich(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
+{
+    struct hs_node_tree nodes;
+    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    if (!failed)
+        failed = grow_halves(question, trees, &nodes);
+    hs_node_tree__free(&nodes);
+    return failed;
+}
+
+static int prepare(struct hs_question *question, cost_grower grow_cost)
 {
     struct trees *trees;
-    struct hs_stack_values stacks = {0};
     int result = start(question, &trees);
-    if (!result)
-        result = hs_question__values(question, trees->cost, &stacks);
-    if (!result)
-        result = fail(question, grow_upwards(trees, &stacks));
-    hs_stack_values__free(&stacks);
+    for (; !result && trees->now < trees->costs[0].count; trees->now++) {
+        struct hs_stack_values stacks;
+        result = hs_question__values(question, trees->costs[0].cost[trees->now], &stacks);
+        if (!result)
+            result = fail(question, grow_cost(question, trees, &stacks));
+        hs_stack_values__free(&stacks);
+    }
     return result;
 }
 
-static int make_nodes(struct hs_question *question, struct trees **trees, struct hs_node_tree *nodes)
+int hs_prepare__inverted_tree(struct hs_question *question)
 {
-    struct hs_stack_values stacks = {0};
-    int result = start(question, trees);
-    *nodes = (struct hs_node_tree){0};
-    if (!result)
-        result = hs_question__values(question, (*trees)->cost, &stacks);
-    if (!result)
-        result = fail(question, hs_node_tree__make(nodes, question->store, stacks.at, stacks.count));
-    hs_stack_values__free(&stacks);
-    return result;
+    return prepare(question, grow_inverted);
 }
 
 int hs_prepare__call_tree(struct hs_question *question)
 {
-    struct trees *trees;
-    struct hs_node_tree nodes;
-    int result = make_nodes(question, &trees, &nodes);
-    if (!result)
-        result = fail(question, grow_downwards(trees, &nodes));
-    hs_node_tree__free(&nodes);
-    return result;
+    return prepare(question, grow_calls);
 }
 
 int hs_prepare__sandwich(struct hs_question *question)
 {
-    struct trees *trees;
-    struct hs_node_tree nodes;
-    int result = make_nodes(question, &trees, &nodes);
-    if (!result)
-        result = fail(question, grow_halves(question, trees, &nodes));
-    hs_node_tree__free(&nodes);
-    return result;
+    return prepare(question, grow_sandwich);
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -240,7 +288,30 @@ struct call_tree_writing {
     struct hs_question *question;
     FILE *out;
     const struct hs_function_tree *tree;
+    const struct hs_function_costs *costs;
 };
+
+static void write_sums(struct hs_json *json, const struct hs_function_values *values)
+{
+    hs_json__number(json, "size", values->all.bytes);
+    hs_json__number(json, "count", values->all.count);
+    hs_json__number(json, "self_size", values->self.bytes);
+    hs_json__number(json, "self_count", values->self.count);
+}
+
+static void write_costs(struct hs_json *json, const struct call_tree_writing *writing, uint32_t at)
+{
+    if (writing->costs->count < 2)
+        return;
+    hs_json__open_object(json, "costs");
+    for (unsigned i = 0; i < writing->costs->count; i++) {
+        const struct hs_function_values values = hs_function_costs__of(writing->costs, i, writing->tree, at);
+        hs_json__open_object(json, hs_cost__name(writing->costs->cost[i]));
+        write_sums(json, &values);
+        hs_json__close_object(json);
+    }
+    hs_json__close_object(json);
+}
 
 static void write_members(struct hs_json *json, const struct call_tree_writing *writing,
                           const struct hs_function_node *node)
@@ -253,10 +324,7 @@ static void write_members(struct hs_json *json, const struct call_tree_writing *
         if (hs_frame__declared(node->frame))
             hs_json__string(json, "declared", hs_frame__declared(node->frame));
     }
-    hs_json__number(json, "size", node->all.bytes);
-    hs_json__number(json, "count", node->all.count);
-    hs_json__number(json, "self_size", node->self.bytes);
-    hs_json__number(json, "self_count", node->self.count);
+    write_sums(json, &(struct hs_function_values){node->all, node->self});
 }
 
 static void write_left_out(struct hs_json *json, const struct call_tree_writing *writing,
@@ -282,6 +350,7 @@ static int write_node(const struct call_tree_writing *writing, uint32_t at)
     json.depth = 1;
     write_members(&json, writing, node);
     write_left_out(&json, writing, node);
+    write_costs(&json, writing, at);
     fputs(",\"children\":[", writing->out);
     int failed = 0;
     for (uint32_t i = 0; i < node->children && !failed; i++) {
@@ -293,30 +362,31 @@ static int write_node(const struct call_tree_writing *writing, uint32_t at)
     return failed ? failed : ferror(writing->out) ? -EPIPE : 0;
 }
 
-static int write_tree(struct hs_question *question, FILE *out, const struct hs_function_tree *tree)
+static int write_tree(struct hs_question *question, FILE *out, unsigned half)
 {
+    const struct trees *trees = question->work;
+    const struct hs_function_tree *tree = &trees->tree[half];
+    const struct hs_function_costs *costs = &trees->costs[half];
     if (!strcmp(hs_question__text(question, "format"), "columns"))
-        return hs_tree_columns__write(question, out, tree);
-    const struct call_tree_writing writing = {question, out, tree};
+        return hs_tree_columns__write(question, out, tree, costs);
+    const struct call_tree_writing writing = {question, out, tree, costs};
     return write_node(&writing, 0);
 }
 
 int hs_answer__call_tree(struct hs_question *question, FILE *out)
 {
-    struct trees *trees = question->work;
-    int failed = write_tree(question, out, &trees->tree[0]);
+    int failed = write_tree(question, out, 0);
     putc('\n', out);
     return failed;
 }
 
 int hs_answer__sandwich(struct hs_question *question, FILE *out)
 {
-    struct trees *trees = question->work;
     fputs("{\"callers\":", out);
-    int failed = write_tree(question, out, &trees->tree[0]);
+    int failed = write_tree(question, out, 0);
     fputs(",\"callees\":", out);
     if (!failed)
-        failed = write_tree(question, out, &trees->tree[1]);
+        failed = write_tree(question, out, 1);
     fputs("}\n", out);
     return failed;
 }

@@ -17,6 +17,7 @@ struct hs_question;
 enum hs_rest_kind {
     HS_REST_NUMBER,  // a whole number, from `least` to `most`
     HS_REST_CHOICE,  // one of the words in `choices`
+    HS_REST_CHOICES, // several of them with commas, each once
     HS_REST_FLAG,    // true, false
     HS_REST_REAL,    // a number that is not negative
     HS_REST_TIME,    // a time point of the filter language

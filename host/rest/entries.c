@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/entries.h"
 
+#include "host/rest/write.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +12,33 @@ enum entries_known { NOT_KNOWN, HAS_NOT, HAS };
 struct entries_finding {
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
-    const char *function;
-    const char *declared; // NULL: anywhere
-    uint64_t *inside;     // a bit for each node: the function is at it or further out
-    uint8_t *known;       // by place: whether it has the function
+    const struct hs_entries_wanted *wanted;
+    uint64_t *inside; // a bit for each node: what is wanted is at it or further out
+    uint8_t *known;   // by place: whether it has what is wanted
     size_t places;
     struct hs_function_start *entry;
     size_t count, room;
 };
 
-static bool is_it(const struct entries_finding *finding, const struct hs_frame *frame)
+static bool is_path(const char *path, const char *name)
 {
-    if (strcmp(frame->function, finding->function) != 0)
-        return false;
-    const char *declared = finding->declared ? hs_frame__declared(frame) : NULL;
-    return !finding->declared || (declared && !strcmp(declared, finding->declared));
+    return path && *path && (!strcmp(path, name) || !strcmp(hs_base_name(path), name));
 }
 
-// The outermost frame of the function; -1: none.
+static bool is_it(const struct entries_finding *finding, const struct hs_frame *frame)
+{
+    const struct hs_entries_wanted *wanted = finding->wanted;
+    if (wanted->by == HS_ENTRIES_BY_LIBRARY)
+        return is_path(frame->module, wanted->name);
+    if (wanted->by == HS_ENTRIES_BY_SOURCE)
+        return is_path(frame->file, wanted->name);
+    if (strcmp(frame->function, wanted->name) != 0)
+        return false;
+    const char *declared = wanted->declared ? hs_frame__declared(frame) : NULL;
+    return !wanted->declared || (declared && !strcmp(declared, wanted->declared));
+}
+
+// The outermost frame of what is wanted; -1: none.
 static int32_t frame_of(const struct entries_finding *finding, const struct hs_frames *frames)
 {
     int32_t i = (int32_t)frames->count - 1;
@@ -85,10 +96,10 @@ static int look_at(struct entries_finding *finding, uint32_t at)
     return failed;
 }
 
-int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
-                     const char *declared, struct hs_function_start **entries, size_t *count)
+int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes,
+                     const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count)
 {
-    struct entries_finding finding = {.symbols = symbols, .nodes = nodes, .function = function, .declared = declared};
+    struct entries_finding finding = {.symbols = symbols, .nodes = nodes, .wanted = wanted};
     finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
     int failed = finding.inside ? 0 : -ENOMEM;
     for (uint32_t at = 1; at < nodes->count && !failed; at++)

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where stacks come into a function: the frames with its name that have none of it further out. One that calls itself
-// is taken where it was called first, so that what it leads to is counted once.
+// Where stacks come into a function, a library or a file: the frames of it that have none of it further out. One that
+// calls itself is taken where it was called first, so that what it leads to is counted once.
 #ifndef HEAPSONDE_HOST_REST_ENTRIES_H
 #define HEAPSONDE_HOST_REST_ENTRIES_H
 
 #include "host/rest/function_tree.h"
 
-// `declared`: of functions of one name, what hs_frame__declared says of the one that is meant; NULL: all of them.
+enum hs_entries_by { HS_ENTRIES_BY_FUNCTION, HS_ENTRIES_BY_LIBRARY, HS_ENTRIES_BY_SOURCE };
+
+struct hs_entries_wanted {
+    enum hs_entries_by by;
+    const char *name;     // of a library or a file: whole, or what stands behind the last slash
+    const char *declared; // of functions of one name, what hs_frame__declared says of the one that is meant; NULL: any
+};
+
 // Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
-int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
-                     const char *declared, struct hs_function_start **entries, size_t *count);
+int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes,
+                     const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count);
 
 #endif

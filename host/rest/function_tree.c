@@ -148,8 +148,8 @@ static void take_step(struct function_tree_growing *growing, struct function_tre
 
 // ---- outwards -------------------------------------------------------------------------------------------------------
 
-// A member has one step at most and becomes it; its `group` is the place of its node then. At node 0 it has none.
-static void move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member)
+// A member has one step at most and becomes it.
+void hs_function_start__move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member)
 {
     const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
     if (frames && member->frame + 1 < (int32_t)frames->count) {
@@ -186,7 +186,7 @@ static void *move_part(void *argument)
     const struct function_tree_part *part = argument;
     for (size_t i = 0; i < part->count; i++) {
         look_ahead(part->symbols, &part->member[i], part->count - i);
-        move_outwards(part->symbols, &part->member[i]);
+        hs_function_start__move_outwards(part->symbols, &part->member[i]);
     }
     return NULL;
 }

@@ -50,6 +50,8 @@ struct hs_function_growth {
 // -ENOENT when the path leads nowhere. The starts are freed.
 int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
                            struct hs_function_start *starts, size_t count);
+// To the next frame outwards; `group` is the place of its node then. At node 0 there is none.
+void hs_function_start__move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member);
 // Leaves out all but the largest nodes. 0 or -ENOMEM.
 int hs_function_tree__prune(struct hs_function_tree *tree, size_t most);
 void hs_function_tree__free(struct hs_function_tree *tree);

@@ -14,9 +14,10 @@
 const struct hs_rest_parameter hs_maps_parameters[] = {
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
-     .choices = "timestamp address size peak_rss",
+     .choices = "timestamp address size peak_rss lifetime rights name",
      .default_value = "timestamp",
-     .help = "the order; without recorded page faults, peak_rss is the same as timestamp"},
+     .help = "the order; without recorded page faults, peak_rss is the same as timestamp; rights: readable, writable, "
+             "executable, shared, as the digits of a number"},
     {.name = "id", .kind = HS_REST_NUMBER, .help = "only this one, regardless of the filter"},
     {.name = "peak_rss_min", .kind = HS_REST_NUMBER, .help = "only those with more resident bytes at some time"},
     {.name = "peak_rss_max", .kind = HS_REST_NUMBER, .help = "only those with fewer resident bytes at all times"},
@@ -139,7 +140,7 @@ static bool has_peak(const struct hs_question *question, const struct hs_map_lis
 // ---- in which order ------------------------------------------------------------------------------------------------
 
 struct maps_order {
-    const struct hs_columns *columns;
+    const struct hs_store *store;
     const char *key;
     bool descending;
 };
@@ -149,24 +150,49 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
+static const char *name_of(const struct hs_store *store, uint32_t row)
+{
+    const struct hs_mapping *mapping = hs_mapping_of(store, row);
+    if (hs_row__kind(hs_store__columns(store), row) == HS_KIND_BRK)
+        return "[heap]";
+    return mapping->fd < 0 || mapping->map_flags & MAP_ANONYMOUS ? "[anon]" : "[file]";
+}
+
+static uint64_t rights_of(const struct hs_mapping *mapping)
+{
+    return (mapping->protection & PROT_READ ? 8u : 0u) | (mapping->protection & PROT_WRITE ? 4u : 0u) |
+           (mapping->protection & PROT_EXEC ? 2u : 0u) | (mapping->map_flags & MAP_SHARED ? 1u : 0u);
+}
+
+static uint64_t number_of(const struct maps_order *order, const struct hs_map *map)
+{
+    const struct hs_columns *columns = hs_store__columns(order->store);
+    if (!strcmp(order->key, "address"))
+        return hs_row__address(columns, map->row);
+    if (!strcmp(order->key, "size"))
+        return hs_row__size(columns, map->row);
+    if (!strcmp(order->key, "peak_rss"))
+        return map->peak_resident;
+    if (!strcmp(order->key, "lifetime"))
+        return map->end == HS_NEVER ? UINT64_MAX : map->end - hs_row__time(columns, map->row);
+    if (!strcmp(order->key, "rights"))
+        return rights_of(hs_mapping_of(order->store, map->row));
+    return 0;
+}
+
 static int compare(const void *left, const void *right, void *context)
 {
     const struct maps_order *order = context;
     const struct hs_map *a = *(const struct hs_map *const *)left, *b = *(const struct hs_map *const *)right;
-    const struct hs_columns *columns = order->columns;
-    int result = !strcmp(order->key, "address")
-                     ? compare_numbers(hs_row__address(columns, a->row), hs_row__address(columns, b->row))
-                 : !strcmp(order->key, "size")
-                     ? compare_numbers(hs_row__size(columns, a->row), hs_row__size(columns, b->row))
-                 : !strcmp(order->key, "peak_rss") ? compare_numbers(a->peak_resident, b->peak_resident)
-                                                   : 0;
+    int result = !strcmp(order->key, "name") ? strcmp(name_of(order->store, a->row), name_of(order->store, b->row))
+                                             : compare_numbers(number_of(order, a), number_of(order, b));
     result = result ? result : compare_numbers(a->row, b->row);
     return order->descending ? -result : result;
 }
 
 static int put_in_order(struct hs_question *question, struct maps *maps)
 {
-    struct maps_order order = {.columns = hs_store__columns(question->store),
+    struct maps_order order = {.store = question->store,
                                .key = hs_question__text(question, "sort_by"),
                                .descending = !strcmp(hs_question__text(question, "order"), "dsc")};
     maps->chosen = calloc(maps->list.count + 1, sizeof(*maps->chosen));
@@ -221,14 +247,6 @@ static void write_protection(struct hs_json *json, const struct hs_mapping *mapp
     hs_json__boolean(json, "is_writable", mapping->protection & PROT_WRITE);
     hs_json__boolean(json, "is_executable", mapping->protection & PROT_EXEC);
     hs_json__boolean(json, "is_shared", mapping->map_flags & MAP_SHARED);
-}
-
-static const char *name_of(const struct hs_store *store, uint32_t row)
-{
-    const struct hs_mapping *mapping = hs_mapping_of(store, row);
-    if (hs_row__kind(hs_store__columns(store), row) == HS_KIND_BRK)
-        return "[heap]";
-    return mapping->fd < 0 || mapping->map_flags & MAP_ANONYMOUS ? "[anon]" : "[file]";
 }
 
 // What of [from, to) was unmapped when a region ended.

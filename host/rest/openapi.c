@@ -45,16 +45,26 @@ static void write_parameter(struct hs_json *json, const struct hs_rest_parameter
     static const char *const types[] = {
         [HS_REST_NUMBER] = "integer", [HS_REST_CHOICE] = "string", [HS_REST_FLAG] = "boolean",
         [HS_REST_REAL] = "number",    [HS_REST_TIME] = "string",   [HS_REST_INSTANT] = "string",
-        [HS_REST_TEXT] = "string"};
+        [HS_REST_TEXT] = "string",    [HS_REST_CHOICES] = "array"};
     open_parameter(json, parameter->name, "query", parameter->required, parameter->help);
     hs_json__string(json, "type", types[parameter->kind]);
+    if (parameter->kind == HS_REST_CHOICES) {
+        hs_json__open_object(json, "items");
+        hs_json__string(json, "type", "string");
+    }
     if (parameter->choices)
         write_choices(json, parameter->choices);
+    if (parameter->kind == HS_REST_CHOICES)
+        hs_json__close_object(json);
     if (parameter->kind == HS_REST_NUMBER)
         hs_json__number(json, "minimum", parameter->least);
     if (parameter->kind == HS_REST_NUMBER && parameter->most)
         hs_json__number(json, "maximum", parameter->most);
-    close_parameter(json);
+    hs_json__close_object(json);
+    // With commas in one value.
+    if (parameter->kind == HS_REST_CHOICES)
+        hs_json__boolean(json, "explode", false);
+    hs_json__close_object(json);
 }
 
 static bool is_own(const struct hs_endpoint *endpoint, const char *name)

@@ -176,6 +176,24 @@ static int check_real(struct hs_question *question, const struct hs_rest_paramet
     return hs_error__set(&question->error, EINVAL, "%s: '%s' is no number such as 0, 0.5 or 2", parameter->name, value);
 }
 
+static int check_choices(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
+{
+    char word[64];
+    for (const char *at = value;; at++) {
+        const size_t length = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), at);
+        if (!is_word(word, parameter->choices))
+            return hs_error__set(&question->error, EINVAL, "%s: '%s' is none of: %s", parameter->name, word,
+                                 parameter->choices);
+        for (const char *before = value; before < at; before += strcspn(before, ",") + 1)
+            if (strcspn(before, ",") == length && !strncmp(before, at, length))
+                return hs_error__set(&question->error, EINVAL, "%s: '%s' is given twice", parameter->name, word);
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}
+
 static int check_value(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
 {
     switch (parameter->kind) {
@@ -192,6 +210,8 @@ static int check_value(struct hs_question *question, const struct hs_rest_parame
             return 0;
         return hs_error__set(&question->error, EINVAL, "%s: '%s' is none of: %s", parameter->name, value,
                              parameter->choices);
+    case HS_REST_CHOICES:
+        return check_choices(question, parameter, value);
     case HS_REST_INSTANT:
         return strcmp(value, "peak") ? read_time(question, NULL, parameter->name, value, NULL) : 0;
     case HS_REST_TIME:

@@ -358,6 +358,11 @@ int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_c
     return result;
 }
 
+const char *hs_rest__last_id(const struct hs_rest *rest)
+{
+    return hs_rest_trace__id(hs_rest_traces__find(rest->traces, "last"));
+}
+
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest)
 {
     return rest->pages;

@@ -29,6 +29,9 @@ int hs_rest__expect(struct hs_rest *rest, const char *path);
 int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_control *progress,
                  struct hs_error *error);
 
+// The id of the trace that was opened last; there is one.
+const char *hs_rest__last_id(const struct hs_rest *rest);
+
 // For the server, with the rest as context.
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
 

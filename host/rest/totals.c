@@ -29,7 +29,7 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .help = "only this cost, which is faster"},
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
-     .choices = "key " KEYS("self") " " KEYS("total"),
+     .choices = "key library " KEYS("self") " " KEYS("total"),
      .default_value = "key",
      .help = "the order of the rows"},
     {0},
@@ -40,7 +40,7 @@ struct totals {
     uint32_t *order;
     size_t count;
     const struct hs_question *question;
-    bool by_key, of_self, by_count, descending;
+    bool by_key, by_library, of_self, by_count, descending;
     enum hs_cost cost;
 };
 
@@ -163,6 +163,11 @@ static int compare_names(const struct totals *totals, const struct hs_sum_row *a
     return names ? names : (a > b) - (a < b);
 }
 
+static const char *library_of(const struct hs_sum_row *row)
+{
+    return row->frame && row->frame->module ? hs_base_name(row->frame->module) : "";
+}
+
 static int compare_values(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b,
                           bool of_self)
 {
@@ -184,7 +189,9 @@ static int compare(const void *left, const void *right, void *context)
     const struct totals *totals = context;
     const struct hs_sum_row *a = &totals->rows->row[*(const uint32_t *)left];
     const struct hs_sum_row *b = &totals->rows->row[*(const uint32_t *)right];
-    const int order = totals->by_key ? compare_names(totals, a, b) : compare_values(totals, a, b, totals->of_self);
+    const int order = totals->by_key       ? compare_names(totals, a, b)
+                      : totals->by_library ? strcmp(library_of(a), library_of(b))
+                                           : compare_values(totals, a, b, totals->of_self);
     if (order)
         return totals->descending ? -order : order;
     return compare_equal(totals, a, b);
@@ -197,7 +204,8 @@ static void read_order(struct hs_question *question, struct totals *totals)
     char name[16];
     totals->question = question;
     totals->descending = !strcmp(hs_question__text(question, "order"), "dsc");
-    totals->by_key = !cost;
+    totals->by_key = !strcmp(word, "key");
+    totals->by_library = !strcmp(word, "library");
     if (!cost)
         return;
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(cost + 1, "."), cost + 1);

@@ -21,6 +21,7 @@ enum { NAME, LIBRARY, SOURCE, DECLARED, TEXTS };
 struct columns {
     struct hs_question *question;
     const struct hs_function_tree *tree;
+    const struct hs_function_costs *costs;
     uint32_t *node;       // of the tree, parents before children
     int32_t *parent;      // by the same
     int32_t *text[TEXTS]; // -1: none
@@ -96,31 +97,58 @@ static void write_numbers(struct hs_json *json, const char *key, const int32_t *
     hs_json__close_array(json);
 }
 
-enum tree_columns_column { LINE, SIZE, COUNT, SELF_SIZE, SELF_COUNT };
+enum tree_columns_column { SIZE, COUNT, SELF_SIZE, SELF_COUNT };
 
-static uint64_t value_of(const struct hs_function_node *node, enum tree_columns_column column)
+static uint64_t value_of(const struct hs_function_values *values, enum tree_columns_column column)
 {
     switch (column) {
-    case LINE:
-        return node->frame ? node->frame->line : 0;
     case SIZE:
-        return node->all.bytes;
+        return values->all.bytes;
     case COUNT:
-        return node->all.count;
+        return values->all.count;
     case SELF_SIZE:
-        return node->self.bytes;
+        return values->self.bytes;
     default:
-        return node->self.count;
+        return values->self.count;
     }
 }
 
-static void write_column(struct hs_json *json, const char *key, const struct columns *columns,
-                         enum tree_columns_column column)
+static void write_lines(struct hs_json *json, const struct columns *columns)
 {
-    hs_json__open_array(json, key);
-    for (size_t i = 0; i < columns->count; i++)
-        hs_json__number(json, NULL, value_of(&columns->tree->at[columns->node[i]], column));
+    hs_json__open_array(json, "line");
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct hs_frame *frame = columns->tree->at[columns->node[i]].frame;
+        hs_json__number(json, NULL, frame ? frame->line : 0);
+    }
     hs_json__close_array(json);
+}
+
+static void write_values(struct hs_json *json, const struct columns *columns, unsigned cost)
+{
+    static const char *const keys[] = {
+        [SIZE] = "size", [COUNT] = "count", [SELF_SIZE] = "self_size", [SELF_COUNT] = "self_count"};
+    for (unsigned column = SIZE; column <= SELF_COUNT; column++) {
+        hs_json__open_array(json, keys[column]);
+        for (size_t i = 0; i < columns->count; i++) {
+            const struct hs_function_values values =
+                hs_function_costs__of(columns->costs, cost, columns->tree, columns->node[i]);
+            hs_json__number(json, NULL, value_of(&values, (enum tree_columns_column)column));
+        }
+        hs_json__close_array(json);
+    }
+}
+
+static void write_costs(struct hs_json *json, const struct columns *columns)
+{
+    if (columns->costs->count < 2)
+        return;
+    hs_json__open_object(json, "costs");
+    for (unsigned i = 0; i < columns->costs->count; i++) {
+        hs_json__open_object(json, hs_cost__name(columns->costs->cost[i]));
+        write_values(json, columns, i);
+        hs_json__close_object(json);
+    }
+    hs_json__close_object(json);
 }
 
 // Whether there are functions that the tree does not show.
@@ -149,18 +177,17 @@ static void write_columns(const struct columns *columns, FILE *out)
     write_numbers(&json, "library", columns->text[LIBRARY], columns->count);
     write_numbers(&json, "source", columns->text[SOURCE], columns->count);
     write_numbers(&json, "declared", columns->text[DECLARED], columns->count);
-    write_column(&json, "line", columns, LINE);
-    write_column(&json, "size", columns, SIZE);
-    write_column(&json, "count", columns, COUNT);
-    write_column(&json, "self_size", columns, SELF_SIZE);
-    write_column(&json, "self_count", columns, SELF_COUNT);
+    write_lines(&json, columns);
+    write_values(&json, columns, 0);
+    write_costs(&json, columns);
     putc('}', out);
 }
 
-int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree)
+int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree,
+                           const struct hs_function_costs *costs)
 {
     const size_t count = count_nodes(tree);
-    struct columns columns = {.question = question, .tree = tree};
+    struct columns columns = {.question = question, .tree = tree, .costs = costs};
     struct tree_columns_texts *texts = &columns.texts;
     texts->slots = 1024;
     while (texts->slots < 2 * TEXTS * count)

@@ -4,10 +4,11 @@
 #ifndef HEAPSONDE_HOST_REST_TREE_COLUMNS_H
 #define HEAPSONDE_HOST_REST_TREE_COLUMNS_H
 
-#include "host/rest/function_tree.h"
+#include "host/rest/function_costs.h"
 #include "host/rest/question.h"
 
 // 0 or a negative errno.
-int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree);
+int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct hs_function_tree *tree,
+                           const struct hs_function_costs *costs);
 
 #endif

@@ -267,10 +267,21 @@ class RandomTrace(Answers, TestCase):
         self.assertEqual(self.server.data("maps", id=one["id"])["maps"], [one])
         self.assertEqual([entry["size"] for entry in self.server.data("maps", sort_by="size", order="dsc")["maps"]],
                          sorted((entry["size"] for entry in maps["maps"]), reverse=True))
+        self.check_orders_of_maps(maps["maps"])
         timeline = self.server.data("timeline_maps", width=10)
         self.assertEqual(timeline["address_space"][-1], left)
         # The first recorders had no such timeline: it has no other form for them.
         self.assertEqual(self.server.data("timeline_maps", width=10, era="0.1"), timeline)
+
+    def check_orders_of_maps(self, maps):
+        flags = "is_readable", "is_writable", "is_executable", "is_shared"
+        keys = {"name": lambda entry: entry["name"], "rights": lambda entry: [entry[flag] for flag in flags],
+                "lifetime": lambda entry: ns(entry["deallocation"]["timestamp"]) - ns(entry["timestamp"])
+                if "deallocation" in entry else float("inf")}
+        for sort_by, key in keys.items():
+            expected = sorted(maps, key=lambda entry: (key(entry), entry["id"]))
+            self.assertEqual(self.server.data("maps", sort_by=sort_by)["maps"], expected, sort_by)
+            self.assertEqual(self.server.data("maps", sort_by=sort_by, order="dsc")["maps"], expected[::-1], sort_by)
 
     def regions(self, made, left):
         """A part that is unmapped ends a region, and what is left is another one of the same map."""

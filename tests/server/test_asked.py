@@ -43,6 +43,28 @@ class Asked(Endpoints, TestCase):
             for question in "summary", "totals", "peak", "timeline", "call_tree":
                 self.same(question, **parameters)
 
+    def test_another_trace(self):
+        other = self.random_trace("another trace & more.dat", seeded().randint(1, 10**6) + 1, 2000, identity="2")
+        server = self.serve(other, self.trace)
+        itself = server.data("summary")["trace_id"]
+        [of_other] = [row["id"] for row in server.json("/list") if row["id"] != itself]
+        for more in ({}, {"at": "peak", "base_at": "50%"}, {"size_min": "100", "sort_by": "count_delta", "count": "3"}):
+            expected = server.ask("/data/last/diff", base=of_other, **more)
+            asked = self.ask("diff", base=other, **more)
+            self.assertEqual((expected[0], asked.returncode, asked.stderr), (200, 0, b""))
+            self.assertEqual(asked.stdout, expected[2])
+        self.assertNotEqual(asked.stdout, self.ask("diff", **more).stdout)
+        quoted = other.replace(" ", "%20").replace("&", "%26")
+        self.assertEqual(self.ask(f"diff?base={quoted}&count=2").stdout, self.ask("diff", base=other, count=2).stdout)
+        for itself in (self.trace, "last"):
+            self.assertEqual(self.ask("diff", base=itself, at="50%").stdout, self.ask("diff", at="50%").stdout)
+
+    def test_another_trace_that_is_none(self):
+        for base in self.path("nowhere.dat"), __file__, "":
+            asked = self.ask("diff", base=base)
+            self.assertEqual((asked.returncode, asked.stdout), (1, b""), base)
+            self.assertIn(base.encode(), asked.stderr)
+
     def test_queries_and_words_are_one(self):
         parts = self.ask("totals?by=size&cost=live", count=2, where="size>=8 and not thread=main")
         self.assertEqual(parts.stdout, self.server.ask("/data/last/totals", by="size", cost="live", count=2,

@@ -60,6 +60,20 @@ class Recorded(Endpoints, TestCase):
         self.assertEqual(left["total_count"], LEFT)
 
 
+    def test_sandwich_by_file(self):
+        blocks = self.server.data("allocations", count=10**9)["allocations"]
+        for wanted in ("plain.c", "no such.c"):
+            through = [block for block in blocks
+                       if any((frame.get("source") or "").rsplit("/", 1)[-1] == wanted for frame in block["backtrace"])]
+            self.assertEqual(bool(through), wanted == "plain.c")
+            answer = self.server.data("sandwich", by="source", function=wanted, least=0)
+            for half in ("callers", "callees"):
+                self.assertEqual([answer[half]["size"], answer[half]["count"]],
+                                 [sum(block["size"] for block in through), len(through)])
+            names = {child["function"] for child in answer["callers"]["children"]}
+            self.assertFalse(names & set(FUNCTIONS))
+
+
 class Sums(TestCase):
     """Of HEAPSONDE_MODE=aggregate: there are no single blocks."""
     OF_BLOCKS = ("heaptrack", "firefox", "dhat", "massif", "jsonl", "csv", "parquet", "replay")

@@ -3,7 +3,7 @@
 import collections
 import unittest
 
-from client import TestCase
+from client import TestCase, seeded
 
 COSTS = ("live", "peak", "allocated", "temporary")
 KEYS = {"function": lambda frame: frame.get("function"), "library": lambda frame: frame.get("library"),
@@ -188,6 +188,14 @@ class Sums(TestCase):
         part = self.server.data("address_map", from_address=start, to_address=start + 1000, width=10)
         self.assertEqual((part["piece"], len(part["used"]), part["is_main_heap"]), (100, 10, False))
 
+    def test_rows_by_library(self):
+        for by in "function", "library", "thread":
+            for order in "asc", "dsc":
+                rows = self.server.data("totals", by=by, sort_by="library", order=order)["rows"]
+                libraries = [row.get("library") or "" for row in rows]
+                self.assertEqual(libraries, sorted(libraries, reverse=order == "dsc"), by)
+            self.assertGreater(len(set(libraries)), by == "function", by)
+
     # ---- trees
 
     def nested(self, columns):
@@ -228,6 +236,68 @@ class Sums(TestCase):
         yield tree["size"]
         for child in tree["children"]:
             yield from self.sizes(child)
+
+    def sums(self, tree):
+        """The numbers of each node that one tree of one cost shows, by the names that lead to it."""
+        def visit(node, way):
+            key = way + ((node.get("function"), node.get("declared"), node.get("library")),)
+            yield key, [node[name] for name in ("size", "count", "self_size", "self_count")]
+            for child in node["children"]:
+                yield from visit(child, key)
+        return dict(visit(tree, ()))
+
+    def check_costs(self, what, costs, halves, asked):
+        answer = self.server.data(what, cost=",".join(costs), **asked)
+        self.assertEqual({name: self.without_costs(answer[name]) if name else self.without_costs(answer)
+                          for name in halves},
+                         {name: tree[name] if name else tree for name in halves
+                          for tree in [self.server.data(what, cost=costs[0], **asked)]})
+        for cost in costs:
+            whole = self.server.data(what, cost=cost, least=0, nodes=1000000, **{
+                name: value for name, value in asked.items() if name not in ("least", "nodes", "children", "below")})
+            for half in halves:
+                there = self.sums(whole[half] if half else whole)
+                for way, values in self.sums_of(answer[half] if half else answer, cost).items():
+                    self.assertEqual(values, there.get(way, [0, 0, 0, 0]), (what, cost, way))
+
+    def without_costs(self, tree):
+        return {**{name: value for name, value in tree.items() if name not in ("costs", "children")},
+                "children": [self.without_costs(child) for child in tree["children"]]}
+
+    def sums_of(self, tree, cost):
+        def chosen(node):
+            return {**node, **node["costs"][cost], "children": [chosen(child) for child in node["children"]]}
+        return self.sums(chosen(tree))
+
+    def test_several_costs_at_once(self):
+        every = ["allocated", "live", "peak", "temporary"]
+        random = seeded()
+        for what, halves, more in (("call_tree", [None], {}), ("inverted_tree", [None], {}),
+                                   ("sandwich", ["callers", "callees"], {"function": "main"}),
+                                   ("sandwich", ["callers", "callees"], {"function": "f"})):
+            for asked in ({}, {"least": 0}, {"least": 0, "nodes": 9}, {"depth": 2}, {"size_min": 100}, {"children": 1}):
+                costs = random.sample(every, random.randint(2, 4))
+                with self.subTest(what, costs=costs, **asked, **more):
+                    self.check_costs(what, costs, halves, {**asked, **more})
+        path = {"below": "0", "least": 0}
+        self.check_costs("call_tree", ["peak", "allocated"], [None], path)
+        self.check_costs("inverted_tree", ["allocated", "live"], [None], path)
+
+    def test_columns_of_several_costs(self):
+        for what in ("call_tree", "inverted_tree"):
+            columns = self.server.data(what, cost="peak,live", format="columns")
+            self.assertEqual(list(columns["costs"]), ["peak", "live"])
+            nested = self.server.data(what, cost="peak,live")
+            for cost in ("peak", "live"):
+                chosen = self.nested({**columns, **columns["costs"][cost]})
+                self.assertEqual(self.sums(chosen), self.sums_of(nested, cost))
+            self.assertNotIn("costs", self.server.data(what, cost="peak", format="columns"))
+
+    def test_lists_of_costs_that_are_wrong(self):
+        for cost, said in (("peak,", "'' is none of"), ("peak,peak", "'peak' is given twice"),
+                           ("peak,price", "'price' is none of"), (",", "'' is none of")):
+            status, _, body = self.server.ask("/data/last/call_tree", cost=cost)
+            self.assertEqual((status, said in body.decode()), (400, True), (cost, body))
 
     def test_the_largest_nodes(self):
         whole = sorted(self.sizes(self.server.data("call_tree", least=0)), reverse=True)

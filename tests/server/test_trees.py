@@ -203,6 +203,30 @@ class Trees(TestCase):
                 self.assertEqual({child["function"]: child["size"] for child in answer[half]["children"]}, expected)
         self.assertEqual(self.server.data("sandwich", function="no such one")["callers"]["count"], 0)
 
+    def named(self, sums):
+        return {name: size for name, size in sums.items() if not name.startswith(("0x", "[")) and "+0x" not in name}
+
+    def test_sandwich_by_library(self):
+        paths = sorted({frame["library"] for row in self.model.rows for frame in row.frames if frame.get("library")})
+        self.assertTrue(paths)
+        for wanted in paths + [path.rsplit("/", 1)[-1] for path in paths] + ["no such one"]:
+            sums, callers, callees = [0, 0], {}, {}
+            for row in self.model.rows:
+                places = [i for i, frame in enumerate(row.frames)
+                          if wanted in (frame.get("library"), frame.get("library", "").rsplit("/", 1)[-1])]
+                if not places:
+                    continue
+                sums = [sums[0] + row.size, sums[1] + 1]
+                for half, beside in ((callers, places[0] - 1), (callees, places[0] + 1)):
+                    if 0 <= beside < len(row.frames):
+                        neighbour = self.name(row.frames[beside])
+                        half[neighbour] = half.get(neighbour, 0) + row.size
+            answer = self.server.data("sandwich", function=wanted, by="library", least=0)
+            for half, expected in (("callers", callers), ("callees", callees)):
+                self.assertEqual([answer[half]["size"], answer[half]["count"]], sums, wanted)
+                found = {child["function"]: child["size"] for child in answer[half]["children"]}
+                self.assertEqual(self.named(found), self.named(expected), wanted)
+
     # ---- over time
 
     def check_timeline(self, answer, rows):

@@ -29,7 +29,7 @@ export async function serve(...words) {
       throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };
-  return { address, stop, json };
+  return { address, stop, json, pid: server.pid };
 }
 
 export function launch() {

@@ -1,15 +1,75 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How long the page takes on a trace, and how much is sent: node measure.mjs TRACE
+// How long the page takes on a trace, and how much is sent, each beside its bar: node measure.mjs TRACE
+//
+// Times of the clock mean something on an idle machine only. So the processor time of the page's main thread stands beside
+// those of views, and the load at the beginning and the end below them.
+import { readFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { launch, open, serve, settled } from "./browser.mjs";
 
+const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "maps", "recording"];
+const AGAIN = 5;
+
+const rows = [];
+const say = (what, value, unit, bar = undefined, beside = "") => rows.push({ what, value, unit, bar, beside });
+const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+const load = () => loadavg()[0].toFixed(1);
+
+const loadBefore = load();
 const server = await serve(process.argv[2]);
 const browser = await launch();
-const rows = [];
-const say = (what, value) => rows.push([what, value]);
-const ms = (value) => `${value.toFixed(0)} ms`;
+
+// From the click until the frame after the one in which all of the view is there.
+const shown = (page, hash) => page.evaluate((to) => new Promise((resolve) => {
+  const ready = () => document.querySelector("[data-state=ready]") && !document.querySelector("[data-state=loading], [aria-busy=true]");
+  const began = performance.now();
+  const look = () => ready() ? resolve(performance.now() - began) : requestAnimationFrame(look);
+  addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(look)), { once: true });
+  location.hash = to;
+}), hash);
+
+// Until no row in sight is blank, after jumps to places all over the table.
+const blankRows = (page) => page.evaluate(async () => {
+  const pane = document.querySelector(".table-pane"), times = [];
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let i = 1; i <= 20; i++) {
+    pane.scrollTop = pane.scrollHeight * (i * 7 % 20) / 20;
+    const began = performance.now();
+    do
+      await frame();
+    while (pane.querySelector(".missing"));
+    times.push(performance.now() - began);
+  }
+  return times;
+});
+
+const frames = (page) => page.evaluate(async () => {
+  const pane = document.querySelector(".flame-pane"), times = [];
+  for (let i = 0; i < 60; i++) {
+    pane.scrollTop = i % 2 * 200;
+    const before = performance.now();
+    pane.dispatchEvent(new Event("scroll"));
+    times.push(performance.now() - before);
+    await new Promise(requestAnimationFrame);
+  }
+  return times.sort((a, b) => a - b)[56];
+});
+
+const searched = (page, text) => page.evaluate((wanted) => new Promise((resolve) => {
+  const field = document.querySelector(".search"), began = performance.now();
+  const look = () => document.querySelector(".hits") ? requestAnimationFrame(() => resolve(performance.now() - began)) : requestAnimationFrame(look);
+  field.value = wanted;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  requestAnimationFrame(look);
+}), text);
+
+const mostMemory = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
 
 try {
   const { page, context } = await open(browser, server);
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const work = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value * 1000;
   const [trace] = await server.json("/list");
   const answers = [];
   page.on("response", async (response) => {
@@ -17,51 +77,61 @@ try {
     if (body)
       answers.push([new URL(response.url()).pathname, body.length]);
   });
-  const view = (name) => `${server.address}/#/t/${trace.id}/${name}`;
-  const timed = async (name) => {
-    const began = performance.now();
-    await page.goto(view(name));
-    await settled(page);
-    return performance.now() - began;
-  };
-  const began = performance.now();
-  await page.goto(view("overview"));
-  await page.waitForSelector(".card");
-  say("overview with its numbers, cold", ms(performance.now() - began));
-  say("first paint", ms(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN)));
-  await settled(page);
-  say("overview whole, cold", ms(performance.now() - began));
-  const views = ["flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "maps", "recording"];
-  for (const name of views)
-    say(`${name}, cold`, ms(await timed(name)));
-  for (const name of views)
-    say(`${name}, again`, ms(await timed(name)));
-  await timed("flame");
-  const frames = await page.evaluate(async () => {
-    const pane = document.querySelector(".flame-pane"), times = [];
-    for (let i = 0; i < 60; i++) {
-      pane.scrollTop = i % 2 * 200;
-      const before = performance.now();
-      pane.dispatchEvent(new Event("scroll"));
-      times.push(performance.now() - before);
-      await new Promise(requestAnimationFrame);
-    }
-    return times.sort((a, b) => a - b)[56];
+  // What had come when the numbers were there, without the page itself and the icon of its tab.
+  await page.addInitScript(() => {
+    const watcher = new MutationObserver(() => {
+      if (!document.querySelector(".card"))
+        return;
+      watcher.disconnect();
+      window.useful = { after: performance.now(), answers: performance.getEntriesByType("resource").filter((entry) => !entry.name.endsWith("/icon.svg")).length };
+    });
+    watcher.observe(document, { childList: true, subtree: true });
   });
-  say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, `${frames.toFixed(1)} ms`);
-  const typed = performance.now();
-  await page.fill(".search", "parse");
-  await page.waitForSelector(".hits");
-  say("search in them", ms(performance.now() - typed));
-  const session = await context.newCDPSession(page);
+  const hash = (name) => `#/t/${trace.id}/${name}`;
+  const timed = async (name) => {
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    const before = await work(), took = await shown(page, hash(name));
+    return { took, worked: await work() - before };
+  };
+
+  const began = performance.now();
+  await page.goto(`${server.address}/${hash("overview")}`);
+  await page.waitForSelector(".card");
+  const useful = await page.evaluate(() => window.useful);
+  say("overview with its numbers, cold", useful.after, "ms", 1000);
+  say("requests that it needs", useful.answers + 1, "", 5);
+  await settled(page);
+  say("overview whole, cold", performance.now() - began, "ms");
+  say("first paint", await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN), "ms", 300);
+  for (const name of VIEWS.slice(1))
+    say(`${name}, cold`, (await timed(name)).took, "ms");
+  const again = new Map(VIEWS.map((name) => [name, []]));
+  for (let round = 0; round < AGAIN; round++)
+    for (const name of VIEWS)
+      again.get(name).push(await timed(name));
+  for (const [name, times] of again)
+    say(`${name}, again`, middle(times.map(({ took }) => took)), "ms", 150, `${middle(times.map(({ worked }) => worked)).toFixed(0)} ms of the processor`);
+
+  await timed("blocks");
+  const blank = await blankRows(page);
+  say("blank rows of blocks after a jump, the longest", Math.max(...blank), "ms", 200, `half of them below ${middle(blank).toFixed(0)} ms`);
+  await timed("flame");
+  say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, await frames(page), "ms", 16);
+  const before = await work(), search = await searched(page, "parse");
+  say("search in them", search, "ms", 100, `${(await work() - before).toFixed(0)} ms of the processor`);
   await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
-  say("the page's memory", `${(usedSize / 2 ** 20).toFixed(1)} MiB`);
+  say("the page's memory", (await session.send("Runtime.getHeapUsage")).usedSize / 2 ** 20, "MiB", 200);
+  say("the server's memory at most", mostMemory(server.pid), "MiB", 2048);
   const [path, largest] = answers.sort((a, b) => b[1] - a[1])[0];
-  say("largest answer", `${(largest / 2 ** 20).toFixed(2)} MiB (${path.split("/").pop()})`);
+  say("largest answer", largest / 2 ** 20, "MiB", 4, path.split("/").pop());
 } finally {
   await browser.close();
   await server.stop();
 }
-for (const [what, value] of rows)
-  console.log(what.padEnd(52), value.padStart(12));
+console.log("".padEnd(52), "value".padStart(12), "bar".padStart(8));
+for (const { what, value, unit, bar, beside } of rows) {
+  const figure = unit === "MiB" ? value.toFixed(1) : value.toFixed(0);
+  console.log([what.padEnd(52), `${figure} ${unit}`.trim().padStart(12), String(bar ?? "").padStart(8),
+               bar === undefined ? "" : value <= bar ? "holds" : "EXCEEDED", beside].join(" ").trimEnd());
+}
+console.log(`load: ${loadBefore} at the beginning, ${load()} at the end`);

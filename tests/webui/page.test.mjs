@@ -292,6 +292,57 @@ page("mappings are chosen by their rights", async (page, go) => {
   assert.equal(Number(await page.getAttribute("[data-used]", "data-used")), used.used_size);
 });
 
+page("a mapping has its parts, blocks and stacks beside it", async (page, go) => {
+  await go(view("maps", "sort_by=address&order=asc"));
+  for (const at of [0, 4]) {
+    await page.locator(".table tbody tr:not(.space)").nth(at).locator("td").nth(1).click();
+    const { maps: [one] } = await data(`maps?sort_by=address&count=1&skip=${at}`);
+    await page.waitForSelector(`[data-map="${one.id}"]`);
+    await settled(page);
+    assert.equal(new URLSearchParams(page.url().split("?")[1]).get("ui.map"), String(one.id));
+    const whole = await data(`map/${one.id}`);
+    const blocks = await page.$$eval(".mapping [data-cost]", (rows) => rows.map((row) => [row.dataset.cost, [Number(row.dataset.bytes), Number(row.dataset.count)]]));
+    assert.deepEqual(Object.fromEntries(blocks), whole.blocks);
+    assert.equal(await page.locator(".mapping [aria-label='Parts of the mapping'] tbody tr").count(), whole.regions.length);
+    const stacks = [one.source && "Mapped by", one.deallocation?.source && "Unmapped by"].filter(Boolean);
+    assert.deepEqual(await page.locator(".mapping .stack h3").allInnerTexts(), stacks);
+  }
+  await page.getByLabel("Close the mapping").click();
+  await page.waitForFunction(() => !document.querySelector(".mapping"));
+});
+
+page("a library and a file stand between callers and callees", async (page, go) => {
+  const trace = programs.cpp;
+  for (const by of ["library", "source"]) {
+    await go(view("functions", `cost=allocated&by=${by}`, trace));
+    const { rows: [first] } = await programs.server.json(`/data/${trace}/totals?by=${by}&sort_by=self.allocated.bytes&order=dsc&count=1`);
+    await page.locator(".table tbody tr:not(.space)").first().click({ button: "right" });
+    await page.getByText("What calls it, and what it calls").click();
+    await page.waitForSelector(".sandwich canvas[data-ready]");
+    const sandwich = await programs.server.json(`/data/${trace}/sandwich?by=${by}&function=${encodeURIComponent(first.key)}&cost=allocated`);
+    assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), sandwich.callees.size);
+    assert.equal(sandwich.callees.size, first.total.allocated[0]);
+  }
+}, { of: () => programs.server });
+
+page("every column of mappings and functions sorts as REST does", async (page, go) => {
+  const lists = [["maps", "maps", (answer) => answer.maps, (row) => `0x${row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}`, 1],
+                 ["functions", "totals", (answer) => answer.rows, (row) => row.library ?? "", 5]];
+  for (const [name, what, rowsOf, textOf, column] of lists) {
+    await go(view(name, "cost=allocated"));
+    const heads = await page.$$eval(".table th", (all) => all.filter((head) => head.textContent !== "Blocks" || head.querySelector("button")).map((head) => head.querySelector("button") !== null));
+    assert.ok(heads.every(Boolean), `${name}: ${heads}`);
+    for (let i = 0; i < heads.length; i++) {
+      await page.locator(".table th button").nth(i).click();
+      await settled(page);
+      const query = new URLSearchParams(page.url().split("?")[1]);
+      const wanted = rowsOf(await data(`${what}?sort_by=${query.get("sort_by")}&order=${query.get("order")}&count=8`)).map(textOf);
+      await page.waitForFunction(([texts, at]) => texts.every((text, row) =>
+        document.querySelectorAll(".table tbody tr:not(.space)")[row]?.cells[at].textContent === text), [wanted, column]);
+    }
+  }
+});
+
 page("a range of time has five meanings, and a chip takes it away", async (page, go) => {
   await go(view("flame"));
   const meanings = [["from", "to"], ["from", "to", "lifetime"], ["alive_at", "alive_at_2"], ["from", "to", "lifetime"], ["alive_at"]];
@@ -369,7 +420,7 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
   page(`axe finds nothing (${theme})`, async (page, go) => {
     const source = readFileSync(axe(), "utf8");
     const found = [];
-    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
+    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("maps", "ui.map=0"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
       await go(name);
       await page.evaluate(source);
       const { violations } = await page.evaluate((only) => axe.run(only ? { runOnly: only } : {}), rules);
@@ -382,7 +433,7 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
   }, { colorScheme: theme });
 
 page("a phone's width is enough", async (page, go) => {
-  for (const name of ["", ...VIEWS.map((one) => view(one))]) {
+  for (const name of ["", ...VIEWS.map((one) => view(one)), view("maps", "ui.map=0")]) {
     await go(name);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
   }
@@ -405,6 +456,28 @@ page("addresses of older pages lead to the new ones", async (page, go) => {
     await go(old);
     assert.equal(await page.getAttribute(".view", "data-view"), name);
   }
+});
+
+page("a view that was looked at is there again in its first picture, and nothing is asked", async (page, go) => {
+  const views = ["overview", "flame", "functions", "stacks", "blocks", "sizes", "maps"];
+  for (const view of views)
+    await go(`#/t/${id}/${view}`);
+  const asked = [];
+  page.on("request", (request) => request.url().endsWith("/icon.svg") || asked.push(request.url()));
+  for (const view of views) {
+    // Every picture until the view is there, beginning with the first that shows it.
+    const waited = await page.evaluate((hash) => new Promise((resolve) => {
+      const waits = () => document.querySelector("[data-state=loading], .missing") !== null;
+      addEventListener("hashchange", () => requestAnimationFrame(() => {
+        const first = waits();
+        const look = () => waits() || !document.querySelector("[data-state=ready]") ? requestAnimationFrame(look) : resolve(first);
+        look();
+      }), { once: true });
+      location.hash = hash;
+    }), `#/t/${id}/${view}`);
+    assert.equal(waited, false, view);
+  }
+  assert.deepEqual(asked, []);
 });
 
 test("a token is asked for, and in no address later", async () => {

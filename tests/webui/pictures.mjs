@@ -17,11 +17,12 @@ try {
   const [trace] = (await server.json("/list")).slice(-1);
   const { rows } = await server.json(`/data/${trace.id}/totals?sort_by=total.peak.bytes&order=dsc&count=8&cost=peak`);
   const group = (await server.json(`/data/${trace.id}/allocation_groups?count=1&sort_by=only_matched.size&order=dsc&frames=none`)).allocations[0];
+  const [map] = (await server.json(`/data/${trace.id}/maps?count=1&sort_by=size&order=dsc`)).maps;
   const views = {
     traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
-    maps: "maps", statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
+    maps: "maps", mapping: `maps?ui.map=${map?.id ?? 0}`, statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
   };
   for (const theme of ["light", "dark"])
     for (const [width, height] of WIDTHS) {

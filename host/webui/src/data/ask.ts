@@ -102,6 +102,21 @@ export function forgetAnswers(): void {
 
 export let keepsAnswers = { now: true };
 
+export function keptAnswer<T>(path: string): T | undefined {
+  return kept.get(path) as T | undefined;
+}
+
+async function askAndKeep<T>(path: string, signal: AbortSignal): Promise<T> {
+  const data = await ask<T>(path, signal);
+  if (keepsAnswers.now && path !== "/list")
+    keep(path, data);
+  return data;
+}
+
+export async function askOrKept<T>(path: string, signal: AbortSignal): Promise<T> {
+  return keptAnswer<T>(path) ?? askAndKeep<T>(path, signal);
+}
+
 export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   const [state, set] = useState<{ data?: T; of?: string; problem?: Refusal; loading: boolean }>({ loading: !!path });
   const [round, again] = useState(0);
@@ -110,22 +125,18 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   useEffect(() => {
     if (!path)
       return;
-    const known = round ? undefined : kept.get(path) as T | undefined;
+    const known = round ? undefined : keptAnswer<T>(path);
     if (known !== undefined) {
       keep(path, known);
-      set({ data: known, of: path, loading: false });
+      set((before) => before.of === path && before.data === known && !before.loading ? before : { data: known, of: path, loading: false });
       return;
     }
     const end = new AbortController();
     set((before) => ({ ...before, problem: undefined, loading: true }));
     let patience = 0;
     const run = (): void => {
-      ask<T>(path, end.signal).then(
-        (data) => {
-          if (keepsAnswers.now && path !== "/list")
-            keep(path, data);
-          set({ data, of: path, loading: false });
-        },
+      askAndKeep<T>(path, end.signal).then(
+        (data) => set({ data, of: path, loading: false }),
         (problem: unknown) => {
           if (end.signal.aborted)
             return;
@@ -146,6 +157,10 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
     return () => clearTimeout(timer);
   }, [every, round, state]);
   useBack(state.problem, () => again((before) => before + 1));
-  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading,
-           retry: () => again((before) => before + 1) };
+  const retry = (): void => again((before) => before + 1);
+  // What is kept is drawn at once, not after a picture of waiting.
+  const known = path && !round && state.of !== path ? keptAnswer<T>(path) : undefined;
+  if (known !== undefined)
+    return { data: known, of: path, problem: undefined, loading: false, retry };
+  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading, retry };
 }

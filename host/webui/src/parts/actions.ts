@@ -13,6 +13,17 @@ export function functionActions(route: Route, name: string): MenuItem[] {
   ];
 }
 
+// Of a row of sums by library or by file.
+export function partActions(route: Route, by: string, name: string): MenuItem[] {
+  const filter = (negative: string): Record<string, string> => by === "library" ? { [negative + "library"]: name } : { [negative + "source_regex"]: exactly(name) };
+  return [
+    { name: "What calls it, and what it calls", run: () => go(toView(route, "functions", { by, function: name })) },
+    { name: "Only stacks through it", run: () => go(changed(route, filter(""))) },
+    { name: "Without stacks through it", run: () => go(changed(route, filter("negative_"))) },
+    { name: "Copy the name", run: () => copy(name) },
+  ];
+}
+
 function throughIt(route: Route, name: string): MenuItem[] {
   return [
     { name: "Only stacks through it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },

@@ -2,8 +2,8 @@
 // A table of any number of rows, of which the server is asked for those in sight. Above a million rows the scroll bar is
 // scaled; keys and the wheel are exact.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refusal, useBack } from "../data/ask";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
@@ -63,6 +63,24 @@ export function Table<Row>(props: Props<Row>) {
     return () => watcher.disconnect();
   }, []);
 
+  const take = (page: number, answer: unknown): void => {
+    const { rows, total: all } = props.rows(answer);
+    setGot((before) => {
+      const after = new Map(before?.of === whole ? before.pages : []).set(page, rows);
+      for (const other of after.keys())
+        if (after.size > PAGES && Math.abs(other - page) > PAGES / 2)
+          after.delete(other);
+      return { of: whole, total: all, pages: after };
+    });
+  };
+
+  // What was looked at a moment ago is there in the first picture.
+  useLayoutEffect(() => {
+    const answer = keptAnswer(whole);
+    if (answer !== undefined)
+      take(0, answer);
+  }, [whole]);
+
   const first = Math.max(0, top - visible), last = Math.min(total ?? Infinity, top + 2 * visible);
   const wanted = Math.floor(first / PAGE), until = Math.floor(Math.max(0, last - 1) / PAGE);
   useEffect(() => {
@@ -71,15 +89,9 @@ export function Table<Row>(props: Props<Row>) {
     for (let page = wanted; page <= until && (page === 0 || (fresh && page * PAGE < total!)); page++) {
       if (fresh && pages.has(page))
         continue;
-      ask<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
-        const { rows, total: all } = props.rows(answer);
-        setGot((before) => {
-          const after = new Map(before?.of === whole ? before.pages : []).set(page, rows);
-          for (const other of after.keys())
-            if (after.size > PAGES && Math.abs(other - page) > PAGES / 2)
-              after.delete(other);
-          return { of: whole, total: all, pages: after };
-        });
+      askOrKept<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
+        if (!end.signal.aborted)
+          take(page, answer);
       }, (reason: unknown) => {
         if (!end.signal.aborted)
           setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason)));

@@ -5,7 +5,7 @@ import { Flame } from "../canvas/flame";
 import { makeModel, nameOf, readPath, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
 import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
-import { functionActions } from "../parts/actions";
+import { functionActions, partActions } from "../parts/actions";
 import { Choice, Look, lookedAt } from "../parts/controls";
 import { Menu } from "../parts/menu";
 import { name } from "../parts/name";
@@ -34,14 +34,14 @@ function List({ route, summary }: ViewProps) {
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
     { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
       cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
-    { name: "Share", number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
+    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
     ...amount("self", "what it allocated itself"), ...amount("total", "with what it called"),
     { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
       cell: (row) => name(by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
-    ...(by === "library" ? [] : [{ name: "Library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
+    ...(by === "library" ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
       title: COSTS[one].explained + ", with what it called", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${count(row.total[one]![1])}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
@@ -66,24 +66,24 @@ function List({ route, summary }: ViewProps) {
           return { rows: totals.rows, total: totals.total_count };
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-        functionOf={by === "function" ? (row) => row.key : undefined} onOpen={open} onMenu={by === "function" ? (row, x, y) => setMenu({ row, x, y }) : undefined}
+        functionOf={by === "function" ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No name has \u201c${plain(contains)}\u201d in it.` : "Nothing matches the filter."} />
-      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={functionActions(route, menu.row.key)} close={() => setMenu(undefined)} />}
+      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={by === "function" ? functionActions(route, menu.row.key) : partActions(route, by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );
 }
 
 function Sandwich({ route, summary }: ViewProps) {
   const { events, cost, speech } = lookedAt(route, summary);
-  const whole = route.parameters.get("function")!;
-  const path = question(route, "sandwich", { function: whole, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
+  const whole = route.parameters.get("function")!, by = route.parameters.get("by") ?? "function";
+  const path = question(route, "sandwich", { function: whole, by: by === "function" ? undefined : by, cost, format: "columns", nodes: 4000, least: 0.01, depth: 500,
     events: events.name === "heap" ? undefined : events.name });
   const answer = useAnswer<{ callers: TreeColumns; callees: TreeColumns }>(path);
   const models = useMemo(() => answer.data && { callers: makeModel(answer.data.callers, [], whole), callees: makeModel(answer.data.callees, [], whole) }, [answer.data]);
   return (
     <>
       <div class="bar">
-        <a class="button" href={address(changed(route, { function: undefined }))}>{"\u2039"} All functions</a>
+        <a class="button" href={address(changed(route, { function: undefined }))}>{"\u2039"} All {by === "library" ? "libraries" : by === "source" ? "files" : "functions"}</a>
         <Look route={route} summary={summary} />
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.callees.size[0] || data.callees.count[0] ? undefined
@@ -100,7 +100,7 @@ function Sandwich({ route, summary }: ViewProps) {
               <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
                 label={half === "callers" ? `Callers of ${plain(whole)}` : `What ${plain(whole)} calls`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
-                actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : functionActions(route, whole)} />
+                actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : by === "function" ? functionActions(route, whole) : partActions(route, by, whole)} />
             </section>;
           })}
         </div>}

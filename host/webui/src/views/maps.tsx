@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The address space: mappings, how long they were there, and how much of them blocks take.
 import { useAnswer } from "../data/ask";
-import { ns, type Time } from "../data/types";
+import { ns } from "../data/types";
 import { Choice } from "../parts/controls";
-import { Stack } from "../parts/stack";
 import { StackSearch } from "../parts/stack_search";
 import { Pane } from "../parts/pane";
 import { address, changed, filterOf, go, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
+import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
 import type { ViewProps } from "./view";
-
-interface Mapping {
-  id: number; address_s: string; size: number; name: string; timestamp_relative: Time;
-  is_readable: boolean; is_writable: boolean; is_executable: boolean; is_shared: boolean;
-  source?: { backtrace_id: number }; timestamp: Time; deallocation?: { timestamp: Time };
-}
 
 interface AddressMap {
   is_main_heap: boolean; start_s: string; end_s: string; start: number; end: number; piece: number;
@@ -27,14 +21,15 @@ const RIGHTS = ["readable", "writable", "executable"];
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
   const rights = Object.fromEntries(RIGHTS.map((right) => [right, route.parameters.get("ui." + right) ?? undefined]));
-  const chosen = route.parameters.get("ui.stack");
+  const chosen = route.parameters.get("ui.map");
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
     { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
-    { name: "Rights", cell: (row) => <code>{row.is_readable ? "r" : "-"}{row.is_writable ? "w" : "-"}{row.is_executable ? "x" : "-"}{row.is_shared ? "s" : "p"}</code> },
+    { name: "Rights", sort: "rights", cell: (row) => <code>{rightsOf(row)}</code> },
     { name: "From", sort: "timestamp", number: true, cell: (row) => duration(ns(row.timestamp_relative)) },
-    { name: "There for", number: true, cell: (row) => row.deallocation ? duration(Math.max(0, ns(row.deallocation.timestamp) - ns(row.timestamp))) : "until the end" },
-    { name: "Name", wide: true, cell: (row) => plain(row.name) || "anonymous" },
+    { name: "There for", sort: "lifetime", number: true, cell: thereFor },
+    { name: "Most resident", sort: "peak_rss", number: true, title: "known where page faults were recorded", cell: (row) => row.peak_rss === null ? "not recorded" : <span title={exactBytes(row.peak_rss)}>{bytes(row.peak_rss)}</span> },
+    { name: "Name", sort: "name", wide: true, cell: (row) => plain(row.name) || "anonymous" },
     { name: "Blocks", cell: (row) => <a href={address(toView(route, "blocks", { from_map: String(row.id) }))} onClick={(event) => event.stopPropagation()}>in it</a> },
   ];
   return (
@@ -54,10 +49,10 @@ export function MapsView({ route, summary }: ViewProps) {
             return { rows: maps.maps, total: maps.total_count };
           }}
           onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-          onOpen={(row) => row.source && go(changed(route, { "ui.stack": String(row.source.backtrace_id) }))}
+          onOpen={(row) => go(changed(route, { "ui.map": String(row.id) }))}
           empty="No mapping matches, or mappings were not recorded." />
-        {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
-          <Stack route={route} id={Number(chosen)} title="Mapped by" /></aside>}
+        {chosen && /^\d+$/.test(chosen) && <aside class="side" aria-label="One mapping"><a class="close" href={address(changed(route, { "ui.map": undefined }))} aria-label="Close the mapping">{"\u2715"}</a>
+          <MapDetails route={route} id={Number(chosen)} /></aside>}
       </div>
     </>
   );

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/function_costs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Where a frame of a node of the table of nodes leads to: `node` is that of the function tree for what is further out.
+struct function_costs_step {
+    uint32_t at;
+    int32_t frame; // those below this number are still to come
+    uint32_t node;
+    struct hs_value value;
+};
+
+struct function_costs_adding {
+    const struct hs_function_tree *tree;
+    const struct hs_function_growth *growth;
+    struct hs_function_values *values;
+    uint32_t *slot; // a node + 1, by its parent and its function
+    uint32_t *parent;
+    size_t slots; // a power of two
+    struct function_costs_step *step;
+    size_t steps, room;
+};
+
+static void add(struct hs_value *to, const struct hs_value *value)
+{
+    to->bytes += value->bytes;
+    to->count += value->count;
+}
+
+// ---- children by their function -------------------------------------------------------------------------------------
+
+static uint32_t *slot_of(const struct function_costs_adding *adding, uint32_t parent, const char *identity)
+{
+    const uint64_t key = ((uint64_t)(uintptr_t)identity ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(key >> 32) & (adding->slots - 1);
+    for (; adding->slot[i]; i = (i + 1) & (adding->slots - 1)) {
+        const uint32_t node = adding->slot[i] - 1;
+        if (adding->parent[node] == parent && hs_frame__identity(adding->tree->at[node].frame) == identity)
+            break;
+    }
+    return &adding->slot[i];
+}
+
+static void enter_children(struct function_costs_adding *adding)
+{
+    for (uint32_t node = 0; node < adding->tree->count; node++) {
+        const struct hs_function_node *parent = &adding->tree->at[node];
+        for (uint32_t child = parent->first_child; child < parent->first_child + parent->children; child++) {
+            adding->parent[child] = node;
+            *slot_of(adding, node, hs_frame__identity(adding->tree->at[child].frame)) = child + 1;
+        }
+    }
+}
+
+// The child of a node for a frame, with what comes there added; 0: the tree does not show it.
+static uint32_t go_to(const struct function_costs_adding *adding, uint32_t node, const struct hs_frame *frame,
+                      const struct hs_value *value)
+{
+    const uint32_t slot = *slot_of(adding, node, hs_frame__identity(frame));
+    if (!slot)
+        return 0;
+    add(&adding->values[slot - 1].all, value);
+    return slot - 1;
+}
+
+// ---- outwards -------------------------------------------------------------------------------------------------------
+
+static void add_outwards(const struct function_costs_adding *adding, const struct hs_function_start *start)
+{
+    struct hs_trace_symbols *symbols = adding->growth->symbols;
+    struct hs_function_start member = *start;
+    uint32_t node = 0;
+    add(&adding->values[0].all, &member.value);
+    for (;;) {
+        hs_function_start__move_outwards(symbols, &member);
+        if (!member.at) {
+            add(&adding->values[node].self, &member.value);
+            return;
+        }
+        const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member.group);
+        node = go_to(adding, node, &frames->frame[member.frame], &member.value);
+        if (!node)
+            return;
+    }
+}
+
+// ---- inwards --------------------------------------------------------------------------------------------------------
+
+static int push(struct function_costs_adding *adding, struct function_costs_step step)
+{
+    if (adding->steps == adding->room) {
+        const size_t room = 2 * adding->room + 256;
+        struct function_costs_step *grown = reallocarray(adding->step, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        adding->step = grown;
+        adding->room = room;
+    }
+    adding->step[adding->steps++] = step;
+    return 0;
+}
+
+static int add_step(struct function_costs_adding *adding, struct function_costs_step step)
+{
+    const struct hs_node_tree *nodes = adding->growth->nodes;
+    if (step.frame > 0) {
+        const struct hs_frames *frames = hs_trace_symbols__node(adding->growth->symbols, nodes->node[step.at]);
+        while (step.frame > 0) {
+            step.node = go_to(adding, step.node, &frames->frame[--step.frame], &step.value);
+            if (!step.node)
+                return 0;
+        }
+    }
+    const struct hs_value own = hs_node_tree__own(nodes, step.at);
+    add(&adding->values[step.node].self, &own);
+    int failed = 0;
+    for (uint32_t child = nodes->child[step.at]; child && !failed; child = nodes->sibling[child]) {
+        const struct hs_frames *frames = hs_trace_symbols__node(adding->growth->symbols, nodes->node[child]);
+        failed =
+            push(adding,
+                 (struct function_costs_step){
+                     .at = child, .frame = (int32_t)frames->count, .node = step.node, .value = nodes->passing[child]});
+    }
+    return failed;
+}
+
+static bool is_cancelled(const struct function_costs_adding *adding)
+{
+    return adding->growth->cancel && __atomic_load_n(adding->growth->cancel, __ATOMIC_RELAXED);
+}
+
+static int add_inwards(struct function_costs_adding *adding, const struct hs_function_start *start)
+{
+    add(&adding->values[0].all, &start->value);
+    int failed = push(adding, (struct function_costs_step){start->at, start->frame, 0, start->value});
+    while (adding->steps && !failed)
+        failed = is_cancelled(adding) ? -ECANCELED : add_step(adding, adding->step[--adding->steps]);
+    return failed;
+}
+
+// ---- all of it ------------------------------------------------------------------------------------------------------
+
+static int add_starts(struct function_costs_adding *adding, const struct hs_function_start *starts, size_t count)
+{
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i++) {
+        if (adding->growth->nodes)
+            failed = add_inwards(adding, &starts[i]);
+        else if (is_cancelled(adding))
+            failed = -ECANCELED;
+        else
+            add_outwards(adding, &starts[i]);
+    }
+    return failed;
+}
+
+int hs_function_values__make(struct hs_function_values **values, const struct hs_function_tree *tree,
+                             const struct hs_function_growth *growth, const struct hs_function_start *starts,
+                             size_t count)
+{
+    struct function_costs_adding adding = {.tree = tree, .growth = growth, .slots = 1024};
+    while (adding.slots < 2 * tree->count)
+        adding.slots *= 2;
+    adding.slot = calloc(adding.slots, sizeof(*adding.slot));
+    adding.parent = calloc(tree->count, sizeof(*adding.parent));
+    *values = adding.values = calloc(tree->count, sizeof(*adding.values));
+    int failed = adding.slot && adding.parent && adding.values ? 0 : -ENOMEM;
+    if (!failed) {
+        enter_children(&adding);
+        failed = add_starts(&adding, starts, count);
+    }
+    free(adding.slot);
+    free(adding.parent);
+    free(adding.step);
+    return failed;
+}
+
+struct hs_function_values hs_function_costs__of(const struct hs_function_costs *costs, unsigned number,
+                                                const struct hs_function_tree *tree, uint32_t node)
+{
+    if (costs->values[number])
+        return costs->values[number][node];
+    return (struct hs_function_values){tree->at[node].all, tree->at[node].self};
+}
+
+void hs_function_costs__free(struct hs_function_costs *costs)
+{
+    for (unsigned i = 0; i < HS_COST_COUNT; i++)
+        free(costs->values[i]);
+}
