@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where stacks come into a function: the frames with its name that have none of it further out. One that calls itself
-// is taken where it was called first, so that what it leads to is counted once.
+// The entries into a function: frames with its name that have no other such frame further out. For a recursive function
+// this is the outermost call, so that its callees are counted once.
 #ifndef HEAPSONDE_HOST_REST_ENTRIES_H
 #define HEAPSONDE_HOST_REST_ENTRIES_H
 
 #include "host/rest/function_tree.h"
 
-// `declared`: of functions of one name, what hs_frame__declared says of the one that is meant; NULL: all of them.
-// Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
+// `declared`: selects one of several functions of this name, by hs_frame__declared; NULL: all of them. Nodes are
+// numbered as in the tree of nodes. The caller frees the array. 0 or -ENOMEM.
 int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes, const char *function,
                      const char *declared, struct hs_function_start **entries, size_t *count);
 
