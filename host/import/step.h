@@ -46,8 +46,9 @@ int hs_trace__replay_steps(const struct hs_trace *trace, hs_step_visitor visit, 
 
 // Splits a replay into the steps up to a time and the steps after it.
 struct hs_replay_cut {
-    uint64_t time;  // recorded time; HS_NEVER: do not split
-    // Also split before that time, each time after this many events, or half of those so far if that is more; 0: do not.
+    uint64_t time; // recorded time; HS_NEVER: do not split
+    // Also split before that time, each time after this many events, or half of those so far if that is more; 0: do
+    // not.
     uint64_t every;
     // Called when all steps up to the split have been visited, with how much was read of each chunk. The callee may
     // take ownership of the array. A nonzero result ends the replay.
