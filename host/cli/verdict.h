@@ -7,7 +7,7 @@
 #include "host/cli/subject.h"
 #include "host/report/sites.h"
 
-// Where most of a total was allocated.
+// The call site with the largest part of a total.
 struct hs_culprit {
     char *site; // "leak (a.c:4), called by main (a.c:9)"; NULL: unknown
     char *file; // of the innermost frame that has one
