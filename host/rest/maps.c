@@ -231,7 +231,7 @@ static const char *name_of(const struct hs_store *store, uint32_t row)
     return mapping->fd < 0 || mapping->map_flags & MAP_ANONYMOUS ? "[anon]" : "[file]";
 }
 
-// What of [from, to) was unmapped when a region ended.
+// Writes the parts of [from, to) that were unmapped when a region ended.
 static void write_gone(struct hs_json *json, const struct hs_question *question, uint32_t row, uint64_t from,
                        uint64_t to)
 {
